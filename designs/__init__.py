@@ -1,0 +1,1 @@
+"""Design files, the space-filling planners and the criteria of their quality."""

@@ -1,0 +1,1 @@
+"""The results database, and the frames, figures and report that are read from it."""

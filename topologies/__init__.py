@@ -1,0 +1,1 @@
+"""Emulated links and the Mininet topologies that are built from them."""
