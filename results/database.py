@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, get_args
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from results import schema
 
@@ -582,20 +582,18 @@ def _postgresql_engine(url: str) -> tuple[sa.Engine, str]:
         parsed = sa.make_url(url)
     except (SQLAlchemyError, ValueError) as error:
         raise DatabaseError(f"{url}: not a database URL: must be postgresql://USER@HOST/DATABASE") from error
-    address = parsed.render_as_string(hide_password=True)
+    address = parsed.render_as_string(hide_password=True) if parsed.password else url
     if parsed.drivername != "postgresql":
         raise DatabaseError(f"{address}: must be a file, or a URL postgresql://USER@HOST/DATABASE")
     try:
         engine = sa.create_engine(
-            parsed.set(drivername="postgresql+pg8000"), json_serializer=_strict_json, pool_pre_ping=True
+            parsed.set(drivername="postgresql+pg8000"),
+            json_serializer=_strict_json,
+            pool_pre_ping=True,
+            connect_args={"startup_params": {"lock_timeout": f"{LOCK_WAIT_S:g}s"}},
         )
-    except (ModuleNotFoundError, NoSuchModuleError) as error:
+    except ModuleNotFoundError as error:
         raise DatabaseError(f"{address}: needs the PostgreSQL driver: pip install pg8000") from error
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S:g}s'")
-
     return engine, address
 
 
@@ -642,6 +640,8 @@ _SQLITE_CAUSES = {
 
 
 def _explain(error: SQLAlchemyError) -> str:
+    if isinstance(error, IntegrityError):  # what one process can see was checked before
+        return "another process stored the same campaign or trial at the same time"
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, sqlite3.Error) and (code := cause.sqlite_errorcode & 0xFF) in _SQLITE_CAUSES:
         return _SQLITE_CAUSES[code]

@@ -1,0 +1,129 @@
+"""Databases and campaigns for the tests of `results`; a PostgreSQL server of our own where there is one."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, Workload
+
+SERVER_USER = "nobody"  # PostgreSQL refuses to run as root
+
+
+def _programs() -> list[Path]:
+    """The folders of PostgreSQL's programs, newest version last."""
+    return sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+
+
+@pytest.fixture(scope="session")
+def postgresql_folder() -> Iterator[Path]:
+    """A running server that listens on a UNIX socket in this folder only."""
+    programs = _programs()
+    if not programs:
+        pytest.skip("PostgreSQL's server is missing: apt-get install postgresql")
+    folder = Path(
+        tempfile.mkdtemp(prefix="fecbench-pg-", dir="/tmp")
+    )  # socket paths are limited to 107 bytes
+    as_server = {"user": SERVER_USER, "cwd": folder} if os.geteuid() == 0 else {"cwd": folder}
+    if os.geteuid() == 0:
+        os.chown(folder, pwd.getpwnam(SERVER_USER).pw_uid, -1)
+    data, log = folder / "data", folder / "log"
+    initdb = [programs[-1] / "initdb", "-D", data, "-U", "fecbench", "-A", "trust", "-E", "UTF8", "--no-sync"]
+    subprocess.run(initdb, check=True, capture_output=True, **as_server)
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    control = [programs[-1] / "pg_ctl", "-D", data, "-w"]
+    start = [*control, "-l", log, "-o", options, "start"]
+    subprocess.run(start, check=True, stdout=subprocess.DEVNULL, **as_server)
+    yield folder
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, capture_output=True, **as_server)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgresql(postgresql_folder: Path) -> str:
+    """The URL of a new, empty PostgreSQL database."""
+    name = f"test_{secrets.token_hex(8)}"
+    subprocess.run(
+        [_programs()[-1] / "createdb", "-h", postgresql_folder, "-U", "fecbench", name], check=True
+    )
+    return f"postgresql://fecbench@/{name}?unix_sock={postgresql_folder}/.s.PGSQL.5432"
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    """The path of an SQLite database that does not exist yet."""
+    return str(tmp_path / "campaigns.sqlite")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest) -> str:
+    """Where to make a database, of each kind in turn."""
+    return str(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def database(address: str) -> Iterator[Database]:
+    with Database.open(address, create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def campaign(database: Database) -> CampaignInfo:
+    return create_campaign(database)
+
+
+def create_campaign(database: Database, name: str = "demo", repetitions: int = 1000) -> CampaignInfo:
+    """Two points, two variants, two workloads."""
+    return database.create_campaign(
+        name,
+        design_text='name = "demo"\n',
+        seed=2**64 - 1,
+        provenance={"git": "0123abc", "kernel": None, "cpus": 2},
+        points=[{"bandwidth_mbps": 1.5, "owd_ms": 20}, {"bandwidth_mbps": 8.0, "owd_ms": 100}],
+        variants=[
+            Variant(label="rquic-off", implementation="rquic", options={"scheme": "none"}, baseline=True),
+            Variant(label="rquic-xor", implementation="rquic", options={"scheme": "xor"}, baseline=False),
+        ],
+        workloads=[
+            Workload(label="download-10000", name="download", parameters={"size_bytes": 10_000}),
+            Workload(label="download-50000", name="download", parameters={"size_bytes": 50_000}),
+        ],
+        repetitions=repetitions,
+        statistic="median",
+        title="Does FEC help?",
+    )
+
+
+@pytest.fixture
+def new_campaign() -> Callable[..., CampaignInfo]:
+    return create_campaign
+
+
+def make_record(
+    repetition: int = 0, state: str = "ok", variant: str = "rquic-off", **fields: object
+) -> TrialRecord:
+    return TrialRecord(
+        **{
+            "key": TrialKey(variant, "download-10000", 0, repetition),
+            "state": state,
+            "reason": "" if state == "ok" else f"it was {state}",
+            "started_at": "2026-01-02T03:04:05+00:00",
+            "duration_s": 1.5,
+            "metrics": {"client": {"dct_s": 0.25, "packets_sent": 12.0}},
+            **fields,
+        }
+    )
+
+
+@pytest.fixture
+def make() -> Callable[..., TrialRecord]:
+    """Make a record of one trial of `create_campaign`."""
+    return make_record

@@ -1,0 +1,253 @@
+"""What a campaign may rely on: laws of writing and reading, the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from results import database as database_module
+from results.database import (
+    STATES,
+    CampaignInfo,
+    Database,
+    DatabaseError,
+    TrialKey,
+    TrialRecord,
+    VerdictLog,
+)
+
+Make = Callable[..., TrialRecord]
+
+names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | finite | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+json_objects = st.dictionaries(names, json_values, max_size=3)
+
+
+def named(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(names, values, max_size=4)
+
+
+logs = st.builds(
+    VerdictLog,
+    link=names,
+    direction=st.sampled_from(["up", "down"]),
+    packets=st.integers(0, 2**31 - 1),
+    dropped=st.integers(0, 2**31 - 1),
+    bitmap=st.binary(max_size=40),
+)
+contents = st.fixed_dictionaries(
+    {
+        "state": st.sampled_from(STATES),
+        "duration_s": st.floats(0, 1e6),
+        "seeds": named(st.integers(0, 2**64 - 1)),
+        "metrics": st.dictionaries(
+            st.sampled_from(["client", "server"]), st.dictionaries(names, finite, min_size=1, max_size=4)
+        ),
+        "verdicts": st.lists(logs, max_size=3, unique_by=lambda log: (log.link, log.direction)).map(
+            lambda logs: sorted(logs, key=lambda log: (log.link, log.direction))
+        ),
+        "dropper": json_objects,
+        "links": json_objects,
+        "exits": named(st.none() | st.integers(-64, 255)),
+        "stderr": named(st.text(max_size=20)),
+        "overhead_s": named(st.floats(0, 1e3)),
+        "checks": json_objects,
+    }
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(contents=contents)
+def test_a_record_is_read_back_as_it_was_written(
+    database: Database, campaign: CampaignInfo, make: Make, contents: dict[str, Any]
+) -> None:
+    record = make(repetition=database.trial_count(campaign.id), **contents)
+    stored = database.record(campaign.id, record)
+    assert stored.record == record
+    assert database.trial(campaign.id, record.key) == stored
+
+
+def test_a_campaign_is_read_back_as_it_was_created(database: Database, campaign: CampaignInfo) -> None:
+    with Database.open(database.address) as again:
+        assert again.campaign("demo") == campaign
+        assert again.campaigns() == [campaign]
+        assert again.campaign("other") is None
+    assert campaign.seed == 2**64 - 1
+
+
+def test_a_campaign_name_is_taken_once(
+    database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo]
+) -> None:
+    with pytest.raises(DatabaseError, match="campaign 'demo' exists"):
+        new_campaign(database, "demo")
+    other = new_campaign(database, "other")
+    assert database.campaigns() == [campaign, other]
+
+
+def test_trials_of_one_campaign_are_not_those_of_another(
+    database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    other = new_campaign(database, "other")
+    database.record(campaign.id, make(0))
+    database.record(other.id, make(0, state="failed"))
+    assert [trial.record.state for trial in database.trials(campaign.id)] == ["ok"]
+    assert [trial.record.state for trial in database.trials(other.id)] == ["failed"]
+    assert database.trial_count(campaign.id) == database.trial_count(other.id) == 1
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state != "invalid"])
+def test_a_trial_with_a_result_refuses_another_and_keeps_its_own(
+    database: Database, campaign: CampaignInfo, make: Make, state: str
+) -> None:
+    first = database.record(campaign.id, make(0, state=state))
+    for second in STATES:
+        with pytest.raises(DatabaseError, match=rf"repetition 0: has a result \({state}\)"):
+            database.record(campaign.id, make(0, state=second))
+    assert database.attempts(campaign.id, first.record.key) == [first]
+
+
+def test_an_invalid_trial_is_replaced_and_kept_with_its_whole_record(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    log = VerdictLog("internet", "down", 9, 1, b"\x04\x00")
+    invalid = [
+        database.record(campaign.id, make(0, state="invalid", reason=f"late {n}", verdicts=[log]))
+        for n in range(3)
+    ]
+    valid = database.record(campaign.id, make(0))
+    key = valid.record.key
+    assert database.attempts(campaign.id, key) == [*invalid, valid]
+    assert [trial.attempt for trial in [*invalid, valid]] == [1, 2, 3, 4]
+    assert list(database.trials(campaign.id)) == [valid] == [database.trial(campaign.id, key)]
+    assert database.states(campaign.id) == {key: ("ok", 4)}
+    assert database.trial_count(campaign.id) == 1
+
+
+def test_states_count_and_trials_tell_the_same(
+    database: Database, campaign: CampaignInfo, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "PAGE_TRIALS", 3)
+    stored = [database.record(campaign.id, make(n, state=STATES[n % len(STATES)])) for n in range(13)]
+    assert list(database.trials(campaign.id)) == stored
+    assert database.trial_count(campaign.id) == len(stored)
+    assert database.states(campaign.id) == {t.record.key: (t.record.state, t.attempt) for t in stored}
+    for state in STATES:
+        assert list(database.trials(campaign.id, {state})) == [t for t in stored if t.record.state == state]
+
+
+def test_a_slow_reader_does_not_keep_a_campaign_from_writing(
+    database: Database, campaign: CampaignInfo, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "PAGE_TRIALS", 2)
+    for n in range(4):
+        database.record(campaign.id, make(n))
+    with Database.open(database.address) as reader:
+        reading = reader.trials(campaign.id)
+        next(reading)
+        database.record(campaign.id, make(4))
+        assert len(list(reading)) == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"key": TrialKey("quic", "download-10000", 0, 0)}, "has no variant 'quic'"),
+        ({"key": TrialKey("rquic-off", "page", 0, 0)}, "has no workload 'page'"),
+        ({"key": TrialKey("rquic-off", "download-10000", 2, 0)}, "has points 0 to 1"),
+        ({"key": TrialKey("rquic-off", "download-10000", -1, 0)}, "has points 0 to 1"),
+        ({"key": TrialKey("rquic-off", "download-10000", 0, 1000)}, "has repetitions 0 to 999"),
+        ({"state": "done"}, "state 'done': must be one of ok, failed, timeout, unsupported, invalid"),
+        ({"metrics": {"client": {"dct_s": float("nan")}}}, "metric client.dct_s is nan: must be a finite"),
+        ({"links": {"lateness": float("inf")}}, "not JSON compliant"),
+    ],
+)
+def test_a_record_that_does_not_fit_its_campaign_is_refused_whole(
+    database: Database, campaign: CampaignInfo, make: Make, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DatabaseError, match=message) as refusal:
+        database.record(campaign.id, dataclasses.replace(make(0), **change))
+    assert "\n" not in str(refusal.value)
+    assert database.trial_count(campaign.id) == 0
+
+
+def test_a_reason_that_quotes_any_bytes_is_stored_readably(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    record = make(0, state="failed", reason="panic: \0 \udcff ü", stderr={"client": "\0 \udcff ü"})
+    database.record(campaign.id, record)
+    stored = database.trial(campaign.id, record.key)
+    assert stored is not None
+    assert stored.record.reason == "panic: \N{REPLACEMENT CHARACTER} ? ü"
+    assert stored.record.stderr == record.stderr
+
+
+def test_of_writers_that_record_one_trial_at_once_exactly_one_succeeds(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    invalid = database.record(campaign.id, make(0, state="invalid"))
+    start = threading.Barrier(8)
+    outcomes: list[object] = []
+
+    def write(number: int) -> None:
+        with Database.open(database.address) as own:
+            start.wait()
+            try:
+                outcomes.append(own.record(campaign.id, make(0, reason=f"by {number}")))
+            except DatabaseError as error:
+                outcomes.append(error)
+
+    run_together([lambda number=number: write(number) for number in range(8)])
+    stored = [outcome for outcome in outcomes if not isinstance(outcome, DatabaseError)]
+    assert len(outcomes) == 8
+    assert len(stored) == 1
+    assert database.attempts(campaign.id, invalid.record.key) == [invalid, *stored]
+
+
+def test_writers_of_different_trials_do_not_disturb_each_other(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    def write(first: int) -> None:
+        for n in range(first, first + 25):
+            database.record(campaign.id, make(n))
+
+    run_together([lambda first=first: write(first) for first in range(0, 200, 25)])
+    assert sorted(key.repetition for key in database.states(campaign.id)) == list(range(200))
+
+
+def test_processes_that_create_one_database_at_once_all_open_it(address: str) -> None:
+    opened: list[int] = []
+
+    def create() -> None:
+        with Database.open(address, create=True) as database:
+            opened.append(len(database.campaigns()))
+
+    run_together([create] * 6)
+    assert opened == [0] * 6
+
+
+def run_together(actions: list[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_sqlite_leaves_one_file_and_nothing_beside_it(
+    sqlite: str, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        database.record(new_campaign(database).id, make(0))
+        assert [path.name for path in Path(sqlite).parent.iterdir()] == [Path(sqlite).name]
