@@ -1,0 +1,105 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+)
+
+// exchange is a request and its answer over one application protocol.
+type exchange interface {
+	// download asks for size bytes and copies them to w.
+	download(ctx context.Context, size int64, w io.Writer) error
+	// upload sends size bytes of body and returns the hash that the server answers with.
+	upload(ctx context.Context, size int64, body io.Reader) (hash string, err error)
+}
+
+// fetch runs the client: one connection, one transfer, verified.
+func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
+		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
+	defer cancel()
+	tlsConfig, err := e.clientTLS()
+	if err != nil {
+		return err
+	}
+	workload := e.assignment.Workload
+	right := content.Hash(e.assignment.ContentSeed, workload.Size)
+
+	start := time.Now()
+	connection, err := e.transport.Dial(ctx, e.remote(), tlsConfig, e.quicConfig())
+	if err != nil {
+		return fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(ctx, err))
+	}
+	handshake := time.Since(start)
+	stop := context.AfterFunc(ctx, func() { connection.CloseWithError(0, "cut short") })
+	defer stop()
+	if err := e.transfer(ctx, e.exchange(connection), right); err != nil {
+		return fmt.Errorf("%s of %d bytes: %w", workload.Name, workload.Size, explain(ctx, err))
+	}
+	dct := time.Since(start)
+	stop()
+	if err := connection.CloseWithError(0, ""); err != nil {
+		return fmt.Errorf("closing the connection: %w", err)
+	}
+	metrics := e.metrics([]*quic.Conn{connection})
+	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
+	return contract.Done(out, metrics)
+}
+
+func (e *endpoint) exchange(connection *quic.Conn) exchange {
+	if e.assignment.Options.HTTP == "h3" {
+		return newHTTP3(connection, e.assignment.ServerName)
+	}
+	return hq{connection}
+}
+
+func (e *endpoint) transfer(ctx context.Context, x exchange, right [sha256.Size]byte) error {
+	workload := e.assignment.Workload
+	if workload.Name == "upload" {
+		hash, err := x.upload(ctx, workload.Size, content.NewReader(e.assignment.ContentSeed, workload.Size))
+		if err == nil && hash != hex.EncodeToString(right[:]) {
+			err = fmt.Errorf("the server received content with SHA-256 %.64q, right is %x", hash, right)
+		}
+		return err
+	}
+	received := &hashed{limit: workload.Size, hash: sha256.New()}
+	if err := x.download(ctx, workload.Size, received); err != nil {
+		return fmt.Errorf("after %d bytes: %w", received.size, err)
+	}
+	if received.size != workload.Size {
+		return fmt.Errorf("the server sent %d bytes", received.size)
+	}
+	if got := received.hash.Sum(nil); [sha256.Size]byte(got) != right {
+		return fmt.Errorf("the content received has SHA-256 %x, right is %x", got, right)
+	}
+	return nil
+}
+
+func (e *endpoint) clientTLS() (*tls.Config, error) {
+	config, err := e.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	authority, err := os.ReadFile(e.assignment.Authority)
+	if err != nil {
+		return nil, fmt.Errorf("authority: %w", err)
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(authority) {
+		return nil, fmt.Errorf("authority: no certificate in %s", e.assignment.Authority)
+	}
+	config.ServerName = e.assignment.ServerName
+	return config, nil
+}

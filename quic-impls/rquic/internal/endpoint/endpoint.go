@@ -1,0 +1,164 @@
+// Package endpoint runs one end of a transfer over QUIC: a client that downloads or uploads one content
+// over one connection, or a server that serves both.
+package endpoint
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
+)
+
+// Flow control must not be what limits a transfer: these are several times the bandwidth-delay
+// product of the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
+const (
+	initialWindow = 32 << 20
+	maxWindow     = 128 << 20
+)
+
+// endpoint is what client and server have in common.
+type endpoint struct {
+	assignment contract.Assignment
+	socket     *socket.Socket
+	fec        *rquic.Conn // nil with the scheme "plain"
+	observer   *observer.Observer
+	transport  *quic.Transport
+}
+
+// Run does what an assignment says, and writes the contract's events. A server
+// serves until ctx ends; a client fails when it ends.
+func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) error {
+	local := assignment.Address
+	if assignment.Role == "client" {
+		local = netip.AddrPortFrom(unspecified(assignment.Address.Addr()), 0)
+	}
+	udp, err := socket.Listen(local)
+	if err != nil {
+		return err
+	}
+	defer udp.Close()
+	e := newEndpoint(assignment, udp)
+	defer e.transport.Close()
+	if assignment.Role == "server" {
+		return e.serve(ctx, out)
+	}
+	return e.fetch(ctx, out)
+}
+
+func newEndpoint(assignment contract.Assignment, udp *socket.Socket) *endpoint {
+	e := &endpoint{assignment: assignment, socket: udp, observer: &observer.Observer{}}
+	e.transport = &quic.Transport{Conn: udp, ConnectionIDLength: header.ConnectionIDLength}
+	if assignment.Options.Scheme != "plain" {
+		e.fec = rquic.New(udp, fecSettings(assignment.Options))
+		e.fec.Observe(e.observer)
+		e.transport.Conn = e.fec
+	}
+	return e
+}
+
+func fecSettings(options contract.Options) rquic.Settings {
+	settings := rquic.Settings{FlushAtStreamEnd: options.Flush == "stream_end", HoldTimeout: options.BTO}
+	if options.Scheme == "xor" {
+		settings.Code = coding.XORWithRate(options.CodeRate)
+	}
+	return settings
+}
+
+// quicConfig is the same in all arms. Its timeouts are the deadline, so that the deadline alone ends a trial.
+func (e *endpoint) quicConfig() *quic.Config {
+	return &quic.Config{
+		HandshakeIdleTimeout:           e.assignment.Deadline,
+		MaxIdleTimeout:                 e.assignment.Deadline,
+		InitialStreamReceiveWindow:     initialWindow,
+		MaxStreamReceiveWindow:         maxWindow,
+		InitialConnectionReceiveWindow: initialWindow,
+		MaxConnectionReceiveWindow:     maxWindow,
+		InitialPacketSize:              e.assignment.Options.PacketSize,
+		DisablePathMTUDiscovery:        true,
+		Tracer:                         e.observer.Trace,
+	}
+}
+
+// tlsConfig has what both roles need. The key log is opened for appending, since both may share it.
+func (e *endpoint) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"hq-interop"}}
+	if e.assignment.Options.HTTP == "h3" {
+		config.NextProtos = []string{"h3"}
+	}
+	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
+		keyLog, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("SSLKEYLOGFILE: %w", err)
+		}
+		config.KeyLogWriter = keyLog
+	}
+	return config, nil
+}
+
+// metrics are those of the contract. Packets are counted as QUIC sees them: coded packets aren't
+// among them, recovered ones are. Bytes are all UDP payload that passed the socket.
+func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
+	m := map[string]float64{
+		"packets_sent": 0, "packets_lost": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
+		"bytes_sent":      float64(e.socket.BytesSent.Load()),
+		"bytes_received":  float64(e.socket.BytesReceived.Load()),
+		"spurious_losses": float64(e.observer.SpuriousLosses.Load()),
+	}
+	for _, connection := range connections {
+		stats := connection.ConnectionStats()
+		m["packets_sent"] += float64(stats.PacketsSent)
+		m["packets_lost"] += float64(stats.PacketsLost)
+		m["packets_received"] += float64(stats.PacketsReceived)
+		m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT) // of the last one
+	}
+	counters := &rquic.Counters{}
+	if e.fec != nil {
+		counters = &e.fec.Counters
+	}
+	m["source_sent"] = float64(counters.SourceSent.Load())
+	m["repair_sent"] = float64(counters.RepairSent.Load())
+	m["source_received"] = float64(counters.SourceReceived.Load())
+	m["repair_received"] = float64(counters.RepairReceived.Load())
+	m["packets_recovered"] = float64(counters.Recovered.Load())
+	m["recovered_late"] = float64(counters.RecoveredLate.Load())
+	m["repair_useless"] = float64(counters.RepairReceived.Load() - counters.Recovered.Load()) // one recovers one
+	m["malformed_received"] = float64(counters.Malformed.Load())
+	return m
+}
+
+// explain turns the way in which a transfer was cut short into what the user has to know.
+func explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if idle := (*quic.IdleTimeoutError)(nil); errors.As(err, &idle) {
+		return fmt.Errorf("the peer fell silent: %w", err)
+	}
+	return err
+}
+
+func unspecified(like netip.Addr) netip.Addr {
+	if like.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// remote is the server's address as quic-go wants it.
+func (e *endpoint) remote() net.Addr { return net.UDPAddrFromAddrPort(e.assignment.Address) }

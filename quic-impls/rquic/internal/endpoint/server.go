@@ -1,0 +1,87 @@
+package endpoint
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/quic-go/quic-go"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
+)
+
+// serve runs the server until ctx ends. What a client does wrong ends that client's
+// connection; what falsifies the experiment (rquic.ErrOutOfStep) ends the server.
+func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
+	tlsConfig, err := e.serverTLS()
+	if err != nil {
+		return err
+	}
+	listener, err := e.transport.Listen(tlsConfig, e.quicConfig())
+	if err != nil {
+		return fmt.Errorf("cannot listen at %v: %w", e.assignment.Address, err)
+	}
+	if err := contract.Ready(out); err != nil {
+		return err
+	}
+	connections, err := e.acceptUntil(ctx, listener)
+	if err != nil {
+		return err
+	}
+	return contract.Done(out, e.metrics(connections))
+}
+
+// acceptUntil serves connections until ctx ends, closes them, and returns them all.
+func (e *endpoint) acceptUntil(ctx context.Context, listener *quic.Listener) ([]*quic.Conn, error) {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var connections []*quic.Conn
+	var serving sync.WaitGroup
+	for {
+		connection, err := listener.Accept(ctx)
+		if err != nil {
+			break
+		}
+		connections = append(connections, connection)
+		serving.Go(func() {
+			e.serveConnection(connection)
+			<-connection.Context().Done()
+			if cause := context.Cause(connection.Context()); errors.Is(cause, rquic.ErrOutOfStep) {
+				fail(cause)
+			}
+		})
+	}
+	for _, connection := range connections {
+		connection.CloseWithError(0, "server stopped") // an error is the one that closed it before
+	}
+	serving.Wait()
+	if cause := context.Cause(ctx); errors.Is(cause, rquic.ErrOutOfStep) {
+		return nil, cause
+	}
+	return connections, nil
+}
+
+func (e *endpoint) serveConnection(connection *quic.Conn) {
+	if e.assignment.Options.HTTP == "h3" {
+		serveHTTP3(connection, e.assignment.ContentSeed)
+		return
+	}
+	serveHQ(connection, e.assignment.ContentSeed)
+}
+
+func (e *endpoint) serverTLS() (*tls.Config, error) {
+	config, err := e.tlsConfig()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(e.assignment.Certificate, e.assignment.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("certificate and private_key: %w", err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}

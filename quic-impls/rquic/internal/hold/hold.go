@@ -1,0 +1,120 @@
+// Package hold is the receiver buffer of rQUIC: it delays source packets that
+// arrived after a gap, so that QUIC doesn't report a loss that a coded packet
+// may still mend. A packet leaves it (Zverev et al., IEEE Access 2021, §III-B1)
+//
+//   - at once, when the packet before it has been released;
+//   - at once, when it is the first of all, since nothing shows that another one is missing;
+//   - when 3 packets of newer generations have arrived, since its generation must then be over;
+//   - when it has waited for the buffer timeout (BTO).
+//
+// (Unprotected packets, the paper's remaining rule, never enter the buffer.)
+// Packets leave in the order of their ids. Ids are 8 bits long and wrap: an id that is behind the
+// next expected one by up to 128 is late, and is released at once.
+package hold
+
+import (
+	"slices"
+	"time"
+)
+
+// newerPackets is the number of packets of newer generations that end the wait for
+// an older one: QUIC's kPacketThreshold (RFC 9002, §6.1.1).
+const newerPackets = 3
+
+// Buffer holds packets of type T. It reads no clock: the time is always given.
+type Buffer[T any] struct {
+	timeout time.Duration
+	started bool
+	next    uint8     // id that will be released next in order
+	held    []held[T] // ids ahead of next, in order; at most 127
+}
+
+type held[T any] struct {
+	id, generation uint8
+	arrival        time.Time
+	newer          int // packets of newer generations that arrived since
+	packet         T
+}
+
+// New returns an empty buffer. A timeout of 0 holds nothing.
+func New[T any](timeout time.Duration) *Buffer[T] { return &Buffer[T]{timeout: timeout} }
+
+// Receive takes a source packet from the network and appends to released the packets that leave the buffer.
+func (b *Buffer[T]) Receive(now time.Time, generation, id uint8, packet T, released []T) []T {
+	released = b.Insert(now, generation, id, packet, released)
+	last := -1
+	for i := range b.held {
+		if int8(generation-b.held[i].generation) > 0 {
+			if b.held[i].newer++; b.held[i].newer >= newerPackets {
+				last = i
+			}
+		}
+	}
+	return b.releaseThrough(last, released)
+}
+
+// Insert takes a recovered packet to its place and appends to released the packets that leave the buffer.
+func (b *Buffer[T]) Insert(now time.Time, generation, id uint8, packet T, released []T) []T {
+	if !b.started {
+		b.started, b.next = true, id
+	}
+	if b.Passed(id) {
+		return append(released, packet)
+	}
+	place, twice := slices.BinarySearchFunc(b.held, id, func(h held[T], id uint8) int {
+		return int(h.id-b.next) - int(id-b.next)
+	})
+	if twice {
+		return append(released, packet)
+	}
+	b.held = slices.Insert(b.held, place, held[T]{id: id, generation: generation, arrival: now, packet: packet})
+	return b.Expire(now, b.releaseConsecutive(released))
+}
+
+// Passed reports whether the place of an id in the order is gone already.
+func (b *Buffer[T]) Passed(id uint8) bool { return b.started && int8(id-b.next) < 0 }
+
+// Expire appends to released the packets that have waited for the timeout, and all that precede them.
+func (b *Buffer[T]) Expire(now time.Time, released []T) []T {
+	last := -1
+	for i := range b.held {
+		if now.Sub(b.held[i].arrival) >= b.timeout {
+			last = i
+		}
+	}
+	return b.releaseThrough(last, released)
+}
+
+// ReleaseAll appends to released all packets that are held.
+func (b *Buffer[T]) ReleaseAll(released []T) []T { return b.releaseThrough(len(b.held)-1, released) }
+
+// Deadline is the time at which Expire has to be called; false when nothing is held.
+func (b *Buffer[T]) Deadline() (time.Time, bool) {
+	var earliest time.Time
+	for i := range b.held {
+		if arrival := b.held[i].arrival; i == 0 || arrival.Before(earliest) {
+			earliest = arrival
+		}
+	}
+	return earliest.Add(b.timeout), len(b.held) > 0
+}
+
+func (b *Buffer[T]) releaseThrough(last int, released []T) []T {
+	for _, h := range b.held[:last+1] {
+		released = append(released, h.packet)
+		b.next = h.id + 1
+	}
+	b.held = slices.Delete(b.held, 0, last+1)
+	return b.releaseConsecutive(released)
+}
+
+func (b *Buffer[T]) releaseConsecutive(released []T) []T {
+	n := 0
+	for n < len(b.held) && b.held[n].id == b.next {
+		released = append(released, b.held[n].packet)
+		b.next++
+		n++
+	}
+	b.held = slices.Delete(b.held, 0, n)
+	return released
+}

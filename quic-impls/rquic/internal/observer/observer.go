@@ -1,0 +1,138 @@
+// Package observer hears from quic-go, through its public qlog events, what a
+// packet below it can't show any more once it is encrypted: whether it has to be
+// acknowledged, and whether it ends a stream. It also counts what quic-go's
+// statistics leave out, and passes all events on to a qlog file when QLOGDIR is set.
+package observer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
+)
+
+// SentPacket describes a 1-RTT packet that quic-go is about to write as a datagram of its own.
+type SentPacket struct {
+	ConnectionID string // the destination's
+	Length       int    // of the datagram in bytes
+	AckEliciting bool   // RFC 9002, §2
+	EndsStream   bool   // it carries the end of a stream
+	Closes       bool   // it closes the connection, so quic-go may repeat it without an event
+}
+
+// Connection hears of one QUIC connection's packets, in the order in which they'll be written.
+type Connection interface {
+	PacketSent(SentPacket)
+	// Closed says that no more events will come.
+	Closed()
+}
+
+// Observer makes the traces for quic.Config.Tracer.
+type Observer struct {
+	// Open is called for every new connection; nil when nobody has to hear of packets.
+	Open func() Connection
+	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
+	SpuriousLosses atomic.Int64
+}
+
+// Trace has the signature of quic.Config.Tracer.
+func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
+	t := &trace{observer: o, file: qlog.DefaultConnectionTracer(ctx, isClient, id)}
+	if o.Open != nil {
+		t.connection = o.Open()
+	}
+	return t
+}
+
+// trace has a recorder for each of the layers of a connection: QUIC, and HTTP/3 when it is used.
+type trace struct {
+	observer   *Observer
+	connection Connection
+	file       qlogwriter.Trace // nil without QLOGDIR
+	producers  atomic.Int32
+
+	mu sync.Mutex
+	// Checksum of the last datagram that began with a long-header packet. A 1-RTT packet whose
+	// event has the same one is coalesced into that datagram, and isn't written on its own.
+	longHeader qlog.DatagramPayloadChecksum
+}
+
+func (t *trace) AddProducer() qlogwriter.Recorder {
+	t.producers.Add(1)
+	r := &recorder{trace: t}
+	if t.file != nil {
+		r.file = t.file.AddProducer()
+	}
+	return r
+}
+
+type recorder struct {
+	trace *trace
+	file  qlogwriter.Recorder
+}
+
+func (r *recorder) RecordEvent(event qlogwriter.Event) {
+	r.trace.observe(event)
+	if r.file != nil {
+		r.file.RecordEvent(event)
+	}
+}
+
+func (r *recorder) Close() error {
+	if r.trace.producers.Add(-1) == 0 && r.trace.connection != nil {
+		r.trace.connection.Closed()
+	}
+	if r.file != nil {
+		return r.file.Close()
+	}
+	return nil
+}
+
+func (t *trace) observe(event qlogwriter.Event) {
+	switch e := event.(type) {
+	case qlog.SpuriousLoss:
+		t.observer.SpuriousLosses.Add(1)
+	case qlog.PacketSent:
+		if t.connection != nil {
+			t.packetSent(e)
+		}
+	}
+}
+
+func (t *trace) packetSent(e qlog.PacketSent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.Header.PacketType != qlog.PacketType1RTT {
+		t.longHeader = e.DatagramPayloadChecksum
+		return
+	}
+	if e.DatagramPayloadChecksum != 0 && e.DatagramPayloadChecksum == t.longHeader {
+		return
+	}
+	t.connection.PacketSent(SentPacket{
+		ConnectionID: string(e.Header.DestConnectionID.Bytes()),
+		Length:       e.Raw.Length,
+		AckEliciting: slices.ContainsFunc(e.Frames, isAckEliciting),
+		EndsStream:   slices.ContainsFunc(e.Frames, endsStream),
+		Closes:       slices.ContainsFunc(e.Frames, closes),
+	})
+}
+
+func isAckEliciting(f qlog.Frame) bool {
+	_, isAck := f.Frame.(*qlog.AckFrame)
+	return !isAck && !closes(f) // padding has no event
+}
+
+func endsStream(f qlog.Frame) bool {
+	stream, ok := f.Frame.(*qlog.StreamFrame)
+	return ok && stream.Fin
+}
+
+func closes(f qlog.Frame) bool {
+	_, ok := f.Frame.(*qlog.ConnectionCloseFrame)
+	return ok
+}

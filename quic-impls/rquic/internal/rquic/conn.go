@@ -1,0 +1,165 @@
+// Package rquic puts forward erasure correction below an unmodified QUIC library: a net.PacketConn that adds the
+// rQUIC header to the packets that QUIC writes and coded packets between them, and that takes the headers off,
+// recovers lost packets and holds those behind a gap before QUIC reads them (Zverev et al., IEEE Access 2021, §III).
+//
+// QUIC packets are encrypted when they come here. Which of them have to be acknowledged, and so are protected, is
+// known from an observer.Observer; should what it said and what is written ever differ, the connection fails with
+// ErrOutOfStep, since a packet with the wrong label would falsify an experiment without a sign.
+package rquic
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+)
+
+// ErrOutOfStep says that the QUIC library wrote another packet than the one that it had announced.
+var ErrOutOfStep = errors.New("packets and their announcements are out of step")
+
+// Settings of a Conn.
+type Settings struct {
+	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
+	Code coding.Code
+	// FlushAtStreamEnd completes a generation early after a packet that ends a stream.
+	FlushAtStreamEnd bool
+	// HoldTimeout is the buffer timeout (BTO) of the receiver.
+	HoldTimeout time.Duration
+}
+
+// Counters of a Conn, over all of its connections, in packets.
+type Counters struct {
+	SourceSent, RepairSent         atomic.Int64
+	SourceReceived, RepairReceived atomic.Int64
+	Recovered                      atomic.Int64
+	RecoveredLate                  atomic.Int64 // their place in the order had gone before
+	Malformed                      atomic.Int64 // received, unreadable, and dropped
+}
+
+// Conn is a net.PacketConn with forward erasure correction. One goroutine may read while others write.
+type Conn struct {
+	Counters
+	inner    net.PacketConn
+	settings Settings
+	sending  sending
+	receiving
+}
+
+// New wraps a connection.
+func New(inner net.PacketConn, settings Settings) *Conn {
+	c := &Conn{inner: inner, settings: settings}
+	c.sending.connections = map[string]*sender{}
+	c.receivers = map[receiverKey]*receiver{}
+	return c
+}
+
+// Observe makes the connections known to o announce their packets here.
+func (c *Conn) Observe(o *observer.Observer) {
+	if c.settings.Code != nil {
+		o.Open = func() observer.Connection { return c.newSender() }
+	}
+}
+
+// WriteTo sends a datagram of the QUIC library, and the coded packets that are due after it.
+func (c *Conn) WriteTo(datagram []byte, to net.Addr) (int, error) {
+	if header.IsLong(datagram) {
+		return c.inner.WriteTo(datagram, to)
+	}
+	if len(datagram) <= header.Prefix {
+		return 0, fmt.Errorf("cannot send a short-header packet of %d bytes", len(datagram))
+	}
+	if err := c.writeShort(datagram, to); err != nil {
+		return 0, err
+	}
+	return len(datagram), nil
+}
+
+// ReadFrom returns the next datagram for the QUIC library. It is also what makes time pass for held packets.
+func (c *Conn) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		if len(c.ready) > 0 {
+			next := c.ready[0]
+			c.ready = c.ready[1:]
+			return copy(b, next.datagram), next.from, nil
+		}
+		if err := c.setInnerDeadline(); err != nil {
+			return 0, nil, err
+		}
+		n, from, err := c.inner.ReadFrom(c.buffer[:])
+		if errors.Is(err, os.ErrDeadlineExceeded) && !c.readDeadlinePassed() {
+			c.expire(time.Now())
+			continue
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		if datagram := c.receive(time.Now(), c.buffer[:n], from); datagram != nil {
+			return copy(b, datagram), from, nil
+		}
+	}
+}
+
+// SetReadDeadline wakes a waiting ReadFrom when t has passed.
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.deadlines.Lock()
+	c.readDeadline = t
+	c.deadlines.Unlock()
+	return c.setInnerDeadline()
+}
+
+func (c *Conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadBuffer and SetWriteBuffer are found by the QUIC library, which wants large socket buffers.
+func (c *Conn) SetReadBuffer(size int) error {
+	if inner, ok := c.inner.(interface{ SetReadBuffer(int) error }); ok {
+		return inner.SetReadBuffer(size)
+	}
+	return nil
+}
+
+func (c *Conn) SetWriteBuffer(size int) error {
+	if inner, ok := c.inner.(interface{ SetWriteBuffer(int) error }); ok {
+		return inner.SetWriteBuffer(size)
+	}
+	return nil
+}
+
+func (c *Conn) SetWriteDeadline(t time.Time) error { return c.inner.SetWriteDeadline(t) }
+func (c *Conn) LocalAddr() net.Addr                { return c.inner.LocalAddr() }
+func (c *Conn) Close() error                       { return c.inner.Close() }
+
+// deadlines of reading: the one that was asked for, and that of the packet that is held longest.
+type deadlines struct {
+	sync.Mutex
+	readDeadline, holdDeadline time.Time // zero: none
+	innerDeadline              time.Time // what the inner connection has
+}
+
+func (c *Conn) setInnerDeadline() error {
+	c.deadlines.Lock()
+	defer c.deadlines.Unlock()
+	earlier := c.readDeadline
+	if earlier.IsZero() || !c.holdDeadline.IsZero() && c.holdDeadline.Before(earlier) {
+		earlier = c.holdDeadline
+	}
+	if earlier.Equal(c.innerDeadline) {
+		return nil
+	}
+	c.innerDeadline = earlier
+	return c.inner.SetReadDeadline(earlier)
+}
+
+func (c *Conn) readDeadlinePassed() bool {
+	c.deadlines.Lock()
+	defer c.deadlines.Unlock()
+	return !c.readDeadline.IsZero() && !time.Now().Before(c.readDeadline)
+}
