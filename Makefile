@@ -1,0 +1,81 @@
+# make demo   all set-up, then the demonstration campaign with its figure and report
+# make test   all set-up, then all tests
+# make build  all set-up alone; leaves .venv/bin/fecbench
+# make bench  speeds, each beside a peer or a limit
+# make lint   the checks of form
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+
+# A Go that was installed into the virtual environment serves, too.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+VENV := .venv
+OUT := out
+RUN := $(VENV)/bin/python -m
+
+PACKAGES := mininet clang llvm libbpf-dev libelf-dev zlib1g-dev linux-libc-dev bpftool gcc make ethtool \
+	iproute2 tcpdump python3-venv clang-format
+GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
+C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+
+.PHONY: demo test build bench lint packages environment parts lock clean
+
+demo: build
+	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --db $(OUT)/demo.sqlite --resume
+	@$(VENV)/bin/fecbench report --db $(OUT)/demo.sqlite --output $(OUT)/demo
+	@echo "database $(OUT)/demo.sqlite"
+
+test: build
+	@$(RUN) pytest
+	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
+
+build: packages environment parts
+
+# What Debian brings. Nothing is asked of apt when nothing is missing.
+packages:
+	@missing=$$(for each in $(PACKAGES); do \
+	    [ "$$(dpkg-query --show --showformat='$${db:Status-Status}' $$each 2>/dev/null || true)" = installed ] || echo $$each; done); \
+	if [ -n "$$missing" ]; then \
+	    [ $$(id -u) = 0 ] || { echo "missing packages; as root: apt-get install" $$missing >&2; exit 1; }; \
+	    echo "installing" $$missing; \
+	    apt-get update -qq; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+# From the system's Python with its site packages, because Mininet is a Debian package only.
+environment: $(VENV)/complete
+$(VENV)/complete: requirements.lock pyproject.toml
+	@echo "making the virtual environment $(VENV)"
+	@rm -f $@
+	@/usr/bin/python3 -m venv --system-site-packages $(VENV)
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+parts: environment
+	@$(MAKE) --no-print-directory -C dropper
+	@$(MAKE) --no-print-directory -C topologies/wire
+	@$(RUN) runners.build
+
+lint: build
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+	@$(RUN) mypy
+	@clang-format --dry-run --Werror $(C_FILES)
+	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
+	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./...); done
+
+# The pinned requirements, with hashes, from what pyproject.toml asks for.
+lock:
+	@/usr/bin/python3 -m venv .build/lock
+	@.build/lock/bin/pip install --quiet pip-tools
+	@.build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	    --no-emit-find-links --no-header --extra development --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) $(OUT) .build
+	$(MAKE) -C dropper clean
+	$(MAKE) -C topologies/wire clean
+	rm -rf quic-impls/*/build

@@ -1,0 +1,36 @@
+"""Builds every implementation as its impl.toml says: `python -m runners.build`, part of `make build`."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from runners import implementations
+from runners.doctor import MISSING_GO, go_is_recent
+from runners.implementations import Implementation
+from runners.refusal import Refusal
+
+
+def build(implementation: Implementation) -> None:
+    """Run the build command of an implementation in its folder. Raises Refusal when it cannot be built."""
+    name, command = implementation.declaration.name, implementation.declaration.build
+    if command[0] == "go" and not go_is_recent():
+        raise Refusal(f"{name}: {MISSING_GO}")
+    if shutil.which(command[0]) is None:
+        raise Refusal(f"{name}: its build needs {command[0]}, which is not installed")
+    print(f"building {name}")
+    done = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
+    if done.returncode != 0:
+        raise Refusal(f"{name}: {' '.join(command)} ended with {done.returncode}")
+
+
+def main() -> None:
+    try:
+        for implementation in implementations.all_of_them().values():
+            build(implementation)
+    except Refusal as refusal:
+        sys.exit(f"make build: {refusal}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Runs a design into a results database: each trial is judged and committed as soon as it has ended."""
+
+import base64
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+import topologies
+from designs import Design
+from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from runners import certificates, provenance, schedule, scratch, verification
+from runners.crew import Crew, Finished
+from runners.implementations import Implementation
+from runners.messages import DropperOutcome
+from runners.refusal import Refusal
+from runners.schedule import Setting
+from runners.trial import SERVER_NAME
+from runners.verification import Judgement
+
+# An invalid trial is run again this many times.
+RETRIES = 3
+
+
+class Watcher(Protocol):
+    """Is told of the progress of a campaign."""
+
+    def begun(self, campaign: str, planned: int, done: int) -> None: ...
+
+    def ended(self, key: TrialKey, judgement: Judgement, dct_s: float | None, again: bool) -> None: ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked to be run."""
+
+    design: Design
+    database: Database
+    name: str
+    backend: str
+    jobs: int
+    resume: bool
+    filters: Sequence[str]
+
+
+def implementations_of(design: Design) -> list[Implementation]:
+    """The implementations of all variants, each once, checked to be built and to support every workload."""
+    found = {}
+    for variant in design.variants:
+        implementation = schedule.implementation_of(design, variant.label)
+        where = f"{design.path}: variant {variant.label!r}"
+        for workload in design.workloads:
+            implementation.check_workload(workload.name, where)
+        implementation.check_built()
+        found[variant.implementation] = implementation
+    return list(found.values())
+
+
+def run(request: Request, watcher: Watcher) -> CampaignInfo:
+    """Run what is missing of a campaign. Raises Refusal before anything is changed."""
+    design = request.design
+    used = implementations_of(design)
+    backend = topologies.resolve_backend(request.backend)
+    points = design.plan().points
+    keys = schedule.filtered(schedule.trial_keys(design, len(points)), request.filters)
+    campaign = _open_campaign(request, points, provenance.collect(used, backend))
+    attempts = _attempts_left(request.database, campaign, keys)
+    watcher.begun(campaign.name, len(keys), len(keys) - len(attempts))
+    if attempts:
+        with scratch.folder() as folder:
+            certificates.write(folder, SERVER_NAME)
+            setting = Setting(design, points, backend, folder)
+            _run_trials(request, watcher, campaign, attempts, setting, folder)
+    return campaign
+
+
+def _open_campaign(
+    request: Request, points: Sequence[Mapping[str, Any]], collected: dict[str, Any]
+) -> CampaignInfo:
+    """The stored campaign to go on with, or a new one."""
+    design, database = request.design, request.database
+    stored = database.campaign(request.name)
+    if stored is None:
+        return database.create_campaign(
+            name=request.name,
+            design_text=design.text,
+            seed=design.seed,
+            provenance=collected,
+            points=[dict(point) for point in points],
+            variants=[Variant(**variant.model_dump()) for variant in design.variants],
+            workloads=[Workload(**workload.model_dump()) for workload in design.workloads],
+            repetitions=design.repetitions,
+            statistic=design.statistic,
+            title=design.title,
+        )
+    other = f"campaign {stored.name!r} in {database.address} was run with"
+    if stored.design_text != design.text:
+        raise Refusal(f"{other} another design than {design.path}: give this one a name with --campaign")
+    for kind in ("binaries", "link"):
+        if stored.provenance[kind] != collected[kind]:
+            raise Refusal(
+                f"{other} other {kind} than are here now: give a new campaign a name with --campaign"
+            )
+    if not request.resume and database.trial_count(stored.id) < stored.planned_trials:
+        raise Refusal(
+            f"campaign {stored.name!r} in {database.address} is not complete:"
+            " go on with --resume, or give a new campaign a name with --campaign"
+        )
+    return stored
+
+
+def _attempts_left(
+    database: Database, campaign: CampaignInfo, keys: Sequence[TrialKey]
+) -> dict[TrialKey, int]:
+    """How often each trial that is missing or invalid may still be run, in order of running."""
+    states = database.states(campaign.id)
+    left = {}
+    for key in keys:
+        state, attempts = states.get(key, ("invalid", 0))
+        if state == "invalid" and attempts <= RETRIES:
+            left[key] = 1 + RETRIES - attempts
+    return left
+
+
+def _run_trials(
+    request: Request,
+    watcher: Watcher,
+    campaign: CampaignInfo,
+    attempts: dict[TrialKey, int],
+    setting: Setting,
+    folder: Path,
+) -> None:
+    with Crew(request.jobs) as crew:
+        for number, key in enumerate(attempts):
+            crew.add(key, schedule.task_of(setting, key, folder / f"trial-{number}"))
+        for finished in crew.results():
+            shutil.rmtree(finished.task.folder, ignore_errors=True)  # absent when the trial did not begin
+            judgement = verification.judge(finished.task, finished.outcome)
+            request.database.record(campaign.id, record_of(finished, judgement))
+            attempts[finished.key] -= 1
+            again = judgement.state == "invalid" and attempts[finished.key] > 0
+            if again:
+                crew.add_first(finished.key, finished.task)
+            watcher.ended(finished.key, judgement, _dct_s(finished), again)
+
+
+def _dct_s(finished: Finished) -> float | None:
+    client = finished.outcome.endpoints.get("client")
+    return (client.metrics or {}).get("dct_s") if client else None
+
+
+def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
+    """Everything that is kept of a trial."""
+    outcome, endpoints = finished.outcome, finished.outcome.endpoints
+    return TrialRecord(
+        key=finished.key,
+        state=judgement.state,
+        reason=judgement.reason,
+        started_at=datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds"),
+        duration_s=finished.duration_s,
+        seeds=finished.task.seeds,
+        metrics={role: endpoint.metrics for role, endpoint in endpoints.items() if endpoint.metrics},
+        verdicts=[_verdict_log(name, recorded) for name, recorded in outcome.droppers.items()],
+        dropper={name: recorded.counters for name, recorded in outcome.droppers.items()},
+        links=outcome.links,
+        exits={role: endpoint.exit_code for role, endpoint in endpoints.items()},
+        stderr={role: endpoint.stderr for role, endpoint in endpoints.items()},
+        overhead_s=overhead_of(finished),
+        checks=judgement.checks,
+    )
+
+
+def overhead_of(finished: Finished) -> dict[str, float]:
+    """The seconds of each phase but the client's, and their `total`: all that is not the client's own time."""
+    phases = finished.outcome.phases_s
+    others = {name: seconds for name, seconds in phases.items() if name != "client"}
+    return {**others, "total": finished.duration_s - phases.get("client", 0.0)}
+
+
+def _verdict_log(name: str, recorded: DropperOutcome) -> VerdictLog:
+    link, direction = name.split("/")
+    bitmap = base64.b64decode(recorded.bitmap_base64)[: (recorded.packets + 7) // 8]
+    return VerdictLog(link, direction, recorded.packets, recorded.counters["dropped"], bitmap)

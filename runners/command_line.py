@@ -1,0 +1,75 @@
+"""The `fecbench` command. Bad input ends it with one line and status 2; no result is lost by an interrupt."""
+
+import signal
+import sys
+from types import FrameType
+
+import click
+import typer
+from dropper.command import DropperError
+from dropper.model import LossModelError
+
+from designs import DesignError
+from results.database import DatabaseError
+from runners.clean import clean
+from runners.doctor import doctor
+from runners.losses import losses
+from runners.plan import plan
+from runners.refusal import Refusal
+from runners.replay import replay
+from runners.report import report
+from runners.run import run
+from runners.show import show
+from runners.topo import topo
+from topologies import TopologyError
+
+BAD_INPUT = 2
+
+app = typer.Typer(
+    help="In which networks does forward erasure correction help QUIC, by how much, and at what cost?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(doctor)
+app.command()(plan)
+app.add_typer(losses, name="losses")
+app.command()(run)
+app.command()(show)
+app.command()(replay)
+app.command()(report)
+app.command()(topo)
+app.command()(clean)
+
+
+class Interrupted(BaseException):
+    """A signal asked the command to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.status = 128 + number
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    raise Interrupted(number)
+
+
+def main() -> None:
+    """The entry point: 0 for success, 1 when something was not ok, 2 for bad input."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        status = app(standalone_mode=False)
+    except click.ClickException as error:
+        _end(f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
+    except (Refusal, DesignError, DatabaseError, LossModelError, TopologyError) as error:
+        _end(str(error), BAD_INPUT)
+    except (DropperError, OSError) as error:
+        _end(str(error), 1)
+    except Interrupted as error:
+        _end(f"ended by {error}: what was finished is kept", error.status)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _end(line: str, status: int) -> None:
+    print("fecbench:", " ".join(line.split()), file=sys.stderr)
+    sys.exit(status)

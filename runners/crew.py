@@ -1,0 +1,161 @@
+"""The worker processes of a campaign: hands out tasks and yields outcomes as they come, in one thread."""
+
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from pydantic import ValidationError
+
+from results.database import TrialKey
+from runners.implementations import REPOSITORY
+from runners.messages import Outcome, Task
+from runners.worker import MARGIN_S
+
+READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task that has been run: its outcome, and the seconds from its handing out to its answer."""
+
+    key: TrialKey
+    task: Task
+    outcome: Outcome
+    begun_at: float  # seconds since the epoch
+    duration_s: float
+
+
+class Worker:
+    """One worker process and the task that it is at."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "runners.worker", str(os.getpid())],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for the harness alone
+        )
+        self.key: TrialKey | None = None
+        self._task: Task | None = None
+        self._begun_at = 0.0
+        self._begun = 0.0
+        self._answer = bytearray()
+
+    @property
+    def stdout(self) -> int:
+        assert self.process.stdout
+        return self.process.stdout.fileno()
+
+    @property
+    def overdue_at(self) -> float:
+        """When its trial, which limits itself, must have answered; seconds of the monotonic clock."""
+        assert self._task
+        return self._begun + self._task.timeout_s + 2 * MARGIN_S
+
+    def give(self, key: TrialKey, task: Task) -> None:
+        assert self.process.stdin
+        self.key, self._task = key, task
+        self._begun_at, self._begun = time.time(), time.monotonic()
+        self._answer.clear()
+        try:
+            self.process.stdin.write(task.model_dump_json().encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended: the end of its output says so, too
+
+    def read(self) -> Finished | None:
+        """What it finished, once its answer is complete; a worker that has ended gives a failure."""
+        data = os.read(self.stdout, READ_BYTES)
+        if not data:
+            return self.lost(f"the worker ended with {self.process.wait()} before it answered")
+        self._answer += data
+        if not data.endswith(b"\n"):
+            return None
+        try:
+            return self._finished(Outcome.model_validate_json(self._answer))
+        except ValidationError as error:
+            return self.lost(f"the worker's answer cannot be read: {error.errors()[0]['msg']}")
+
+    def lost(self, why: str) -> Finished:
+        """Give its trial up, and kill it."""
+        self.stop()
+        return self._finished(Outcome(failure=why))
+
+    def stop(self) -> None:
+        """Kill the worker; the trial that it runs is killed with it."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass
+
+    def _finished(self, outcome: Outcome) -> Finished:
+        assert self.key and self._task
+        finished = Finished(self.key, self._task, outcome, self._begun_at, time.monotonic() - self._begun)
+        self.key = self._task = None
+        return finished
+
+
+class Crew:
+    """Up to `jobs` workers at a time. A context manager: at its end no worker is left."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+        self._idle: list[Worker] = []
+        self._busy: list[Worker] = []
+        self._pending: deque[tuple[TrialKey, Task]] = deque()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in self._idle + self._busy:
+            worker.stop()
+
+    def add(self, key: TrialKey, task: Task) -> None:
+        """Run this task after all others."""
+        self._pending.append((key, task))
+
+    def add_first(self, key: TrialKey, task: Task) -> None:
+        """Run this task next."""
+        self._pending.appendleft((key, task))
+
+    def results(self) -> Iterator[Finished]:
+        """Run all tasks, those added meanwhile included, and yield each as it ends."""
+        while self._pending or self._busy:
+            while self._pending and len(self._busy) < self._jobs:
+                worker = self._idle.pop() if self._idle else Worker()
+                self._busy.append(worker)
+                worker.give(*self._pending.popleft())
+            yield from self._wait()
+
+    def _wait(self) -> list[Finished]:
+        """What has ended when at least one worker has something to say or is overdue."""
+        limit = min(worker.overdue_at for worker in self._busy) - time.monotonic()
+        with selectors.DefaultSelector() as selector:
+            for worker in self._busy:
+                selector.register(worker.stdout, selectors.EVENT_READ, worker)
+            ready = [key.data for key, _ in selector.select(max(0.0, limit))]
+        finished = [result for worker in ready if (result := worker.read())]
+        now = time.monotonic()
+        for worker in self._busy:
+            if worker.key and worker.overdue_at < now:
+                finished.append(worker.lost("the worker did not answer in time"))
+        for worker in [worker for worker in self._busy if worker.key is None]:
+            self._busy.remove(worker)
+            if worker.process.poll() is None:
+                self._idle.append(worker)
+        return finished

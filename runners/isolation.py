@@ -1,0 +1,129 @@
+"""Runs a function in PID, mount and network namespaces of its own, so that whatever it starts dies with it.
+
+The function runs as the first process of its PID namespace: when it ends, or is killed, or when the process
+that asked for it is killed, the kernel kills everything else in there. Namespaces of the network, TAPs and
+attached BPF programs go with the processes that held them. Nothing has to be cleaned up afterwards.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWNET = 0x40000000
+CLONE_NEWPID = 0x20000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
+PR_SET_PDEATHSIG = 1
+KILL_LIMIT_S = 5.0
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class IsolationError(RuntimeError):
+    """The function gave no answer: it was killed, crashed, or took longer than its limit."""
+
+
+def _call(attempted: str, status: int) -> None:
+    if status != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{attempted}: {os.strerror(number)}")
+
+
+def unshare(flags: int, what: str) -> None:
+    """Move this process into new namespaces. Raises OSError that names `what`."""
+    _call(f"unshare {what}", _libc.unshare(flags))
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent, whose id is `parent`, has ended."""
+    _call("prctl PR_SET_PDEATHSIG", _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    if os.getppid() != parent:  # it ended before the call above
+        os._exit(1)
+
+
+def _mount_own_proc() -> None:
+    _call("make mounts private", _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    _call("mount /proc", _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None))
+
+
+def _first_process(function: Callable[[], bytes], answer: int) -> None:
+    """The body of the first process of the new namespaces."""
+    # Seen from inside a new PID namespace, the parent's id is 0.
+    die_with_parent(0)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _mount_own_proc()
+    with os.fdopen(answer, "wb") as stream:
+        stream.write(function())
+
+
+def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
+    """Makes the namespaces, and stands between them and the caller so that the caller stays outside."""
+    die_with_parent(parent)
+    unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET, "PID, mount and network namespaces")
+    first = os.fork()
+    if first == 0:
+        _exit_after(lambda: _first_process(function, answer))
+    os.close(answer)
+    _, status = os.waitpid(first, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _exit_after(body: Callable[[], None]) -> None:
+    """End this forked process after `body`, without the parent's handlers; a failure goes to standard error."""
+    status = 1
+    try:
+        body()
+        status = 0
+    except BaseException as error:
+        os.write(2, f"isolated process: {error!r}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def _read_answer(stream: int, limit_s: float) -> bytes | None:
+    """All bytes until the end of the stream, or None when the limit passes first."""
+    deadline = time.monotonic() + limit_s
+    parts = []
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([stream], [], [], left)[0]:
+            return None
+        part = os.read(stream, 1 << 20)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
+    """The bytes that `function` returns when run as the first process of new namespaces.
+
+    Returns when every process that was started in there has ended. Raises IsolationError when the function
+    failed or did not end within `limit_s` seconds. Call it from a process with one thread.
+    """
+    parent = os.getpid()
+    reading, writing = os.pipe()
+    keeper = os.fork()
+    if keeper == 0:
+        os.close(reading)
+        _exit_after(lambda: _keeper(function, writing, parent))
+    os.close(writing)
+    try:
+        answer = _read_answer(reading, limit_s)
+        if answer is None:
+            os.kill(keeper, signal.SIGKILL)
+            _read_answer(reading, KILL_LIMIT_S)  # its end is the end of the first process
+    finally:
+        os.close(reading)
+    _, status = os.waitpid(keeper, 0)
+    if answer is None:
+        raise IsolationError(f"no answer within {limit_s:g} s")
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0 or not answer:
+        raise IsolationError(
+            f"the isolated process ended with status {code} and {len(answer)} bytes of answer"
+        )
+    return answer

@@ -1,0 +1,62 @@
+"""What a campaign tells a worker about a trial, and what the worker tells back. Both travel as one line of JSON."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from runners.endpoint import Role
+
+
+class Task(BaseModel):
+    """Everything that one trial needs; the worker looks nothing up."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    topology: str
+    backend: str
+    links: dict[str, dict[str, float | int]]  # link → arguments of LinkSettings
+    losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
+    seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits
+    commands: dict[Role, list[str]]
+    workload: dict[str, Any]
+    options: dict[str, Any]
+    timeout_s: float
+    certificates: Path
+    folder: Path  # made by the trial, for itself alone
+    capture: bool = False  # record packets, qlog and TLS secrets into the folder
+
+
+class EndpointOutcome(BaseModel):
+    """How an endpoint ended. `exit_code` is None when it had to be killed."""
+
+    ready: bool = False
+    metrics: dict[str, float] | None = None
+    complaint: str = ""
+    exit_code: int | None = None
+    stderr: str = ""
+
+
+class DropperOutcome(BaseModel):
+    """What the dropper of one direction counted and recorded."""
+
+    counters: dict[str, int]
+    packets: int
+    bitmap_base64: str
+
+
+class Outcome(BaseModel):
+    """What happened in a trial, not yet judged."""
+
+    backend: str = ""
+    endpoints: dict[Role, EndpointOutcome] = {}
+    timed_out: bool = False
+    links: dict[str, dict[str, Any]] = {}
+    droppers: dict[str, DropperOutcome] = {}  # "internet/up" → …
+    phases_s: dict[str, float] = {}
+    failure: str = ""  # what went wrong in the harness itself, empty when nothing did
+
+
+def loss_name(link: str, direction: str) -> str:
+    """The name of one direction of one link in seeds, outcomes and results."""
+    return f"{link}/{direction}"

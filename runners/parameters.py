@@ -1,0 +1,104 @@
+"""From the names in a design to what a trial needs: link settings, loss models and options.
+
+Every name that a design may use is known here, and every value of every point is tried before anything runs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Literal
+
+from dropper.model import LossModelError
+
+import dropper
+import topologies
+from designs import Design
+from runners import implementations
+from runners.refusal import Refusal, nearest
+from topologies import LinkSettings, TopologyError
+
+Direction = Literal["up", "down"]
+DIRECTIONS: tuple[Direction, ...] = ("up", "down")
+LINK_NAMES = frozenset(field.name for field in fields(LinkSettings))
+LOSS_NAMES = frozenset({"model", "p", "r", "k", "h", "rate", "burst", "drop", "repeat"})
+
+
+def known_names() -> set[str]:
+    """Every name that a factor or a constant may have."""
+    losses = {f"loss.{name}" for name in LOSS_NAMES}
+    directed = {f"loss.{direction}.{name}" for direction in DIRECTIONS for name in LOSS_NAMES}
+    options = {f"option.{name}" for name in implementations.option_names()}
+    return set(LINK_NAMES) | losses | directed | options
+
+
+def check_names(design: Design) -> None:
+    """Raises Refusal for a factor, constant, topology or variant that nothing here knows."""
+    known = known_names()
+    for kind, names in (("factors", design.factors), ("constants", design.constants)):
+        for name in names:
+            if name not in known:
+                raise Refusal(f"{design.path}: {kind}.{name}: is not a parameter; {nearest(name, known)}")
+    if design.topology not in topologies.TOPOLOGIES:
+        hint = nearest(design.topology, topologies.TOPOLOGIES)
+        raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
+    for required in ("bandwidth_mbps", "owd_ms"):
+        if required not in design.factors and required not in design.constants:
+            raise Refusal(f"{design.path}: {required} is missing: give it as a factor or a constant")
+    for variant in design.variants:
+        options_of(design, variant.label, {})
+
+
+def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of a variant at a point; `option.NAME` of the point is given to every variant that has it."""
+    variant = next(variant for variant in design.variants if variant.label == label)
+    where = f"{design.path}: variant {label!r}"
+    implementation = implementations.find(variant.implementation, where)
+    known = implementation.declaration.options
+    given = {
+        name.removeprefix("option."): value for name, value in values.items() if name.startswith("option.")
+    }
+    shared = {name: value for name, value in given.items() if name in known and name not in variant.options}
+    return dict(implementation.options({**shared, **variant.options}, where))
+
+
+def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, dict[str, float | int]]:
+    """Arguments of LinkSettings for each link. Raises TopologyError for a value out of range."""
+    arguments = {name: values[name] for name in LINK_NAMES if name in values}
+    LinkSettings(**arguments)
+    return dict.fromkeys(links, arguments)
+
+
+def losses(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Parameters of the loss model of each direction of each link; those of a direction go before the common ones.
+
+    No `loss.model` means no loss. Raises LossModelError for a wrong name or value.
+    """
+    directed = {direction: _loss(values, direction) for direction in DIRECTIONS}
+    for parameters in directed.values():
+        dropper.model.loss_model(parameters)
+    return dict.fromkeys(links, directed)
+
+
+def _loss(values: Mapping[str, Any], direction: Direction) -> dict[str, Any]:
+    own = _below(values, f"loss.{direction}.")
+    if "model" in own:  # a model of its own: the common parameters are those of another one
+        return own
+    return {"model": "none"} | _below(values, "loss.") | own
+
+
+def _below(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    names = {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+    return {name: value for name, value in names.items() if "." not in name}
+
+
+def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:
+    """Raises Refusal for the first point with a value that the link, the dropper or an option refuses."""
+    links = topologies.TOPOLOGIES[design.topology].links
+    for index, point in enumerate(points):
+        values = {**design.constants, **point}
+        try:
+            link_settings(values, links)
+            losses(values, links)
+        except (TopologyError, LossModelError) as error:
+            raise Refusal(f"{design.path}: point {index}: {error}") from error
+        for variant in design.variants:
+            options_of(design, variant.label, values)

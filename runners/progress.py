@@ -1,0 +1,79 @@
+"""Shows how a campaign goes on: a bar with the time left on a terminal, one line per trial elsewhere."""
+
+import time
+from collections import Counter
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from results.database import TrialKey
+from runners.verification import Judgement
+
+
+def time_left_s(elapsed_s: float, done: int, planned: int) -> float | None:
+    """The time that the rest will take if it goes on as it went, or None before anything is done."""
+    return elapsed_s / done * (planned - done) if done else None
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds for a person: `2 min 05 s`."""
+    if seconds is None:
+        return "?"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+class Reporter:
+    """Prints on standard error, so that standard output holds results alone."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[states]}"),
+            TimeElapsedColumn(),
+            TextColumn("left: {task.fields[left]}"),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self.states: Counter[str] = Counter()
+        self._begun = time.monotonic()
+        self._planned = 0
+
+    def begun(self, campaign: str, planned: int, done: int) -> None:
+        """Called once, before the first trial."""
+        self._planned = planned - done
+        already = f", {done} of {planned} are there already" if done else ""
+        self._say(f"campaign {campaign}: {self._planned} trials to run{already}")
+        if self._planned:
+            self._bar.start()
+            self._bar.add_task(campaign, total=self._planned, states="", left="?")
+
+    def ended(self, key: TrialKey, judgement: Judgement, dct_s: float | None, again: bool) -> None:
+        """Called after each trial has been committed; `again` when it will be run again."""
+        what = f"{judgement.state}{f' ({judgement.reason})' if judgement.reason else ''}"
+        if not again:
+            self.states[judgement.state] += 1
+        done = self.states.total()
+        left = duration(time_left_s(time.monotonic() - self._begun, done, self._planned))
+        if self._bar.tasks:
+            counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
+            self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
+        if not self._console.is_terminal:
+            taken = f" {dct_s:.3f} s" if dct_s is not None else ""
+            retried = ", again" if again else ""
+            self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
+        elif judgement.state != "ok":
+            self._say(f"{key}: {what}{', again' if again else ''}")
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._bar.stop()
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,102 @@
+"""`fecbench replay`: the same trial again, same seeds, with packet captures, qlog and TLS secrets."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import designs
+from results.database import CampaignInfo, Database, StoredTrial
+from runners import certificates, provenance, schedule, scratch, verification
+from runners.campaign import implementations_of, record_of
+from runners.crew import Crew, Finished
+from runners.refusal import Refusal
+from runners.schedule import Setting
+from runners.show import one_campaign, trial_document
+from runners.trial import SERVER_NAME
+
+
+def replay(
+    trial: Annotated[int, typer.Argument(help="The id of the trial: fecbench show --trials tells it.")],
+    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    output: Annotated[Path, typer.Option(help="A new folder for captures, qlog, secrets and logs.")],
+    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print both runs as JSON.")] = False,
+) -> int:
+    """Run a trial again as it was and record everything; 0 when state and losses are the same. The database is
+    not changed."""
+    if os.geteuid() != 0:
+        raise Refusal("fecbench replay must be root: it makes network namespaces and loads BPF programs")
+    if output.exists():
+        raise Refusal(f"--output {output}: exists: give the name of a new folder")
+    with Database.open(db) as database:
+        info = one_campaign(database, campaign)
+        before = _trial_of(database, info, trial)
+    again = _run(info, before, output)
+    judgement = verification.judge(again.task, again.outcome)
+    after = StoredTrial(before.id, before.attempt + 1, record_of(again, judgement))
+    same = _same_losses(before, after) and before.record.state == after.record.state
+    recorded, replayed = trial_document(info, before), trial_document(info, after)
+    if as_json:
+        print(json.dumps({"same": same, "recorded": recorded, "replayed": replayed}, indent=1))
+    else:
+        _print_comparison(recorded, replayed)
+        print(f"{'the same losses' if same else 'NOT the same'}; artefacts in {output}")
+    return 0 if same else 1
+
+
+def _trial_of(database: Database, campaign: CampaignInfo, number: int) -> StoredTrial:
+    for stored in database.trials(campaign.id):
+        if stored.id == number:
+            return stored
+    raise Refusal(f"{database.address}: campaign {campaign.name!r} has no trial {number}; see show --trials")
+
+
+def _run(campaign: CampaignInfo, stored: StoredTrial, output: Path) -> Finished:
+    with scratch.folder() as folder:
+        # The design as it was stored, not as it may be now.
+        path = folder / "design.toml"
+        path.write_text(campaign.design_text)
+        design = designs.load(path)
+        used = implementations_of(design)
+        for program, digest in provenance.binaries(used).items():
+            if campaign.provenance["binaries"].get(program) != digest:
+                print(f"note: {program} is not the one that the campaign ran", file=sys.stderr)
+        certificates.write(folder, SERVER_NAME)
+        setting = Setting(design, campaign.points, campaign.provenance["link"], folder)
+        task = schedule.task_of(setting, stored.record.key, output.absolute(), capture=True)
+        with Crew(jobs=1) as crew:
+            crew.add(stored.record.key, task)
+            return next(crew.results())
+
+
+def _same_losses(before: StoredTrial, after: StoredTrial) -> bool:
+    """Whether every packet that both runs sent met the same verdict."""
+    logs = zip(before.record.verdicts, after.record.verdicts, strict=False)
+    return bool(after.record.verdicts) and all(
+        _same_prefix(a.bitmap, b.bitmap, min(a.packets, b.packets)) for a, b in logs
+    )
+
+
+def _same_prefix(one: bytes, other: bytes, bits: int) -> bool:
+    mask = (1 << min(bits, 8 * len(one), 8 * len(other))) - 1
+    return int.from_bytes(one, "little") & mask == int.from_bytes(other, "little") & mask
+
+
+def _print_comparison(recorded: dict[str, Any], replayed: dict[str, Any]) -> None:
+    print(f"{'':32} {'recorded':>14} {'replayed':>14}")
+    print(f"{'state':32} {recorded['state']:>14} {replayed['state']:>14}")
+    for name, log in recorded["verdicts"].items():
+        for what in ("packets", "dropped"):
+            numbers = [each["verdicts"].get(name, log)[what] for each in (recorded, replayed)]
+            counts = [len(number) if isinstance(number, list) else number for number in numbers]
+            print(f"{f'{name} {what}':32} {counts[0]:>14} {counts[1]:>14}")
+    for endpoint, metrics in recorded["metrics"].items():
+        for name, value in metrics.items():
+            now = replayed["metrics"].get(endpoint, {}).get(name)
+            print(f"{f'{endpoint} {name}':32} {value:>14.6g} {'–' if now is None else f'{now:.6g}':>14}")
+    if replayed["reason"]:
+        print(replayed["reason"])

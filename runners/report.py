@@ -1,0 +1,35 @@
+"""`fecbench report`: figures and one HTML page from a campaign."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from results.database import Database
+from runners.show import one_campaign
+
+
+def report(
+    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    output: Annotated[Path, typer.Option(help="The folder for the page and its figures.")],
+    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
+) -> None:
+    """Draw the figures of a campaign (PNG and SVG) and write its page (HTML)."""
+    # Imported here: drawing takes longer to load than most commands take to run.
+    from results import report as pages
+
+    with Database.open(db) as database:
+        paths = pages.report(database, one_campaign(database, campaign), output)
+    made = {
+        "html": str(paths.html),
+        "pngs": [str(path) for path in paths.pngs],
+        "svgs": [str(path) for path in paths.svgs],
+    }
+    if as_json:
+        print(json.dumps(made))
+        return
+    print(f"report {made['html']}")
+    for path in [*made["pngs"], *made["svgs"]]:
+        print(f"figure {path}")

@@ -1,0 +1,54 @@
+"""`fecbench run`: a design into a results database."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import designs
+from results.database import Database
+from runners import campaign, parameters
+from runners.campaign import Request
+from runners.progress import Reporter
+from runners.refusal import Refusal
+from runners.show import states_line, summary_table
+
+
+def run(
+    design: Annotated[Path, typer.Argument(help="The design, a TOML file.")],
+    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    name: Annotated[
+        str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
+    ] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
+    link: Annotated[str, typer.Option(help="The link backend: auto, wire or netem.")] = "auto",
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", help="Only these trials: variant=…, workload=…, point=… or repetition=…."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
+) -> int:
+    """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
+    loaded = designs.load(design)
+    parameters.check_names(loaded)
+    parameters.check_values(loaded, loaded.plan().points)
+    if os.geteuid() != 0:
+        raise Refusal("fecbench run must be root: it makes network namespaces and loads BPF programs")
+    reporter = Reporter()
+    with Database.open(db, create=True) as database:
+        request = Request(loaded, database, name or loaded.name, link, jobs, resume, filters or [])
+        try:
+            done = campaign.run(request, reporter)
+        finally:
+            reporter.close()
+        states = [state for state, _ in database.states(done.id).values()]
+        if as_json:
+            counts = {state: states.count(state) for state in sorted(set(states))}
+            print(json.dumps({"campaign": done.name, "planned": done.planned_trials, "states": counts}))
+        else:
+            summary_table(database, done)
+            print(states_line(states, done.planned_trials))
+    return 0 if all(state == "ok" for state in states) else 1

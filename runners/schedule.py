@@ -1,0 +1,105 @@
+"""The trials of a campaign, in the order in which they run, and the task of each."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import designs
+import topologies
+from designs import Design
+from results.database import TrialKey
+from runners import implementations, parameters
+from runners.implementations import Implementation
+from runners.messages import Task, loss_name
+from runners.parameters import DIRECTIONS
+from runners.refusal import Refusal, nearest
+
+DEFAULT_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all trials of a campaign share."""
+
+    design: Design
+    points: Sequence[Mapping[str, Any]]
+    backend: str
+    certificates: Path
+
+
+def trial_keys(design: Design, points: int) -> list[TrialKey]:
+    """Every trial of the design, in the order of running.
+
+    The variants of a point, workload and repetition run one after another, so that what drifts on the machine
+    meets all of them; the order of these groups, and of the variants within each, is random but seeded.
+    """
+    order = random.Random(designs.seed(design.seed, "order"))
+    groups = [
+        (point, workload.label, repetition)
+        for point in range(points)
+        for workload in design.workloads
+        for repetition in range(design.repetitions)
+    ]
+    order.shuffle(groups)
+    keys = []
+    for point, workload, repetition in groups:
+        labels = [variant.label for variant in design.variants]
+        order.shuffle(labels)
+        keys += [TrialKey(label, workload, point, repetition) for label in labels]
+    return keys
+
+
+def filtered(keys: Sequence[TrialKey], filters: Sequence[str]) -> list[TrialKey]:
+    """The trials that meet every filter, each `field=value` of a trial's key."""
+    chosen = list(keys)
+    for text in filters:
+        name, equals, value = text.partition("=")
+        if name not in TrialKey.__annotations__ or not equals:
+            hint = nearest(name, TrialKey.__annotations__)
+            raise Refusal(f"--filter {text}: must be FIELD=VALUE with a field of the trial's key; {hint}")
+        chosen = [key for key in chosen if str(getattr(key, name)) == value]
+    if filters and not chosen:
+        raise Refusal(f"--filter {' --filter '.join(filters)}: no trial of the design meets it")
+    return chosen
+
+
+def seeds_of(design: Design, key: TrialKey) -> dict[str, int]:
+    """The seeds of a trial. They do not depend on the variant: all variants meet the same losses."""
+    path = ("point", key.point, "repetition", key.repetition)
+    seeds = {"content": designs.seed(design.seed, *path, "content")}
+    for link in topologies.TOPOLOGIES[design.topology].links:
+        for direction in DIRECTIONS:
+            seed = designs.seed(design.seed, *path, "link", link, "direction", direction)
+            seeds[loss_name(link, direction)] = seed
+    return seeds
+
+
+def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = False) -> Task:
+    """The task of one trial, to run with `folder` as its scratch."""
+    design = setting.design
+    values = {**design.constants, **setting.points[key.point]}
+    links = topologies.TOPOLOGIES[design.topology].links
+    implementation = implementation_of(design, key.variant)
+    workload = next(workload for workload in design.workloads if workload.label == key.workload)
+    return Task(
+        topology=design.topology,
+        backend=setting.backend,
+        links=parameters.link_settings(values, links),
+        losses=parameters.losses(values, links),
+        seeds=seeds_of(design, key),
+        commands={"server": implementation.command("server"), "client": implementation.command("client")},
+        workload={"name": workload.name, **workload.parameters},
+        options=parameters.options_of(design, key.variant, values),
+        timeout_s=design.timeout_s or DEFAULT_TIMEOUT_S,
+        certificates=setting.certificates,
+        folder=folder,
+        capture=capture,
+    )
+
+
+def implementation_of(design: Design, label: str) -> Implementation:
+    """The implementation of a variant."""
+    variant = next(variant for variant in design.variants if variant.label == label)
+    return implementations.find(variant.implementation, f"{design.path}: variant {label!r}")

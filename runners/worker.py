@@ -1,0 +1,39 @@
+"""A worker: reads tasks, one line of JSON each, and answers each with the line of its trial's outcome.
+
+It exists so that the imports are paid for once, and so that the process that forks is small and has one
+thread. Each trial runs in namespaces of its own. The worker ends with its standard input, or with its parent.
+"""
+
+import sys
+import time
+
+from runners import isolation, trial
+from runners.messages import Outcome, Task
+
+# A trial's own limits (its time limit, and those of its parts) end it long before this margin is used up.
+MARGIN_S = 60.0
+
+
+def answer(line: str) -> Outcome:
+    """The outcome of the trial whose task is `line`."""
+    task = Task.model_validate_json(line)
+    begun = time.monotonic()
+    try:
+        document = isolation.run_isolated(
+            lambda: trial.run(task).model_dump_json().encode(), task.timeout_s + MARGIN_S
+        )
+    except (isolation.IsolationError, OSError) as error:
+        return Outcome(failure=f"the trial's process: {error}")
+    outcome = Outcome.model_validate_json(document)
+    outcome.phases_s["isolation"] = time.monotonic() - begun - sum(outcome.phases_s.values())
+    return outcome
+
+
+def main() -> None:
+    isolation.die_with_parent(int(sys.argv[1]))
+    for line in sys.stdin:
+        print(answer(line).model_dump_json(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
