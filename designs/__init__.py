@@ -1,1 +1,8 @@
 """Design files, the space-filling planners and the criteria of their quality."""
+
+from designs.design import Design, Variant, Workload, load
+from designs.error import DesignError
+from designs.planner import Plan
+from designs.seeds import seed
+
+__all__ = ["Design", "DesignError", "Plan", "Variant", "Workload", "load", "seed"]

@@ -1,0 +1,219 @@
+"""Design files: one TOML file says which question is asked, where, of whom, and how often.
+
+`load` reads one and refuses whatever is wrong with it in one line. It checks form only: which parameters,
+workloads and options exist is known to those who run the design.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
+
+from designs.error import DesignError
+from designs.factor import Factor
+from designs.planner import AnyPlanSettings, Plan, make_plan
+from designs.table import (
+    PlainValue,
+    Table,
+    Value,
+    about,
+    check_unit,
+    dotted,
+    plain,
+    refusal_line,
+    refused,
+    shown,
+)
+
+# A design that somebody wrote is a few kilobytes; this keeps a wrong path to a database or a capture cheap.
+LARGEST_FILE_BYTES = 16 * 2**20
+
+
+def _matching(pattern: str, meaning: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise refused(f"must be {meaning}")
+        return text
+
+    return check
+
+
+Name = Annotated[
+    str,
+    AfterValidator(
+        _matching(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", "a name of letters, digits, '.', '_' and '-'")
+    ),
+]
+Text = Annotated[str, AfterValidator(_matching(r"(?! )[^\x00-\x1f\x7f]{1,500}(?<! )", "one line of text"))]
+
+
+def _is_factor(value: Any) -> bool:
+    """Whether a value in [factors] is a factor, and not a table of factors whose names begin alike."""
+    return not (
+        isinstance(value, dict) and value and all(isinstance(inner, dict) for inner in value.values())
+    )
+
+
+class Variant(Table):
+    """One implementation with one set of options."""
+
+    label: Text
+    implementation: Name
+    options: dict[str, PlainValue] = Field(default_factory=dict)
+    baseline: bool = False
+
+
+class Workload(BaseModel):
+    """What the endpoints do, with one value for each parameter."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: str
+    name: str
+    parameters: dict[str, Value]
+
+
+def _expanded(tables: Any) -> Any:
+    """[[workloads]] with the lists in them written out: one workload for each combination of their values."""
+    if not isinstance(tables, list) or not tables:
+        raise refused("must be [[workloads]], at least one")
+    return [workload for index, table in enumerate(tables) for workload in _workloads(table, f"[{index}]")]
+
+
+def _workloads(table: Any, key: str) -> list[Workload]:
+    if not isinstance(table, dict):
+        raise refused("must be a table", key)
+    name = table.get("name")
+    if not isinstance(name, str) or not name:
+        raise refused("must say what the endpoints do, such as 'download'", f"{key}.name")
+    parameters = {parameter: value for parameter, value in table.items() if parameter != "name"}
+    alternatives = [_alternatives(parameter, value, key) for parameter, value in parameters.items()]
+    return [
+        Workload(
+            label="-".join([name, *(str(value) for value in values)]),
+            name=name,
+            parameters=dict(zip(parameters, values, strict=True)),
+        )
+        for values in product(*alternatives)
+    ]
+
+
+def _alternatives(parameter: str, value: Any, key: str) -> list[Value]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise refused("must have at least one value", f"{key}.{parameter}")
+    with about(f"{key}.{parameter}"):
+        for one in values:
+            check_unit(parameter, plain(one))
+    return values
+
+
+class Design(Table):
+    """A design file, checked. See README.md of this folder for each key."""
+
+    name: Name
+    title: Text
+    question: Text | None = None
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    topology: Name
+    repetitions: Annotated[int, Field(ge=1, le=10_000)]
+    statistic: Literal["median", "mean"] = "median"
+    timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
+    plan_settings: Annotated[AnyPlanSettings, Field(alias="plan")]
+    factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, _is_factor))]
+    constants: Annotated[dict[str, PlainValue], BeforeValidator(dotted)] = Field(default_factory=dict)
+    workloads: Annotated[list[Workload], BeforeValidator(_expanded)]
+    variants: Annotated[list[Variant], Field(min_length=1)]
+
+    _text: str = PrivateAttr(default="")
+    _file: str = PrivateAttr(default="")
+
+    @model_validator(mode="after")
+    def _check_factors_and_constants(self) -> Self:
+        if not self.factors:
+            raise refused("must have at least one factor", "factors")
+        for name in self.factors:
+            if name in self.constants:
+                raise refused("is a factor too; it must be one or the other", f"constants.{name}")
+        with about("constants"):
+            for name, value in self.constants.items():
+                check_unit(name, value)
+        self.plan_settings.check(self.factors)
+        return self
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Self:
+        for key, labels in (
+            ("workloads", [workload.label for workload in self.workloads]),
+            ("variants", [variant.label for variant in self.variants]),
+        ):
+            for index, label in enumerate(labels):
+                if label in labels[:index]:
+                    raise refused(f"{shown(label)} is given twice; each must be different", key)
+        baselines = [variant.label for variant in self.variants if variant.baseline]
+        if len(baselines) > 1:
+            names = " and ".join(map(shown, baselines))
+            raise refused(f"{names} are baselines; there must be at most one", "variants")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The file, verbatim."""
+        return self._text
+
+    @property
+    def path(self) -> str:
+        """The file's path, as it was given to `load`."""
+        return self._file
+
+    def plan(self) -> Plan:
+        """The points, always the same for the same file. Raises DesignError when no plan was found."""
+        try:
+            return make_plan(self.plan_settings, self.factors, self.seed)
+        except DesignError as error:
+            raise DesignError(f"{self._file}: {error}") from None
+
+
+def load(path: str | Path) -> Design:
+    """The design in the TOML file at `path`.
+
+    Raises DesignError with the file, the key, its value, and what would be right.
+    """
+    text = _read(Path(path))
+    try:
+        design = Design.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        raise DesignError(f"{path}: {refusal_line(error)}") from None
+    except RecursionError:
+        raise DesignError(f"{path}: is nested too deeply for a design") from None
+    except ValueError as error:  # TOMLDecodeError, and integers too long to be converted
+        raise DesignError(f"{path}: is no valid TOML: {error}") from None
+    design._text, design._file = text, str(path)
+    return design
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise DesignError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise DesignError(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes; it cannot be a design")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise DesignError(f"{path}: must be UTF-8 text; byte {error.start} is not") from None

@@ -1,0 +1,141 @@
+"""What the tables of a design file have in common: strict models, plain values, dotted names, and refusals.
+
+Every refusal carries the key that it is about, so that `refusal_line` can say in one line where the file is
+wrong, with which value, and what would be right.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+Value = bool | int | float | str
+
+# Above it a double no longer holds every integer, so a value would change on its way through JSON or NumPy.
+LARGEST_NUMBER = 2**53
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*")
+
+
+def refused(message: str, key: str = "") -> PydanticCustomError:
+    """An error about `key` (dotted, relative to the table that is being checked) for pydantic to collect."""
+    return PydanticCustomError("refused", "{message}", {"message": message, "key": key})
+
+
+@contextmanager
+def about(key: str) -> Iterator[None]:
+    """Makes a refusal inside one about `key`."""
+    try:
+        yield
+    except PydanticCustomError as error:
+        raise refused(error.message(), key) from None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest right one, or all of them."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"it must be one of {', '.join(known)}"
+
+
+class Table(BaseModel):
+    """A TOML table whose keys are all known and whose values are never coerced."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, table: Any) -> Any:
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in table if isinstance(table, dict) else ():
+            if key not in known:
+                raise refused(f"unknown key; {nearest(key, known)}", key)
+        return table
+
+
+def finite(number: Any) -> int | float:
+    """A number that a double holds, or a refusal."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise refused("must be a number")
+    # `not <=` and not `>`: NaN fails every comparison.
+    if not abs(number) <= LARGEST_NUMBER:
+        raise refused("must be a finite number between -2^53 and 2^53")
+    return number
+
+
+def plain(value: Any) -> Value:
+    """A number, a string or a boolean, or a refusal."""
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return finite(value)
+    raise refused("must be a number, a string or a boolean")
+
+
+Number = Annotated[int | float, PlainValidator(finite)]
+PlainValue = Annotated[Value, PlainValidator(plain)]
+
+
+def check_unit(name: str, value: Value) -> None:
+    """Refuses a value that cannot have the unit that its name ends with."""
+    if name.endswith(("_bytes", "_packets")) and (type(value) is not int or value < 0):
+        raise refused(f"{value!r} must be a whole number, 0 or more", name)
+    if name.endswith(("_ms", "_s", "_mbps", "_bdp")) and (isinstance(value, bool | str) or value < 0):
+        raise refused(f"{value!r} must be a number, 0 or more", name)
+
+
+def dotted(table: Any, is_leaf: Callable[[Any], bool] = lambda value: not isinstance(value, dict)) -> Any:
+    """Nested tables as one flat table with dotted names: {"loss": {"p": 1}} becomes {"loss.p": 1}.
+
+    Refuses names that are no names and a name that is given twice (`loss.p` and `"loss.p"`).
+    """
+    if not isinstance(table, dict):
+        return table
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if not _NAME.fullmatch(key):
+            raise refused(f"{key!r} is no parameter name (letters, digits, _ and -, parts joined by dots)")
+        inner = {"": value} if is_leaf(value) else dotted(value, is_leaf)
+        for rest, leaf in inner.items():
+            name = f"{key}.{rest}" if rest else key
+            if name in flat:
+                raise refused("is given twice", name)
+            flat[name] = leaf
+    return flat
+
+
+def refusal_line(error: ValidationError) -> str:
+    """The first complaint of pydantic as one line: `key = value: what would be right`."""
+    first = error.errors(include_url=False)[0]
+    key, value = _key(first), first["input"]
+    if first["type"] == "missing":
+        return f"{key}: is missing"
+    about_a_key_inside = first["type"] == "refused" and first["ctx"]["key"]
+    if about_a_key_inside or isinstance(value, dict | list):
+        return f"{key}: {_message(first)}"
+    return f"{key} = {shown(value)}: {_message(first)}"
+
+
+def shown(value: object) -> str:
+    """A value as it stands in an error message: on one line, and short."""
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "an integer of over 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _key(error: ErrorDetails) -> str:
+    """`variants[1].options`: the location without the tags "(…)" that only say which model was chosen."""
+    parts = [part for part in error["loc"] if not str(part).startswith("(")]
+    if error["type"] == "refused" and error["ctx"]["key"]:
+        parts.append(error["ctx"]["key"])
+    steps = [f"[{part}]" if isinstance(part, int) else str(part) for part in parts]
+    return ".".join(steps).replace(".[", "[")
+
+
+def _message(error: ErrorDetails) -> str:
+    return error["msg"].replace("Input should be", "must be")
