@@ -1,0 +1,63 @@
+"""The plan of a network: nodes, the cables and the emulated links between them, and who is reached how.
+
+Plain data: a topology is a Layout, and network.py makes it real.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface of a node, with its address and network."""
+
+    node: str
+    interface: str
+    address: IPv4Interface
+    mac: str
+
+
+@dataclass(frozen=True)
+class Cable:
+    """A connection that adds no delay, has no limit and loses nothing."""
+
+    near: Port
+    far: Port
+
+
+@dataclass(frozen=True)
+class EmulatedLink:
+    """A link with LinkSettings; `near` is on the client's side of it."""
+
+    name: str
+    near: Port
+    far: Port
+
+
+@dataclass(frozen=True)
+class Layout:
+    hosts: tuple[str, ...]
+    routers: tuple[str, ...]
+    cables: tuple[Cable, ...]
+    links: tuple[EmulatedLink, ...]
+    routes: dict[str, tuple[tuple[str, str], ...]]
+    """Of each node: (destination network or "default", address of the next hop)."""
+    client: str
+    server: str
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.hosts + self.routers
+
+    def ports(self, node: str) -> list[tuple[Port, Port]]:
+        """The ports of a node, each with the port at the other end."""
+        return [(own, peer) for own, peer in self._ends() if own.node == node]
+
+    def address(self, host: str) -> str:
+        return str(self.ports(host)[0][0].address.ip)
+
+    def _ends(self) -> Iterator[tuple[Port, Port]]:
+        for connection in (*self.cables, *self.links):
+            yield connection.near, connection.far
+            yield connection.far, connection.near

@@ -1,0 +1,104 @@
+"""What an emulated link is: its parameters, their ranges, and its queue.
+
+A frame's length, here and everywhere in this package, is its bytes with the 14 of the Ethernet header and without
+preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) count too. A full frame has 1514 bytes. The rate
+of the link, limits in bytes and multiples of the BDP all mean these bytes.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+MTU = 1500
+FULL_FRAME_BYTES = MTU + 14
+
+DEFAULT_QUEUE_BDP = 1.5
+"""The queue of the papers' scripts, in bandwidth-delay products (of the round-trip time)."""
+
+MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
+"""A queue given in BDPs is never smaller: a short or slow path would else have none at all."""
+
+Direction = Literal["up", "down"]
+"""up: from the client's side of the link to the server's; down: the reverse."""
+
+DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
+
+
+class TopologyError(ValueError):
+    """Bad input: str() is one complete line that names the parameter, its value, and what would be right."""
+
+
+class LinkError(RuntimeError):
+    """The machine could not make, run or end a link: str() is one line that says what failed."""
+
+
+@dataclass(frozen=True)
+class QueueLimit:
+    """A droptail limit: either bytes or packets; the frame that is being sent counts until its last bit has left."""
+
+    bytes: int | None = None
+    packets: int | None = None
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """The parameters of an emulated link, the same in both directions.
+
+    At most one of queue_bdp, queue_bytes and queue_packets; DEFAULT_QUEUE_BDP if none. Raises TopologyError.
+    """
+
+    bandwidth_mbps: float
+    owd_ms: float
+    queue_bdp: float | None = None
+    queue_bytes: int | None = None
+    queue_packets: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_number("bandwidth_mbps", self.bandwidth_mbps, 0.1, 10_000)
+        _check_number("owd_ms", self.owd_ms, 0, 10_000)
+        limits = {
+            name: getattr(self, name)
+            for name in ("queue_bdp", "queue_bytes", "queue_packets")
+            if getattr(self, name) is not None
+        }
+        if len(limits) > 1:
+            given = " and ".join(f"{name} = {value}" for name, value in limits.items())
+            raise TopologyError(f"{given} are given together; a link has one queue limit")
+        if self.queue_bdp is not None:
+            _check_number("queue_bdp", self.queue_bdp, 0, 1000)
+        if self.queue_bytes is not None:
+            _check_whole_number("queue_bytes", self.queue_bytes, FULL_FRAME_BYTES, 10**10)
+        if self.queue_packets is not None:
+            _check_whole_number("queue_packets", self.queue_packets, 1, 10**7)
+
+    @property
+    def rate_bps(self) -> int:
+        return round(self.bandwidth_mbps * 1e6)
+
+    @property
+    def delay_ns(self) -> int:
+        return round(self.owd_ms * 1e6)
+
+    @property
+    def bdp_bytes(self) -> float:
+        """The bandwidth-delay product, of the round-trip time 2 × OWD."""
+        return self.rate_bps / 8 * 2 * self.delay_ns / 1e9
+
+    @property
+    def queue_limit(self) -> QueueLimit:
+        if self.queue_packets is not None:
+            return QueueLimit(packets=self.queue_packets)
+        if self.queue_bytes is not None:
+            return QueueLimit(bytes=self.queue_bytes)
+        multiple = DEFAULT_QUEUE_BDP if self.queue_bdp is None else self.queue_bdp
+        return QueueLimit(bytes=max(round(multiple * self.bdp_bytes), MINIMUM_BDP_QUEUE_BYTES))
+
+
+def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:
+    # A bool is an int to Python, and a NaN is within no bounds.
+    if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise TopologyError(f"{name} is {value!r}; it must be a number from {minimum} to {maximum}")
+
+
+def _check_whole_number(name: str, value: object, minimum: int, maximum: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not minimum <= value <= maximum:
+        raise TopologyError(f"{name} is {value!r}; it must be a whole number from {minimum} to {maximum}")

@@ -1,0 +1,76 @@
+"""What a link tells when it has been stopped: what it did with every frame, and how late it was."""
+
+from pydantic import BaseModel, ConfigDict
+
+from topologies.link import Direction
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Quantiles(_Record):
+    """Quantiles of a duration over the frames of one direction, in µs; upper bounds with an error below 1/16."""
+
+    p50: float
+    p99: float
+    p999: float
+    max: float
+
+
+class DirectionReport(_Record):
+    """The frames of one direction. None: this backend can't know."""
+
+    frames_in: int
+    bytes_in: int
+    queue_dropped: int
+    """Dropped since the queue was full."""
+    oversize_dropped: int
+    """Dropped since longer than the MTU allows."""
+    frames_out: int
+    bytes_out: int
+    in_flight: int
+    """Still in the queue or the delay line when the link was stopped."""
+    max_queue_bytes: int | None
+    max_queue_packets: int | None
+    write_errors: int
+    """Frames out that the kernel refused to take back."""
+    kernel_dropped: int
+    """Frames that the kernel discarded between its interfaces and the link."""
+    lateness_us: Quantiles | None
+    """Of each frame out: read lag + time between the intended departure and the write."""
+    read_lag_us: Quantiles | None
+    """Of each frame in: how long the emulator was kept from running before it read the frame. It is inside
+    lateness_us, or None if the kernel doesn't tell: then lateness_us is too small when the machine is busy."""
+    late: int | None
+    """Frames out whose lateness exceeds the report's late_bound_us."""
+    conserved: bool
+    """in = out + dropped + in flight, nothing refused or discarded by the kernel."""
+
+
+class Scheduling(_Record):
+    fifo: bool
+    """SCHED_FIFO was granted: without it the lateness depends on what else runs."""
+    memory_locked: bool
+
+
+class LinkReport(_Record):
+    backend: str
+    version: str
+    command: list[str]
+    configuration: dict[str, int]
+    scheduling: Scheduling | None
+    cpu_s: float | None
+    elapsed_s: float | None
+    late_bound_us: int | None
+    directions: dict[Direction, DirectionReport]
+
+    @property
+    def conserved(self) -> bool:
+        return all(direction.conserved for direction in self.directions.values())
+
+    @property
+    def late(self) -> int | None:
+        """Frames later than the bound in both directions together; None when the backend can't know."""
+        counts = [direction.late for direction in self.directions.values() if direction.late is not None]
+        return sum(counts) if counts else None

@@ -1,0 +1,118 @@
+"""Makes a Layout real with Mininet: namespaces, cables, addresses, routes.
+
+Mininet makes the nodes, and its command line works on the result. Interfaces are configured by one `ip -batch` per node
+and step instead of Mininet's command at a time, which takes most of a second per network. Nothing is made in the
+namespace of the caller, so networks with the same names never meet; and Mininet's own start is left out, since it
+overwrites sysctls of the machine.
+"""
+
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+from mininet.link import Intf
+from mininet.net import Mininet
+from mininet.node import Host as MininetHost
+
+from topologies.layout import Layout, Port
+from topologies.link import MTU
+from topologies.namespace import run_in_parallel, run_inside, run_tool
+from topologies.offloads import switch_off_merging
+
+# Neighbour discovery and multicast reports of IPv6 would be frames of the link that nobody asked for; a TCP that
+# remembers the path would let a trial depend on the ones before it.
+_SYSCTLS = {
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/ipv6/conf/default/disable_ipv6": "1",
+    "net/ipv4/tcp_no_metrics_save": "1",
+}
+_ROUTER_SYSCTLS = {**_SYSCTLS, "net/ipv4/ip_forward": "1"}
+
+
+class _ConfiguredInterface(Intf):  # type: ignore[misc]
+    """Lets Mininet know of an interface that exists and is configured."""
+
+    def __init__(self, port: Port, node: MininetHost) -> None:
+        super().__init__(port.interface, node=node, mac=port.mac, up=None, moveIntfFn=lambda *_: None)
+        self.ip, self.prefixLen = str(port.address.ip), str(port.address.network.prefixlen)
+
+    def config(self, **_: object) -> dict[str, object]:
+        return {}
+
+
+class Network:
+    """The nodes of a layout. The constructor starts them; lay_cables() and configure() follow in this order, with
+    the emulated links made in between."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        Mininet.inited = True  # else it writes net.ipv4.tcp_rmem and others of the whole machine
+        self.mininet = Mininet(controller=None, build=False)
+        MininetHost.isSetup = True  # else each node looks up mnexec and ifconfig in the PATH
+        try:
+            run_in_parallel(partial(self._start, node) for node in layout.nodes)
+        except BaseException:
+            self.close()
+            raise
+
+    def pid(self, node: str) -> int:
+        return int(self.mininet[node].pid)
+
+    def netns_path(self, node: str) -> str:
+        return f"/proc/{self.pid(node)}/ns/net"
+
+    def lay_cables(self) -> None:
+        by_node: dict[str, list[str]] = {}
+        for cable in self.layout.cables:
+            near, far = cable.near, cable.far
+            by_node.setdefault(near.node, []).append(
+                f"link add {near.interface} address {near.mac} mtu {MTU} type veth"
+                f" peer name {far.interface} address {far.mac} mtu {MTU} netns {self.pid(far.node)}"
+            )
+        run_in_parallel(partial(self._ip, node, commands) for node, commands in by_node.items())
+
+    def configure(self) -> None:
+        """Addresses, permanent neighbours, routes, offloads. All interfaces exist by now."""
+        run_in_parallel(partial(self._configure, node) for node in self.layout.nodes)
+        for node in self.layout.nodes:
+            for port, _ in self.layout.ports(node):
+                _ConfiguredInterface(port, self.mininet[node])
+
+    def close(self) -> None:
+        """Ends the nodes; the kernel then removes their namespaces and the interfaces in them. Idempotent."""
+        nodes = list(self.mininet.hosts)
+        for node in nodes:
+            os.killpg(node.pid, signal.SIGKILL)
+        for node in nodes:
+            node.cleanup()
+        self.mininet.hosts.clear()
+
+    def _start(self, node: str) -> None:
+        self.mininet.addHost(node, ip=None)
+        sysctls = _ROUTER_SYSCTLS if node in self.layout.routers else _SYSCTLS
+        run_inside(self.netns_path(node), partial(_write_sysctls, sysctls))
+
+    def _ip(self, node: str, commands: list[str]) -> None:
+        run_inside(self.netns_path(node), partial(run_tool, ["ip", "-batch", "-"], commands))
+
+    def _configure(self, node: str) -> None:
+        ports = self.layout.ports(node)
+        commands = ["link set lo up"]
+        for own, peer in ports:
+            commands += [
+                f"link set {own.interface} address {own.mac} up",
+                f"address add {own.address} dev {own.interface}",
+                f"neighbour add {peer.address.ip} lladdr {peer.mac} dev {own.interface} nud permanent",
+            ]
+        commands += [f"route add {network} via {hop}" for network, hop in self.layout.routes.get(node, ())]
+        self._ip(node, commands)
+        interfaces = [own.interface for own, _ in ports]
+        run_inside(self.netns_path(node), partial(switch_off_merging, interfaces))
+
+
+def _write_sysctls(values: dict[str, str]) -> None:
+    for name, value in values.items():
+        path = Path("/proc/sys") / name
+        if path.exists():  # a kernel without IPv6 has nothing to switch off
+            path.write_text(value)

@@ -1,0 +1,176 @@
+"""A network with its emulated links, ready for a trial."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from topologies.layout import EmulatedLink, Layout
+from topologies.link import Direction, LinkError, LinkSettings, TopologyError
+from topologies.link_report import LinkReport
+from topologies.single_path import SINGLE_PATH
+from topologies.wire_link import WIRE_BINARY, LinkEnd, WireLink, wire_is_available
+
+Backend = Literal["auto", "wire", "netem"]
+BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
+
+TOPOLOGIES: dict[str, Layout] = {"single-path": SINGLE_PATH}
+"""By name; `.links` of each says which links need settings."""
+
+DEFAULT_LATE_BOUND_US = 1000
+
+
+class Link(Protocol):
+    """An emulated link: what both backends offer."""
+
+    backend: str
+
+    def finish(self) -> LinkReport: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Exit:
+    """Where frames leave a link, at the ingress of the next hop: the place of a loss injector."""
+
+    netns_path: str
+    interface: str
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    address: str
+    pid: int
+    """A process whose namespaces are the host's."""
+    _processes: list["subprocess.Popen[Any]"] = field(default_factory=list, repr=False, compare=False)
+
+    def popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
+        """Starts a program in the host, in a session and process group of its own.
+
+        It is killed when the calling thread ends, and by the topology's close() if it still runs.
+        """
+        enter = ["setpriv", "--pdeathsig", "KILL", "mnexec", "-a", str(self.pid)]
+        process = subprocess.Popen([*enter, *args], start_new_session=True, **kwargs)
+        self._processes.append(process)
+        return process
+
+    def kill_processes(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+class Topology:
+    """Made by build(). A context manager that closes itself."""
+
+    def __init__(self, layout: Layout, links: Mapping[str, LinkSettings], backend: str, late_bound_us: int) -> None:
+        from topologies.network import Network  # needs Mininet, which planning without root does not
+
+        self.backend = backend
+        self._links: dict[str, Link] = {}
+        self._reports: dict[str, LinkReport] | None = None
+        self._hosts: list[Host] = []
+        self._network = Network(layout)
+        try:
+            self._make_links(links, late_bound_us)
+        except BaseException:
+            self.close()
+            raise
+        self.client, self.server = (self._host(name) for name in (layout.client, layout.server))
+
+    @property
+    def mininet(self) -> Any:
+        """The Mininet object, for its command line."""
+        return self._network.mininet
+
+    @property
+    def exits(self) -> dict[tuple[str, Direction], Exit]:
+        exits: dict[tuple[str, Direction], Exit] = {}
+        for link in self._network.layout.links:
+            exits[link.name, "up"] = Exit(self._network.netns_path(link.far.node), link.far.interface)
+            exits[link.name, "down"] = Exit(self._network.netns_path(link.near.node), link.near.interface)
+        return exits
+
+    def finish(self) -> dict[str, LinkReport]:
+        """Freezes the links: no packet leaves any more. Interfaces and hosts stay. The same reports when called again.
+
+        Raises LinkError if a link died or doesn't answer.
+        """
+        if self._reports is None:
+            self._reports = {name: link.finish() for name, link in self._links.items()}
+        return self._reports
+
+    def close(self) -> None:
+        """Removes everything. Idempotent."""
+        for host in self._hosts:
+            host.kill_processes()
+        for link in self._links.values():
+            link.close()
+        self._network.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _host(self, name: str) -> Host:
+        host = Host(name, self._network.layout.address(name), self._network.pid(name))
+        self._hosts.append(host)
+        return host
+
+    def _make_links(self, settings: Mapping[str, LinkSettings], late_bound_us: int) -> None:
+        wires = [self._start_wire(link, settings[link.name], late_bound_us) for link in self._network.layout.links]
+        self._network.lay_cables()
+        for wire in wires:
+            wire.wait_ready()
+        self._network.configure()
+
+    def _start_wire(self, link: EmulatedLink, settings: LinkSettings, late_bound_us: int) -> WireLink:
+        near = LinkEnd(self._network.netns_path(link.near.node), link.near.interface)
+        far = LinkEnd(self._network.netns_path(link.far.node), link.far.interface)
+        wire = WireLink(near, far, settings, late_bound_us)
+        self._links[link.name] = wire
+        return wire
+
+
+def build(
+    topology: str,
+    links: Mapping[str, LinkSettings],
+    backend: Backend = "auto",
+    late_bound_us: int = DEFAULT_LATE_BOUND_US,
+) -> Topology:
+    """A topology of TOPOLOGIES with settings for each of its links, running. Needs root.
+
+    Everything that it starts ends with the calling thread. Frames later than late_bound_us are counted in the reports.
+    Raises TopologyError for bad input, LinkError when the machine can't do it.
+    """
+    return Topology(_layout(topology, links), links, _backend(backend), late_bound_us)
+
+
+def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
+    if topology not in TOPOLOGIES:
+        raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
+    layout = TOPOLOGIES[topology]
+    names = [link.name for link in layout.links]
+    for name in links:
+        if name not in names:
+            raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {', '.join(names)}")
+    for name in names:
+        if name not in links:
+            raise TopologyError(f"link {name!r} of topology {topology} has no settings")
+    return layout
+
+
+def _backend(backend: str) -> str:
+    if backend not in BACKENDS:
+        raise TopologyError(f"link backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
+    return "wire"

@@ -1,0 +1,59 @@
+// One direction of the link, without clock, system calls or memory of its own:
+//
+//   arrival → droptail test → serialization at the rate → propagation in an unbounded delay line → exit
+//
+// Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
+// on when it arrived and on the frames before it, never on when these functions are called to hand it out.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame_pool.h"
+
+#define NEVER UINT64_MAX
+
+struct direction_settings {
+    uint64_t
+        rate_bps; // > 0; a frame's length is its bytes with the Ethernet header, without preamble and FCS
+    uint64_t delay_ns;       // propagation
+    uint64_t queue_bytes;    // droptail limit in bytes, or 0
+    uint64_t queue_packets;  // droptail limit in frames, or 0; exactly one of the two is set
+    uint32_t max_frame_size; // longer frames are dropped and counted
+};
+
+enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE };
+
+struct direction {
+    struct direction_settings settings;
+
+    // All frames inside, in the order of arrival. Those from `queue` on have not been serialized: they fill
+    // the queue.
+    struct frame *head, *tail, *queue;
+    uint64_t queued_bytes, queued_packets;
+
+    uint64_t transmitter_free_ns; // when the last accepted bit has been sent
+    uint64_t remainder;           // what integer nanoseconds left over of it, in units of 1/rate_bps ns
+
+    uint64_t frames_in, bytes_in, frames_out, bytes_out;
+    uint64_t queue_dropped, oversize_dropped;
+    uint64_t max_queue_bytes, max_queue_packets;
+};
+
+void direction_init(struct direction *direction, const struct direction_settings *settings);
+
+// A frame of frame->length bytes arrives at now_ns, which never decreases. If it is accepted, it belongs to
+// the direction until it exits; otherwise it still belongs to the caller.
+enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
+
+// When the next frame is due, or NEVER.
+uint64_t direction_next_exit(const struct direction *direction);
+
+// The next frame that is due at now_ns, or NULL. It belongs to the caller from then on.
+struct frame *direction_exit(struct direction *direction, uint64_t now_ns);
+
+// Frames inside, counted one by one.
+uint64_t direction_in_flight(const struct direction *direction);
+
+// Whether in = out + dropped + in flight.
+bool direction_conserves(const struct direction *direction);

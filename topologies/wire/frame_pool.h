@@ -1,0 +1,34 @@
+// Frames and the pool that they come from and return to. The pool grows by whole chunks when it is empty and
+// never shrinks, so that a link in steady state allocates nothing.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct frame {
+    struct frame *next;
+    uint64_t read_lag_ns;   // how long it may have waited in the TAP because we were not scheduled
+    uint64_t serialized_ns; // when its last bit has left the transmitter
+    uint64_t exit_ns;       // when it reaches the far end
+    uint32_t length;        // bytes, Ethernet header included
+    uint8_t bytes[];
+};
+
+struct frame_pool {
+    struct frame *free;
+    struct frame_chunk *chunks;
+    uint32_t frame_capacity; // bytes that a frame can hold
+};
+
+void frame_pool_init(struct frame_pool *pool, uint32_t frame_capacity);
+
+// False when the memory is exhausted.
+bool frame_pool_grow(struct frame_pool *pool);
+
+// NULL when the pool is empty and the memory exhausted.
+struct frame *frame_pool_take(struct frame_pool *pool);
+
+void frame_pool_return(struct frame_pool *pool, struct frame *frame);
+
+void frame_pool_free(struct frame_pool *pool);

@@ -1,0 +1,154 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "system.h"
+#include "version.h"
+
+static const char USAGE[] =
+    "Usage: wire --near-netns PATH --near-interface NAME --far-netns PATH --far-interface NAME\n"
+    "            --rate-bps N --delay-ns N (--queue-bytes N | --queue-packets N)\n"
+    "            [--mtu BYTES (1500)] [--late-bound-us N (1000)]\n"
+    "\n"
+    "Emulates one link between two TAP interfaces that it makes in the two network namespaces. Prints a line "
+    "of\n"
+    "JSON when they are up. A line `finish` on standard input stops forwarding and prints the report, a line "
+    "of\n"
+    "JSON; the end of standard input, SIGINT or SIGTERM do so too, and end the program.\n";
+
+enum option_name {
+    NEAR_NETNS = 256,
+    NEAR_INTERFACE,
+    FAR_NETNS,
+    FAR_INTERFACE,
+    RATE_BPS,
+    DELAY_NS,
+    QUEUE_BYTES,
+    QUEUE_PACKETS,
+    MTU,
+    LATE_BOUND_US,
+    HELP,
+    VERSION,
+};
+
+static const struct option LONG_OPTIONS[] = {
+    {"near-netns", required_argument, NULL, NEAR_NETNS},
+    {"near-interface", required_argument, NULL, NEAR_INTERFACE},
+    {"far-netns", required_argument, NULL, FAR_NETNS},
+    {"far-interface", required_argument, NULL, FAR_INTERFACE},
+    {"rate-bps", required_argument, NULL, RATE_BPS},
+    {"delay-ns", required_argument, NULL, DELAY_NS},
+    {"queue-bytes", required_argument, NULL, QUEUE_BYTES},
+    {"queue-packets", required_argument, NULL, QUEUE_PACKETS},
+    {"mtu", required_argument, NULL, MTU},
+    {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
+    {"help", no_argument, NULL, HELP},
+    {"version", no_argument, NULL, VERSION},
+    {0},
+};
+
+static uint64_t whole_number(const char *option, const char *text, uint64_t minimum, uint64_t maximum) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (!isdigit((unsigned char)text[0]) || *end || errno || value < minimum || value > maximum)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be a whole number from %llu to %llu", option, text,
+            (unsigned long long)minimum, (unsigned long long)maximum);
+    return value;
+}
+
+static const char *interface_name(const char *option, const char *text) {
+    size_t length = strlen(text);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)text[i]) && !strchr("_-.", text[i]))
+            length = 0;
+    if (length == 0 || length >= IFNAMSIZ)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be 1 to 15 letters, digits, or any of _-.", option, text);
+    return text;
+}
+
+static void print_and_exit(const char *text) {
+    fputs(text, stdout);
+    exit(0);
+}
+
+static void parse_option(struct options *options, int name, const char *option, const char *value) {
+    switch (name) {
+    case NEAR_NETNS:
+        options->near.netns = value;
+        break;
+    case NEAR_INTERFACE:
+        options->near.interface = interface_name(option, value);
+        break;
+    case FAR_NETNS:
+        options->far.netns = value;
+        break;
+    case FAR_INTERFACE:
+        options->far.interface = interface_name(option, value);
+        break;
+    case RATE_BPS:
+        options->rate_bps = whole_number(option, value, 1000, 100000000000);
+        break;
+    case DELAY_NS:
+        options->delay_ns = whole_number(option, value, 0, 1000000000000);
+        break;
+    case QUEUE_BYTES:
+        options->queue_bytes = whole_number(option, value, 1, 1000000000000);
+        break;
+    case QUEUE_PACKETS:
+        options->queue_packets = whole_number(option, value, 1, 1000000000);
+        break;
+    case MTU:
+        options->mtu = (uint32_t)whole_number(option, value, 68, 65521);
+        break;
+    case LATE_BOUND_US:
+        options->late_bound_us = whole_number(option, value, 0, 1000000000);
+        break;
+    case HELP:
+        print_and_exit(USAGE);
+        break;
+    case VERSION:
+        print_and_exit("wire " WIRE_VERSION "\n");
+        break;
+    }
+}
+
+static void require(const char *option, bool given) {
+    if (!given)
+        die(EXIT_BAD_INPUT, "--%s is missing; see wire --help", option);
+}
+
+struct options options_parse(int argc, char **argv) {
+    struct options options = {.mtu = 1500, .late_bound_us = 1000, .delay_ns = UINT64_MAX};
+    opterr = 0;
+    for (;;) {
+        int index = 0;
+        int name = getopt_long(argc, argv, ":", LONG_OPTIONS, &index);
+        if (name < 0)
+            break;
+        if (name == '?')
+            die(EXIT_BAD_INPUT, "%s is not an option; see wire --help", argv[optind - 1]);
+        if (name == ':')
+            die(EXIT_BAD_INPUT, "%s needs a value; see wire --help", argv[optind - 1]);
+        parse_option(&options, name, LONG_OPTIONS[index].name, optarg);
+    }
+    if (optind < argc)
+        die(EXIT_BAD_INPUT, "%s is not an option; see wire --help", argv[optind]);
+    require("near-netns", options.near.netns);
+    require("near-interface", options.near.interface);
+    require("far-netns", options.far.netns);
+    require("far-interface", options.far.interface);
+    require("rate-bps", options.rate_bps);
+    require("delay-ns", options.delay_ns != UINT64_MAX);
+    if (!options.queue_bytes == !options.queue_packets)
+        die(EXIT_BAD_INPUT,
+            "one of --queue-bytes and --queue-packets must be given, not both; see wire --help");
+    return options;
+}

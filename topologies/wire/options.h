@@ -1,0 +1,20 @@
+// The command line. Anything that it doesn't know or that is impossible ends the program with one line and
+// status 2.
+#pragma once
+
+#include <stdint.h>
+
+struct end_options {
+    const char *netns;     // a path such as /proc/PID/ns/net
+    const char *interface; // the TAP to make there
+};
+
+struct options {
+    struct end_options near, far;
+    uint64_t rate_bps, delay_ns;
+    uint64_t queue_bytes, queue_packets; // exactly one is not 0
+    uint32_t mtu;
+    uint64_t late_bound_us;
+};
+
+struct options options_parse(int argc, char **argv);

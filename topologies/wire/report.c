@@ -1,0 +1,106 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "system.h"
+#include "version.h"
+
+static const char *json_bool(bool value) {
+    return value ? "true" : "false";
+}
+
+static void print_string(const char *text) {
+    putchar('"');
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\')
+            printf("\\%c", byte);
+        else if (byte < 0x20 || byte >= 0x7f) // bytes outside ASCII are shown, not decoded
+            printf("\\u%04x", byte);
+        else
+            putchar(byte);
+    }
+    putchar('"');
+}
+
+static void print_command(int argc, char **argv) {
+    printf("\"command\":[");
+    for (int i = 0; i < argc; i++) {
+        if (i)
+            putchar(',');
+        print_string(argv[i]);
+    }
+    printf("],");
+}
+
+static void print_configuration(const struct options *options) {
+    printf("\"configuration\":{\"rate_bps\":%" PRIu64 ",\"delay_ns\":%" PRIu64, options->rate_bps,
+           options->delay_ns);
+    if (options->queue_bytes)
+        printf(",\"queue_bytes\":%" PRIu64, options->queue_bytes);
+    else
+        printf(",\"queue_packets\":%" PRIu64, options->queue_packets);
+    printf(",\"mtu\":%u,\"late_bound_us\":%" PRIu64 "},", options->mtu, options->late_bound_us);
+}
+
+static void print_scheduling(const struct scheduling *scheduling) {
+    printf("\"scheduling\":{\"fifo\":%s,\"memory_locked\":%s}", json_bool(scheduling->fifo),
+           json_bool(scheduling->memory_locked));
+}
+
+static void print_microseconds(const char *name, const struct lateness *lateness) {
+    printf("\"%s\":{\"p50\":%.3f,\"p99\":%.3f,\"p999\":%.3f,\"max\":%.3f},", name,
+           (double)lateness_quantile(lateness, 0.5) / 1e3, (double)lateness_quantile(lateness, 0.99) / 1e3,
+           (double)lateness_quantile(lateness, 0.999) / 1e3, (double)lateness->max_ns / 1e3);
+}
+
+static void print_direction(const char *name, const struct direction_report *report, bool read_lag_known) {
+    const struct direction *direction = report->direction;
+    bool conserved = direction_conserves(direction) && !report->write_errors && !report->kernel_dropped;
+    printf("\"%s\":{", name);
+    printf("\"frames_in\":%" PRIu64 ",\"bytes_in\":%" PRIu64 ",", direction->frames_in, direction->bytes_in);
+    printf("\"queue_dropped\":%" PRIu64 ",\"oversize_dropped\":%" PRIu64 ",", direction->queue_dropped,
+           direction->oversize_dropped);
+    printf("\"frames_out\":%" PRIu64 ",\"bytes_out\":%" PRIu64 ",", direction->frames_out,
+           direction->bytes_out);
+    printf("\"in_flight\":%" PRIu64 ",", direction_in_flight(direction));
+    printf("\"max_queue_bytes\":%" PRIu64 ",\"max_queue_packets\":%" PRIu64 ",", direction->max_queue_bytes,
+           direction->max_queue_packets);
+    printf("\"write_errors\":%" PRIu64 ",\"kernel_dropped\":%" PRIu64 ",", report->write_errors,
+           report->kernel_dropped);
+    print_microseconds("lateness_us", report->lateness);
+    if (read_lag_known)
+        print_microseconds("read_lag_us", report->read_lag);
+    else
+        printf("\"read_lag_us\":null,");
+    printf("\"late\":%" PRIu64 ",\"conserved\":%s}", report->late, json_bool(conserved));
+}
+
+static void end_line(void) {
+    putchar('\n');
+    if (fflush(stdout))
+        die(EXIT_FAILED, "cannot write to standard output");
+}
+
+void report_ready(const struct options *options, const struct scheduling *scheduling) {
+    printf("{\"event\":\"ready\",\"version\":\"" WIRE_VERSION
+           "\",\"near_interface\":\"%s\",\"far_interface\":\"%s\",",
+           options->near.interface, options->far.interface);
+    print_scheduling(scheduling);
+    putchar('}');
+    end_line();
+}
+
+void report_link(const struct report *report) {
+    printf("{\"event\":\"report\",\"version\":\"" WIRE_VERSION "\",");
+    print_command(report->argc, report->argv);
+    print_configuration(report->options);
+    print_scheduling(&report->scheduling);
+    printf(",\"cpu_s\":%.6f,\"elapsed_s\":%.6f,\"directions\":{", system_cpu_s(), report->elapsed_s);
+    print_direction("up", &report->up, report->read_lag_known);
+    putchar(',');
+    print_direction("down", &report->down, report->read_lag_known);
+    printf("}}");
+    end_line();
+}

@@ -1,0 +1,37 @@
+// What the program says on standard output: one line of JSON when the link is up, one when it has been
+// stopped.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "direction.h"
+#include "lateness.h"
+#include "options.h"
+
+struct scheduling {
+    bool fifo;          // SCHED_FIFO was granted
+    bool memory_locked; // mlockall was granted
+};
+
+struct direction_report {
+    const struct direction *direction;
+    const struct lateness *lateness; // read lag + lateness of the write, of each frame out
+    const struct lateness *read_lag; // of each frame in
+    uint64_t late;                   // frames out whose lateness exceeds the bound
+    uint64_t write_errors;           // frames out that the kernel refused
+    uint64_t kernel_dropped;         // frames that the kernel discarded before or behind the link
+};
+
+struct report {
+    const struct options *options;
+    int argc;
+    char **argv;
+    struct scheduling scheduling;
+    bool read_lag_known;
+    double elapsed_s;
+    struct direction_report up, down;
+};
+
+void report_ready(const struct options *options, const struct scheduling *scheduling);
+void report_link(const struct report *report);

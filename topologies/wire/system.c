@@ -1,0 +1,115 @@
+#include "system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+void die(int status, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("wire: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(status);
+}
+
+static void die_of_errno(const char *attempt, const char *object) __attribute__((noreturn));
+
+static void die_of_errno(const char *attempt, const char *object) {
+    die(EXIT_FAILED, "cannot %s%s%s: %s", attempt, *object ? " " : "", object, strerror(errno));
+}
+
+uint64_t system_now_ns(void) {
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now))
+        die_of_errno("read", "CLOCK_MONOTONIC");
+    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static double seconds(struct timeval time) {
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+double system_cpu_s(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        die_of_errno("read", "the CPU time used");
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+int system_open(const char *path, int flags) {
+    int fd = open(path, flags | O_CLOEXEC);
+    if (fd < 0)
+        die_of_errno("open", path);
+    return fd;
+}
+
+void system_close(int fd) {
+    if (close(fd))
+        die_of_errno("close", "a file");
+}
+
+void system_ioctl(int fd, unsigned long request, void *argument, const char *attempt) {
+    if (ioctl(fd, request, argument) < 0)
+        die_of_errno(attempt, "");
+}
+
+int system_socket(void) {
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        die_of_errno("open", "a socket");
+    return fd;
+}
+
+void system_enter_netns(int netns, const char *path) {
+    if (setns(netns, CLONE_NEWNET))
+        die_of_errno("enter network namespace", path);
+}
+
+int system_signalfd(const sigset_t *signals) {
+    if (sigprocmask(SIG_BLOCK, signals, NULL))
+        die_of_errno("block", "signals");
+    int fd = signalfd(-1, signals, SFD_CLOEXEC);
+    if (fd < 0)
+        die_of_errno("open", "a signalfd");
+    return fd;
+}
+
+void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout) {
+    if (ppoll(events, count, timeout, NULL) >= 0)
+        return;
+    if (errno != EINTR) // stopped and continued by a debugger or a shell
+        die_of_errno("wait for", "frames");
+    for (nfds_t i = 0; i < count; i++)
+        events[i].revents = 0;
+}
+
+size_t system_read(int fd, void *buffer, size_t size, const char *what) {
+    ssize_t length = read(fd, buffer, size);
+    if (length < 0)
+        die_of_errno("read", what);
+    return (size_t)length;
+}
+
+void system_read_text(int fd, char *buffer, size_t size, const char *what) {
+    size_t length = 0;
+    while (length < size - 1) {
+        ssize_t more = pread(fd, buffer + length, size - 1 - length, (off_t)length);
+        if (more < 0)
+            die_of_errno("read", what);
+        if (more == 0)
+            break;
+        length += (size_t)more;
+    }
+    buffer[length] = 0;
+}

@@ -1,0 +1,254 @@
+// wire: emulates one link between two TAP interfaces, one process per link. `wire --help` says how it is
+// used.
+//
+// direction.c is the link itself; this file lets real frames and the real clock into it. It never blocks on a
+// write and discards no frame without counting it; when memory is exhausted it says so and ends.
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "direction.h"
+#include "frame_pool.h"
+#include "lateness.h"
+#include "options.h"
+#include "report.h"
+#include "run_delay.h"
+#include "system.h"
+#include "tap.h"
+
+enum {
+    BATCH = 64,         // frames of one direction before the other has its turn
+    FIFO_PRIORITY = 50, // above endpoints and harness, below the kernel's own threads
+    ETHERNET_HEADER = 14,
+    COMMAND_SIZE = 64,
+};
+
+struct lane {
+    struct tap *entrance, *exit;
+    struct direction direction;
+    struct lateness lateness, read_lag;
+    uint64_t late, write_errors, kernel_dropped;
+};
+
+struct wire {
+    int argc;
+    char **argv;
+    struct options options;
+    struct scheduling scheduling;
+    struct tap near, far;
+    struct lane up, down; // up: from the near end to the far one
+    struct frame_pool pool;
+    struct run_delay run_delay;
+    int signals;
+    uint64_t started_ns;
+    bool finished; // forwarding has been stopped and the report printed
+    char command[COMMAND_SIZE];
+    size_t command_length;
+};
+
+static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
+                      const struct options *options) {
+    lane->entrance = entrance;
+    lane->exit = exit;
+    struct direction_settings settings = {
+        .rate_bps = options->rate_bps,
+        .delay_ns = options->delay_ns,
+        .queue_bytes = options->queue_bytes,
+        .queue_packets = options->queue_packets,
+        .max_frame_size = options->mtu + ETHERNET_HEADER,
+    };
+    direction_init(&lane->direction, &settings);
+}
+
+static void lane_read(struct lane *lane, struct frame_pool *pool, uint64_t read_lag_ns) {
+    for (int i = 0; i < BATCH; i++) {
+        struct frame *frame = frame_pool_take(pool);
+        if (!frame)
+            die(EXIT_FAILED, "out of memory with %llu frames in flight",
+                (unsigned long long)direction_in_flight(&lane->direction));
+        if (!tap_read(lane->entrance, frame, pool->frame_capacity)) {
+            frame_pool_return(pool, frame);
+            return;
+        }
+        frame->read_lag_ns = read_lag_ns;
+        lateness_record(&lane->read_lag, read_lag_ns);
+        if (direction_arrive(&lane->direction, frame, system_now_ns()) != FATE_ACCEPTED)
+            frame_pool_return(pool, frame);
+    }
+}
+
+static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns) {
+    for (int i = 0; i < BATCH; i++) {
+        uint64_t now_ns = system_now_ns();
+        struct frame *frame = direction_exit(&lane->direction, now_ns);
+        if (!frame)
+            return;
+        if (!tap_write(lane->exit, frame))
+            lane->write_errors++;
+        uint64_t lateness_ns = frame->read_lag_ns + now_ns - frame->exit_ns;
+        lateness_record(&lane->lateness, lateness_ns);
+        if (lateness_ns > late_bound_ns)
+            lane->late++;
+        frame_pool_return(pool, frame);
+    }
+}
+
+static struct direction_report lane_report(const struct lane *lane) {
+    return (struct direction_report){
+        .direction = &lane->direction,
+        .lateness = &lane->lateness,
+        .read_lag = &lane->read_lag,
+        .late = lane->late,
+        .write_errors = lane->write_errors,
+        .kernel_dropped = lane->kernel_dropped,
+    };
+}
+
+// Forwarding stops for good. The interfaces stay until the process ends, so that others can read their
+// counters.
+static void finish(struct wire *wire) {
+    if (wire->finished)
+        return;
+    wire->finished = true;
+    struct tap_drops near = tap_drops(&wire->near), far = tap_drops(&wire->far);
+    wire->up.kernel_dropped = near.outgoing + far.incoming;
+    wire->down.kernel_dropped = far.outgoing + near.incoming;
+    struct report report = {
+        .options = &wire->options,
+        .argc = wire->argc,
+        .argv = wire->argv,
+        .scheduling = wire->scheduling,
+        .read_lag_known = wire->run_delay.known,
+        .elapsed_s = (double)(system_now_ns() - wire->started_ns) / 1e9,
+        .up = lane_report(&wire->up),
+        .down = lane_report(&wire->down),
+    };
+    report_link(&report);
+}
+
+// True at the end of standard input. The only command is `finish`.
+static bool read_commands(struct wire *wire) {
+    size_t room = COMMAND_SIZE - wire->command_length;
+    size_t length = system_read(STDIN_FILENO, wire->command + wire->command_length, room, "standard input");
+    if (length == 0)
+        return true;
+    wire->command_length += length;
+    char *end;
+    while ((end = memchr(wire->command, '\n', wire->command_length))) {
+        *end = 0;
+        if (strcmp(wire->command, "finish") != 0)
+            die(EXIT_BAD_INPUT, "%s is not a command; the only one is finish", wire->command);
+        finish(wire);
+        wire->command_length -= (size_t)(end + 1 - wire->command);
+        memmove(wire->command, end + 1, wire->command_length);
+    }
+    if (wire->command_length == COMMAND_SIZE)
+        die(EXIT_BAD_INPUT, "a command is longer than %d bytes; the only one is finish", COMMAND_SIZE);
+    return false;
+}
+
+static uint64_t next_exit(const struct wire *wire) {
+    uint64_t up = direction_next_exit(&wire->up.direction), down = direction_next_exit(&wire->down.direction);
+    return up < down ? up : down;
+}
+
+static void wait_until(uint64_t deadline_ns, struct pollfd *events, nfds_t count) {
+    if (deadline_ns == NEVER) {
+        system_wait(events, count, NULL);
+        return;
+    }
+    uint64_t now_ns = system_now_ns();
+    uint64_t timeout_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    struct timespec timeout = {(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
+    system_wait(events, count, &timeout);
+}
+
+static void forward(struct wire *wire) {
+    uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
+    enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS };
+    struct pollfd events[EVENTS] = {
+        [COMMANDS] = {STDIN_FILENO, POLLIN, 0},
+        [SIGNALS] = {wire->signals, POLLIN, 0},
+        [NEAR] = {wire->near.fd, POLLIN, 0},
+        [FAR] = {wire->far.fd, POLLIN, 0},
+    };
+    for (;;) {
+        // Once it is finished, frames are left where they are.
+        wait_until(wire->finished ? NEVER : next_exit(wire), events, wire->finished ? NEAR : EVENTS);
+        if (events[SIGNALS].revents)
+            return;
+        if (events[COMMANDS].revents && read_commands(wire))
+            return;
+        if (wire->finished)
+            continue;
+        uint64_t read_lag_ns = run_delay_since_last(&wire->run_delay);
+        if (events[NEAR].revents)
+            lane_read(&wire->up, &wire->pool, read_lag_ns);
+        if (events[FAR].revents)
+            lane_read(&wire->down, &wire->pool, read_lag_ns);
+        lane_write(&wire->up, &wire->pool, late_bound_ns);
+        lane_write(&wire->down, &wire->pool, late_bound_ns);
+    }
+}
+
+// The link must not outlive whoever made it, even if that was killed before this line was reached.
+static void die_with_parent(pid_t parent) {
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM))
+        die(EXIT_FAILED, "cannot set the signal of the parent's death: %s", strerror(errno));
+    if (getppid() != parent)
+        die(EXIT_FAILED, "the parent process has died");
+}
+
+// What a machine doesn't permit makes the link later, not wrong: it is reported.
+static struct scheduling schedule_promptly(void) {
+    if (prctl(PR_SET_TIMERSLACK, 1))
+        die(EXIT_FAILED, "cannot set the timer slack: %s", strerror(errno));
+    struct sched_param priority = {.sched_priority = FIFO_PRIORITY};
+    return (struct scheduling){
+        .fifo = sched_setscheduler(0, SCHED_FIFO, &priority) == 0,
+        // Not MCL_FUTURE: under a limit on locked memory it would make the pool's growth fail.
+        .memory_locked = mlockall(MCL_CURRENT) == 0,
+    };
+}
+
+static int block_signals(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    int fd = system_signalfd(&signals);
+    signal(SIGPIPE, SIG_IGN); // a reader who has gone away is an error of the write
+    return fd;
+}
+
+int main(int argc, char **argv) {
+    pid_t parent = getppid();
+    static struct wire wire;
+    wire.argc = argc;
+    wire.argv = argv;
+    wire.options = options_parse(argc, argv);
+    wire.signals = block_signals();
+    die_with_parent(parent);
+
+    lane_init(&wire.up, &wire.near, &wire.far, &wire.options);
+    lane_init(&wire.down, &wire.far, &wire.near, &wire.options);
+    frame_pool_init(&wire.pool, wire.options.mtu + ETHERNET_HEADER);
+    if (!frame_pool_grow(&wire.pool))
+        die(EXIT_FAILED, "out of memory for the first frames");
+    tap_open(&wire.near, wire.options.near.netns, wire.options.near.interface, wire.options.mtu);
+    tap_open(&wire.far, wire.options.far.netns, wire.options.far.interface, wire.options.mtu);
+    wire.scheduling = schedule_promptly();
+    run_delay_open(&wire.run_delay);
+
+    wire.started_ns = system_now_ns();
+    report_ready(&wire.options, &wire.scheduling);
+    forward(&wire);
+    finish(&wire);
+    return 0;
+}

@@ -1,0 +1,127 @@
+"""The emulated link by `wire/`, our userspace emulator: one process per link, between two TAPs that it makes."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from topologies.link import MTU, LinkError, LinkSettings
+from topologies.link_report import LinkReport
+
+WIRE_BINARY = Path(__file__).parent / "wire" / "build" / "wire"
+
+_ANSWER_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class LinkEnd:
+    """Where an end of a link is made: an interface in the network namespace at netns_path."""
+
+    netns_path: str
+    interface: str
+
+
+def wire_is_available() -> bool:
+    """Whether the kernel has TUN/TAP and we may use it."""
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+class WireLink:
+    """Starts at once; wait_ready() returns when both interfaces are up.
+
+    The process ends with the thread that started it, whatever happens to that one.
+    """
+
+    backend = "wire"
+
+    def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> None:
+        if not WIRE_BINARY.exists():
+            raise LinkError(f"{WIRE_BINARY} is missing; `make build` builds it")
+        self._process = subprocess.Popen(
+            [str(WIRE_BINARY), *wire_arguments(near, far, settings, late_bound_us)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C in the terminal is for the harness, which ends us in its order
+        )
+        self._late_bound_us = late_bound_us
+        self._answers = b""
+
+    def wait_ready(self) -> None:
+        """Raises LinkError if the link can't be made."""
+        self._answer("ready")
+
+    def finish(self) -> LinkReport:
+        """Stops forwarding for good and reports; the interfaces stay until close()."""
+        try:
+            _stream(self._process.stdin).write(b"finish\n")
+            _stream(self._process.stdin).flush()
+        except BrokenPipeError:
+            raise self._failure() from None
+        answer = self._answer("report")
+        del answer["event"]
+        return LinkReport.model_validate({"backend": self.backend, "late_bound_us": self._late_bound_us, **answer})
+
+    def close(self) -> None:
+        """Ends the process, and with it the interfaces. Idempotent."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                _stream(stream).close()
+
+    def _answer(self, event: str) -> dict[str, object]:
+        output = _stream(self._process.stdout).fileno()
+        deadline = time.monotonic() + _ANSWER_TIMEOUT_S
+        while b"\n" not in self._answers:
+            remaining = deadline - time.monotonic()
+            if not select.select([output], [], [], max(remaining, 0))[0]:
+                raise LinkError(f"wire (pid {self._process.pid}) gave no `{event}` in {_ANSWER_TIMEOUT_S:g} s")
+            more = os.read(output, 1 << 16)
+            if not more:
+                raise self._failure()
+            self._answers += more
+        line, self._answers = self._answers.split(b"\n", 1)
+        answer: dict[str, object] = json.loads(line)
+        if answer["event"] != event:
+            raise LinkError(f"wire (pid {self._process.pid}) said `{answer['event']}` instead of `{event}`")
+        return answer
+
+    def _failure(self) -> LinkError:
+        status = self._process.wait()
+        said = _stream(self._process.stderr).read().decode(errors="replace").strip()
+        ended = signal.Signals(-status).name if status < 0 else f"status {status}"
+        return LinkError(said or f"wire ended with {ended} and said nothing")
+
+
+def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:
+    limit = settings.queue_limit
+    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
+    options = {
+        "near-netns": near.netns_path,
+        "near-interface": near.interface,
+        "far-netns": far.netns_path,
+        "far-interface": far.interface,
+        "rate-bps": settings.rate_bps,
+        "delay-ns": settings.delay_ns,
+        **queue,
+        "mtu": MTU,
+        "late-bound-us": late_bound_us,
+    }
+    return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+
+
+def _stream(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
