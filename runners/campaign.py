@@ -89,8 +89,19 @@ def _open_campaign(
             seed=design.seed,
             provenance=collected,
             points=[dict(point) for point in points],
-            variants=[Variant(**variant.model_dump()) for variant in design.variants],
-            workloads=[Workload(**workload.model_dump()) for workload in design.workloads],
+            variants=[
+                Variant(
+                    label=variant.label,
+                    implementation=variant.implementation,
+                    options=variant.options,
+                    baseline=variant.baseline,
+                )
+                for variant in design.variants
+            ],
+            workloads=[
+                Workload(label=workload.label, name=workload.name, parameters=workload.parameters)
+                for workload in design.workloads
+            ],
             repetitions=design.repetitions,
             statistic=design.statistic,
             title=design.title,
@@ -173,7 +184,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:
-    """The seconds of each phase but the client's, and their `total`: all that is not the client's own time."""
+    """The seconds of each phase but the client's, and `total`: all that is not the client's own time."""
     phases = finished.outcome.phases_s
     others = {name: seconds for name, seconds in phases.items() if name != "client"}
     return {**others, "total": finished.duration_s - phases.get("client", 0.0)}

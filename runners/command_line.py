@@ -4,7 +4,6 @@ import signal
 import sys
 from types import FrameType
 
-import click
 import typer
 from dropper.command import DropperError
 from dropper.model import LossModelError
@@ -59,7 +58,7 @@ def main() -> None:
         signal.signal(number, _interrupt)
     try:
         status = app(standalone_mode=False)
-    except click.ClickException as error:
+    except typer.TyperException as error:
         _end(f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
     except (Refusal, DesignError, DatabaseError, LossModelError, TopologyError) as error:
         _end(str(error), BAD_INPUT)

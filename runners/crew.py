@@ -1,5 +1,6 @@
 """The worker processes of a campaign: hands out tasks and yields outcomes as they come, in one thread."""
 
+import contextlib
 import os
 import selectors
 import subprocess
@@ -65,11 +66,9 @@ class Worker:
         self.key, self._task = key, task
         self._begun_at, self._begun = time.time(), time.monotonic()
         self._answer.clear()
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended: the end of its output says so, too
             self.process.stdin.write(task.model_dump_json().encode() + b"\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it has ended: the end of its output says so, too
 
     def read(self) -> Finished | None:
         """What it finished, once its answer is complete; a worker that has ended gives a failure."""
@@ -95,10 +94,8 @@ class Worker:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             if stream:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
 
     def _finished(self, outcome: Outcome) -> Finished:
         assert self.key and self._task

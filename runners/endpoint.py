@@ -37,7 +37,7 @@ class Message(BaseModel):
 
 
 class Endpoint:
-    """One running endpoint: its messages, the end of its standard error, and its exit code once it has ended."""
+    """One running endpoint: its messages, the end of its standard error, and its exit code in the end."""
 
     def __init__(self, role: Role, process: subprocess.Popen[bytes]) -> None:
         self.role = role

@@ -73,7 +73,7 @@ def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
 
 
 def _exit_after(body: Callable[[], None]) -> None:
-    """End this forked process after `body`, without the parent's handlers; a failure goes to standard error."""
+    """End this forked process after `body`, without the parent's exit handlers; tell a failure."""
     status = 1
     try:
         body()
@@ -87,7 +87,7 @@ def _exit_after(body: Callable[[], None]) -> None:
 def _read_answer(stream: int, limit_s: float) -> bytes | None:
     """All bytes until the end of the stream, or None when the limit passes first."""
     deadline = time.monotonic() + limit_s
-    parts = []
+    parts: list[bytes] = []
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([stream], [], [], left)[0]:

@@ -1,4 +1,4 @@
-"""What a campaign tells a worker about a trial, and what the worker tells back. Both travel as one line of JSON."""
+"""What a campaign tells a worker about a trial, and what the worker tells back: each one line of JSON."""
 
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ class Task(BaseModel):
     topology: str
     backend: str
     links: dict[str, dict[str, float | int]]  # link → arguments of LinkSettings
+    late_bound_us: int  # a packet that leaves a link later than this counts as late
     losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
     seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits
     commands: dict[Role, list[str]]

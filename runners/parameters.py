@@ -48,14 +48,12 @@ def check_names(design: Design) -> None:
 
 
 def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a variant at a point; `option.NAME` of the point is given to every variant that has it."""
+    """All options of a variant at a point; `option.NAME` of a point goes to every variant that has it."""
     variant = next(variant for variant in design.variants if variant.label == label)
     where = f"{design.path}: variant {label!r}"
     implementation = implementations.find(variant.implementation, where)
     known = implementation.declaration.options
-    given = {
-        name.removeprefix("option."): value for name, value in values.items() if name.startswith("option.")
-    }
+    given = _below(values, "option.")
     shared = {name: value for name, value in given.items() if name in known and name not in variant.options}
     return dict(implementation.options({**shared, **variant.options}, where))
 
@@ -68,11 +66,12 @@ def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, 
 
 
 def losses(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Parameters of the loss model of each direction of each link; those of a direction go before the common ones.
+    """Parameters of the loss model of each direction of each link.
 
-    No `loss.model` means no loss. Raises LossModelError for a wrong name or value.
+    Those of a direction go before the common ones. No `loss.model` means no loss.
+    Raises LossModelError for a wrong name or value.
     """
-    directed = {direction: _loss(values, direction) for direction in DIRECTIONS}
+    directed: dict[str, dict[str, Any]] = {direction: _loss(values, direction) for direction in DIRECTIONS}
     for parameters in directed.values():
         dropper.model.loss_model(parameters)
     return dict.fromkeys(links, directed)
@@ -90,9 +89,14 @@ def _below(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name: value for name, value in names.items() if "." not in name}
 
 
+def link_names(design: Design) -> list[str]:
+    """The names of the emulated links of the design's topology."""
+    return [link.name for link in topologies.TOPOLOGIES[design.topology].links]
+
+
 def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:
     """Raises Refusal for the first point with a value that the link, the dropper or an option refuses."""
-    links = topologies.TOPOLOGIES[design.topology].links
+    links = link_names(design)
     for index, point in enumerate(points):
         values = {**design.constants, **point}
         try:

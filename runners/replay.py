@@ -26,8 +26,10 @@ def replay(
     campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print both runs as JSON.")] = False,
 ) -> int:
-    """Run a trial again as it was and record everything; 0 when state and losses are the same. The database is
-    not changed."""
+    """Run a trial again as it was and record everything; 0 when state and losses are the same.
+
+    The database is not changed.
+    """
     if os.geteuid() != 0:
         raise Refusal("fecbench replay must be root: it makes network namespaces and loads BPF programs")
     if output.exists():
@@ -97,6 +99,6 @@ def _print_comparison(recorded: dict[str, Any], replayed: dict[str, Any]) -> Non
     for endpoint, metrics in recorded["metrics"].items():
         for name, value in metrics.items():
             now = replayed["metrics"].get(endpoint, {}).get(name)
-            print(f"{f'{endpoint} {name}':32} {value:>14.6g} {'–' if now is None else f'{now:.6g}':>14}")
+            print(f"{f'{endpoint} {name}':32} {value:>14.6g} {'-' if now is None else f'{now:.6g}':>14}")
     if replayed["reason"]:
         print(replayed["reason"])

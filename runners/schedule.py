@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import designs
-import topologies
 from designs import Design
 from results.database import TrialKey
 from runners import implementations, parameters
@@ -15,6 +14,7 @@ from runners.implementations import Implementation
 from runners.messages import Task, loss_name
 from runners.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
+from runners.verification import late_bound_us
 
 DEFAULT_TIMEOUT_S = 120.0
 
@@ -69,7 +69,7 @@ def seeds_of(design: Design, key: TrialKey) -> dict[str, int]:
     """The seeds of a trial. They do not depend on the variant: all variants meet the same losses."""
     path = ("point", key.point, "repetition", key.repetition)
     seeds = {"content": designs.seed(design.seed, *path, "content")}
-    for link in topologies.TOPOLOGIES[design.topology].links:
+    for link in parameters.link_names(design):
         for direction in DIRECTIONS:
             seed = designs.seed(design.seed, *path, "link", link, "direction", direction)
             seeds[loss_name(link, direction)] = seed
@@ -80,13 +80,14 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
     """The task of one trial, to run with `folder` as its scratch."""
     design = setting.design
     values = {**design.constants, **setting.points[key.point]}
-    links = topologies.TOPOLOGIES[design.topology].links
+    links = parameters.link_names(design)
     implementation = implementation_of(design, key.variant)
     workload = next(workload for workload in design.workloads if workload.label == key.workload)
     return Task(
         topology=design.topology,
         backend=setting.backend,
         links=parameters.link_settings(values, links),
+        late_bound_us=late_bound_us(values["owd_ms"]),
         losses=parameters.losses(values, links),
         seeds=seeds_of(design, key),
         commands={"server": implementation.command("server"), "client": implementation.command("client")},

@@ -156,7 +156,7 @@ def summary_table(database: Database, campaign: CampaignInfo) -> None:
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.3f}"
+        return "-" if value != value else f"{value:.3f}"
     return str(value)
 
 
@@ -185,7 +185,7 @@ def trials_table(stored: Sequence[StoredTrial]) -> Table:
             str(key.point),
             str(key.repetition),
             record.state,
-            "–" if dct_s is None else f"{dct_s:.3f}",
+            "-" if dct_s is None else f"{dct_s:.3f}",
             " ".join(f"{log.direction} {log.dropped}/{log.packets}" for log in record.verdicts),
             record.reason,
         )

@@ -58,7 +58,7 @@ def _run(task: Task, outcome: Outcome, phases: Phases) -> None:
     task.folder.mkdir()
     with phases("topology"):
         settings = {name: LinkSettings(**arguments) for name, arguments in task.links.items()}
-        topology = topologies.build(task.topology, settings, task.backend)
+        topology = topologies.build(task.topology, settings, task.backend, task.late_bound_us)
     with topology:
         outcome.backend = topology.backend
         with phases("droppers"):
@@ -67,7 +67,7 @@ def _run(task: Task, outcome: Outcome, phases: Phases) -> None:
         _run_endpoints(task, topology, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.
-            outcome.links = {name: asdict(report) for name, report in topology.finish().items()}
+            outcome.links = {name: report.model_dump() for name, report in topology.finish().items()}
             outcome.droppers = {name: _read_dropper(where) for name, where in droppers.items()}
         _stop_captures(captures)
         with phases("teardown"):

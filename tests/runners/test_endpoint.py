@@ -1,0 +1,151 @@
+"""Endpoints that misbehave are bounded, told apart and ended with everything that they started."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runners import endpoint as endpoints
+from runners.endpoint import Endpoint, Supervisor
+
+LIMIT_S = 20.0
+
+
+def start(supervisor: Supervisor, program: str) -> Endpoint:
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    return supervisor.follow("client", process)
+
+
+def run_to_end(program: str) -> Endpoint:
+    supervisor = Supervisor()
+    endpoint = start(supervisor, program)
+    assert supervisor.wait(lambda: endpoint.exit_code is not None, LIMIT_S)
+    supervisor.end(endpoint)
+    return endpoint
+
+
+def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
+    endpoint = run_to_end(
+        "import sys, time\n"
+        "for part in ('{\"event\": \"re', 'ady\"}\\n{\"event\": \"done\", \"metr', 'ics\": {\"dct_s\": 1.5}}\\n'):\n"
+        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.05)\n"
+    )
+    assert endpoint.ready
+    assert endpoint.metrics == {"dct_s": 1.5}
+    assert endpoint.exit_code == 0
+    assert endpoint.complaint == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "hello",
+        "{}",
+        '{"event": "finished"}',
+        '{"event": "done", "metrics": {"dct_s": "fast"}}',
+        '{"event": "done", "metrics": {"dct_s": NaN}}',
+        '{"event": "done", "metrics": {"dct_s": 1}, "more": 1}',
+        "[]",
+        '"ready"',
+    ],
+)
+def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted(line: str) -> None:
+    endpoint = run_to_end(f"import time; print({line!r}, flush=True); time.sleep(60)")
+    assert line[:20] in endpoint.complaint
+    assert endpoint.exit_code == -signal.SIGKILL
+
+
+def test_a_flood_of_messages_is_ended() -> None:
+    endpoint = run_to_end("while True: print('{\"event\": \"ready\"}')")
+    assert "more than" in endpoint.complaint
+    assert endpoint.exit_code == -signal.SIGKILL
+
+
+def test_a_message_without_an_end_is_ended() -> None:
+    endpoint = run_to_end("import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(60)")
+    assert "a message of more than" in endpoint.complaint
+
+
+def test_only_the_end_of_standard_error_is_kept() -> None:
+    endpoint = run_to_end("import sys; sys.stderr.write('x' * 10_000_000 + ' the cause\\n'); sys.exit(3)")
+    assert endpoint.exit_code == 3
+    assert endpoint.stderr.endswith("the cause\n")
+    assert len(endpoint.stderr) <= endpoints.STDERR_TAIL_BYTES
+
+
+def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
+    supervisor = Supervisor()
+    endpoint = start(
+        supervisor,
+        "import signal, sys, time\n"
+        "def finish(*_):\n"
+        "    print('{\"event\": \"done\", \"metrics\": {\"packets_sent\": 7}}', flush=True); sys.exit(0)\n"
+        "signal.signal(signal.SIGINT, finish); print('{\"event\": \"ready\"}', flush=True); time.sleep(60)\n",
+    )
+    assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
+    supervisor.end(endpoint)
+    assert endpoint.exit_code == 0
+    assert endpoint.metrics == {"packets_sent": 7}
+
+
+def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "OBEY_LIMIT_S", 0.2)
+    supervisor = Supervisor()
+    endpoint = start(
+        supervisor,
+        "import signal, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('{\"event\": \"ready\"}', flush=True); time.sleep(60)\n",
+    )
+    assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
+    supervisor.end(endpoint)
+    assert endpoint.exit_code == -signal.SIGKILL
+
+
+def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "OBEY_LIMIT_S", 0.2)
+    note = tmp_path / "child"
+    supervisor = Supervisor()
+    endpoint = start(
+        supervisor,
+        "import os, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        f"    open({str(note)!r}, 'w').write(str(child)); print('{{\"event\": \"ready\"}}', flush=True)\n"
+        "time.sleep(60)\n",
+    )
+    assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
+    child = int(note.read_text())
+    supervisor.end(endpoint)
+    deadline = time.monotonic() + LIMIT_S
+    while is_running(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_waiting_ends_at_its_limit() -> None:
+    supervisor = Supervisor()
+    endpoint = start(supervisor, "import time; time.sleep(60)")
+    begun = time.monotonic()
+    assert not supervisor.wait(lambda: endpoint.ready, 0.3)
+    assert time.monotonic() - begun >= 0.3
+    os.kill(endpoint.process.pid, signal.SIGKILL)
+    supervisor.end(endpoint)

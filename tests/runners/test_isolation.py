@@ -1,0 +1,103 @@
+"""What runs isolated takes everything with it, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runners.isolation import IsolationError, run_isolated
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+
+
+def processes_with(mark: str) -> list[int]:
+    """The processes whose command line contains `mark`."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and mark in (folder / "cmdline").read_text():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def await_none(mark: str) -> None:
+    deadline = time.monotonic() + 10
+    while left := processes_with(mark):
+        assert time.monotonic() < deadline, f"processes {left} are left"
+        time.sleep(0.01)
+
+
+def orphan(mark: str) -> None:
+    """Start a process that would outlive everybody, in a session of its own."""
+    subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(600)  # {mark}"], start_new_session=True)
+
+
+def test_the_answer_comes_back_and_orphans_are_killed() -> None:
+    mark = f"orphan-{os.getpid()}-answer"
+
+    def body() -> bytes:
+        orphan(mark)
+        return str(os.getpid()).encode()
+
+    assert run_isolated(body, 10) == b"1"
+    assert processes_with(mark) == []
+
+
+def test_network_and_proc_are_its_own() -> None:
+    def body() -> bytes:
+        subprocess.run(["ip", "link", "add", "isolated0", "type", "veth"], check=True)
+        return " ".join(name for name in os.listdir("/proc") if name.isdigit()).encode()
+
+    assert run_isolated(body, 10) == b"1"
+    assert "isolated0" not in subprocess.run(["ip", "link"], capture_output=True, text=True).stdout
+
+
+def test_a_body_that_fails_is_an_error() -> None:
+    def body() -> bytes:
+        raise RuntimeError("broken")
+
+    with pytest.raises(IsolationError, match="status 1"):
+        run_isolated(body, 10)
+
+
+def test_a_body_that_hangs_is_killed_with_what_it_started() -> None:
+    mark = f"orphan-{os.getpid()}-hang"
+
+    def body() -> bytes:
+        orphan(mark)
+        signal.pause()
+        return b""
+
+    with pytest.raises(IsolationError, match=r"within 0\.5 s"):
+        run_isolated(body, 0.5)
+    await_none(mark)
+
+
+def test_a_caller_that_is_killed_leaves_nothing() -> None:
+    mark = f"orphan-{os.getpid()}-caller"
+    caller = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys, time\n"
+            "from runners.isolation import run_isolated\n"
+            "def body():\n"
+            f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # {mark}'])\n"
+            "    print('up', flush=True)\n"
+            "    time.sleep(600)\n"
+            "run_isolated(body, 600)\n",
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert caller.stdout
+    assert caller.stdout.readline() == b"up\n"
+    assert processes_with(mark)
+    caller.kill()
+    caller.wait()
+    await_none(mark)
