@@ -58,6 +58,7 @@ class Layout:
         return str(self.ports(host)[0][0].address.ip)
 
     def _ends(self) -> Iterator[tuple[Port, Port]]:
-        for connection in (*self.cables, *self.links):
+        connections: tuple[Cable | EmulatedLink, ...] = (*self.cables, *self.links)
+        for connection in connections:
             yield connection.near, connection.far
             yield connection.far, connection.near

@@ -1,8 +1,8 @@
 """What an emulated link is: its parameters, their ranges, and its queue.
 
-A frame's length, here and everywhere in this package, is its bytes with the 14 of the Ethernet header and without
-preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) count too. A full frame has 1514 bytes. The rate
-of the link, limits in bytes and multiples of the BDP all mean these bytes.
+A frame's length, here and everywhere in this package, is its bytes with the 14 of the Ethernet header and
+without preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) count too. A full frame has 1514
+bytes. The rate of the link, limits in bytes and multiples of the BDP all mean these bytes.
 """
 
 from dataclasses import dataclass
@@ -32,8 +32,17 @@ class LinkError(RuntimeError):
 
 
 @dataclass(frozen=True)
+class LinkEnd:
+    """An interface in the network namespace at netns_path."""
+
+    netns_path: str
+    interface: str
+
+
+@dataclass(frozen=True)
 class QueueLimit:
-    """A droptail limit: either bytes or packets; the frame that is being sent counts until its last bit has left."""
+    """A droptail limit in either bytes or packets. The frame that is being sent is in the queue until its
+    last bit has left."""
 
     bytes: int | None = None
     packets: int | None = None
@@ -47,8 +56,11 @@ class LinkSettings:
     """
 
     bandwidth_mbps: float
+    """0.1 to 10,000."""
     owd_ms: float
+    """0 to 10,000: the propagation alone; serialization and waiting come on top."""
     queue_bdp: float | None = None
+    """In bandwidth-delay products, at least MINIMUM_BDP_QUEUE_BYTES."""
     queue_bytes: int | None = None
     queue_packets: int | None = None
 
@@ -80,7 +92,7 @@ class LinkSettings:
 
     @property
     def bdp_bytes(self) -> float:
-        """The bandwidth-delay product, of the round-trip time 2 × OWD."""
+        """The bandwidth-delay product, of the round-trip time 2 OWD."""
         return self.rate_bps / 8 * 2 * self.delay_ns / 1e9
 
     @property

@@ -10,7 +10,8 @@ class _Record(BaseModel):
 
 
 class Quantiles(_Record):
-    """Quantiles of a duration over the frames of one direction, in µs; upper bounds with an error below 1/16."""
+    """Quantiles of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too
+    high."""
 
     p50: float
     p99: float
@@ -22,7 +23,7 @@ class DirectionReport(_Record):
     """The frames of one direction. None: this backend can't know."""
 
     frames_in: int
-    bytes_in: int
+    bytes_in: int | None
     queue_dropped: int
     """Dropped since the queue was full."""
     oversize_dropped: int
@@ -40,8 +41,8 @@ class DirectionReport(_Record):
     lateness_us: Quantiles | None
     """Of each frame out: read lag + time between the intended departure and the write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the emulator was kept from running before it read the frame. It is inside
-    lateness_us, or None if the kernel doesn't tell: then lateness_us is too small when the machine is busy."""
+    """Of each frame in: how long the emulator was kept from running before it read the frame. lateness_us
+    contains it. None if the kernel doesn't tell: then lateness_us is too small when the machine is busy."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     conserved: bool

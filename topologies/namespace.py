@@ -6,7 +6,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from topologies.link import LinkError
 
@@ -56,7 +56,11 @@ def run_tool(arguments: list[str], commands: Iterable[str] = ()) -> str:
     Raises LinkError with what it said on standard error.
     """
     program = subprocess.run(
-        arguments, input="".join(f"{line}\n" for line in commands), capture_output=True, text=True, check=False
+        arguments,
+        input="".join(f"{line}\n" for line in commands),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if program.returncode != 0:
         said = " ".join((program.stderr or program.stdout).split())
@@ -64,26 +68,26 @@ def run_tool(arguments: list[str], commands: Iterable[str] = ()) -> str:
     return program.stdout
 
 
-class _Outcome(threading.Thread):
-    """A thread whose result or exception is kept. A pool would reuse its threads: one that has entered a namespace
-    must not be given other work."""
+class _Outcome(threading.Thread, Generic[Result]):
+    """A thread whose result or exception is kept. A pool would reuse its threads, and one that has entered a
+    namespace must not be given other work."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, work: Callable[[], Result]) -> None:
         super().__init__()
         self._work = work
-        self._value: object = None
+        self._values: list[Result] = []
         self._error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            self._value = self._work()
+            self._values.append(self._work())
         except BaseException as error:  # raised again in the thread that asked for the work
             self._error = error
 
-    def result(self) -> object:
+    def result(self) -> Result:
         if self._error is not None:
             raise self._error
-        return self._value
+        return self._values[0]
 
 
 def _in_thread(work: Callable[[], Result]) -> Result:

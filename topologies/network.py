@@ -1,15 +1,14 @@
 """Makes a Layout real with Mininet: namespaces, cables, addresses, routes.
 
-Mininet makes the nodes, and its command line works on the result. Interfaces are configured by one `ip -batch` per node
-and step instead of Mininet's command at a time, which takes most of a second per network. Nothing is made in the
-namespace of the caller, so networks with the same names never meet; and Mininet's own start is left out, since it
-overwrites sysctls of the machine.
+Mininet makes the nodes, and its command line works on the result. Interfaces are configured by one `ip
+-batch` per node and step, not by Mininet's command at a time, which takes longer than all the rest. Nothing
+is made in the namespace of the caller, so networks with the same names never meet; and Mininet's own start
+is left out, since it overwrites sysctls of the machine.
 """
 
 import os
 import signal
 from functools import partial
-from pathlib import Path
 
 from mininet.link import Intf
 from mininet.net import Mininet
@@ -19,15 +18,7 @@ from topologies.layout import Layout, Port
 from topologies.link import MTU
 from topologies.namespace import run_in_parallel, run_inside, run_tool
 from topologies.offloads import switch_off_merging
-
-# Neighbour discovery and multicast reports of IPv6 would be frames of the link that nobody asked for; a TCP that
-# remembers the path would let a trial depend on the ones before it.
-_SYSCTLS = {
-    "net/ipv6/conf/all/disable_ipv6": "1",
-    "net/ipv6/conf/default/disable_ipv6": "1",
-    "net/ipv4/tcp_no_metrics_save": "1",
-}
-_ROUTER_SYSCTLS = {**_SYSCTLS, "net/ipv4/ip_forward": "1"}
+from topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
 
 
 class _ConfiguredInterface(Intf):  # type: ignore[misc]
@@ -42,8 +33,8 @@ class _ConfiguredInterface(Intf):  # type: ignore[misc]
 
 
 class Network:
-    """The nodes of a layout. The constructor starts them; lay_cables() and configure() follow in this order, with
-    the emulated links made in between."""
+    """The nodes of a layout. The constructor starts them; the caller makes the emulated links, calls
+    lay_cables() and, when all interfaces exist, configure()."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -73,7 +64,7 @@ class Network:
         run_in_parallel(partial(self._ip, node, commands) for node, commands in by_node.items())
 
     def configure(self) -> None:
-        """Addresses, permanent neighbours, routes, offloads. All interfaces exist by now."""
+        """Addresses, permanent neighbours, routes, offloads."""
         run_in_parallel(partial(self._configure, node) for node in self.layout.nodes)
         for node in self.layout.nodes:
             for port, _ in self.layout.ports(node):
@@ -90,8 +81,8 @@ class Network:
 
     def _start(self, node: str) -> None:
         self.mininet.addHost(node, ip=None)
-        sysctls = _ROUTER_SYSCTLS if node in self.layout.routers else _SYSCTLS
-        run_inside(self.netns_path(node), partial(_write_sysctls, sysctls))
+        sysctls = ROUTER_SYSCTLS if node in self.layout.routers else QUIET_SYSCTLS
+        run_inside(self.netns_path(node), partial(write_sysctls, sysctls))
 
     def _ip(self, node: str, commands: list[str]) -> None:
         run_inside(self.netns_path(node), partial(run_tool, ["ip", "-batch", "-"], commands))
@@ -109,10 +100,3 @@ class Network:
         self._ip(node, commands)
         interfaces = [own.interface for own, _ in ports]
         run_inside(self.netns_path(node), partial(switch_off_merging, interfaces))
-
-
-def _write_sysctls(values: dict[str, str]) -> None:
-    for name, value in values.items():
-        path = Path("/proc/sys") / name
-        if path.exists():  # a kernel without IPv6 has nothing to switch off
-            path.write_text(value)

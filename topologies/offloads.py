@@ -1,10 +1,11 @@
 """Switches off the offloads that let several packets travel as one, and reads back that they are off.
 
-One packet is then one frame on every interface: a super-packet would be one loss decision for many packets, and one
-entry of a queue. Checksum offload stays on: the emulated link's TAPs have none, so the kernel fills in checksums before
-a frame reaches the wire; switching it off at the hosts would only make kernels before 6.11 refuse UDP_SEGMENT.
+One packet is then one frame on every interface: a super-packet would be one loss decision for many packets,
+and one entry of a queue. Checksum offload stays on: the emulated link's TAPs have none, so the kernel fills
+in checksums before a frame reaches the wire; without it, kernels before 6.11 refuse UDP_SEGMENT to the
+hosts.
 
-Through the ioctls of ethtool (linux/ethtool.h), which take microseconds where a run of `ethtool` takes milliseconds.
+Through the ioctls of ethtool (linux/ethtool.h): microseconds, where a run of `ethtool` takes milliseconds.
 """
 
 import array
@@ -28,7 +29,7 @@ MERGING_OFFLOADS = (
     "rx-lro",
     "rx-udp-gro-forwarding",
 )
-"""Features by the kernel's names (`ethtool -k` calls the first ones tso, tx-generic-segmentation gso, rx-gro gro)."""
+"""Features by the kernel's names; `ethtool -K` calls groups of them tso, gso, gro and lro."""
 
 _SIOCETHTOOL = 0x8946
 _GET_STRINGS, _GET_STRING_COUNT, _GET_FEATURES, _SET_FEATURES = 0x1B, 0x37, 0x3A, 0x3B
@@ -43,9 +44,10 @@ def switch_off_merging(interfaces: list[str]) -> None:
             names = _feature_names(control, interface)
             unwanted = {index for index, name in enumerate(names) if name in MERGING_OFFLOADS}
             _set_features(control, interface, len(names), unwanted)
-            still_on = [names[index] for index in sorted(unwanted & _active_features(control, interface, len(names)))]
+            still_on = unwanted & _active_features(control, interface, len(names))
             if still_on:
-                raise LinkError(f"{interface}: {', '.join(still_on)} cannot be switched off")
+                culprits = ", ".join(names[index] for index in sorted(still_on))
+                raise LinkError(f"{interface}: {culprits} cannot be switched off")
 
 
 def _call(control: socket.socket, interface: str, request: bytes) -> bytes:
@@ -67,15 +69,17 @@ def _feature_names(control: socket.socket, interface: str) -> list[str]:
 
 def _set_features(control: socket.socket, interface: str, count: int, off: set[int]) -> None:
     # struct ethtool_sfeatures: per block of 32 features, which are meant and which of these are wanted
-    blocks = [sum(1 << (index % 32) for index in off if index // 32 == block) for block in range(-(-count // 32))]
-    body = b"".join(struct.pack("=II", valid, 0) for valid in blocks)
-    _call(control, interface, struct.pack("=II", _SET_FEATURES, len(blocks)) + body)
+    blocks = -(-count // 32)
+    meant = [sum(1 << (index % 32) for index in off if index // 32 == block) for block in range(blocks)]
+    body = b"".join(struct.pack("=II", mask, 0) for mask in meant)
+    _call(control, interface, struct.pack("=II", _SET_FEATURES, blocks) + body)
 
 
 def _active_features(control: socket.socket, interface: str, count: int) -> set[int]:
     # struct ethtool_gfeatures: per block available, requested, active, never changed
     blocks = -(-count // 32)
     header = struct.pack("=II", _GET_FEATURES, blocks)
-    words = struct.unpack(f"={4 * blocks}I", _call(control, interface, header + bytes(16 * blocks))[len(header) :])
+    answer = _call(control, interface, header + bytes(16 * blocks))
+    words = struct.unpack(f"={4 * blocks}I", answer[len(header) :])
     active = words[2::4]
     return {index for index in range(count) if active[index // 32] >> (index % 32) & 1}

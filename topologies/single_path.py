@@ -1,4 +1,4 @@
-"""single-path: client – r1 – r2 – server, with the emulated link "internet" between the routers."""
+"""single-path: client - r1 - r2 - server, with the emulated link "internet" between the routers."""
 
 from ipaddress import IPv4Interface
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from topologies.layout import EmulatedLink, Layout
-from topologies.link import Direction, LinkError, LinkSettings, TopologyError
+from topologies.layout import EmulatedLink, Layout, Port
+from topologies.link import Direction, LinkEnd, LinkError, LinkSettings, TopologyError
 from topologies.link_report import LinkReport
+from topologies.netem_link import NetemLink, netem_is_available
 from topologies.single_path import SINGLE_PATH
-from topologies.wire_link import WIRE_BINARY, LinkEnd, WireLink, wire_is_available
+from topologies.wire_link import WireLink, wire_is_available
 
 Backend = Literal["auto", "wire", "netem"]
 BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
@@ -28,17 +29,11 @@ class Link(Protocol):
 
     backend: str
 
+    def wait_ready(self) -> None: ...
+
     def finish(self) -> LinkReport: ...
 
     def close(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class Exit:
-    """Where frames leave a link, at the ingress of the next hop: the place of a loss injector."""
-
-    netns_path: str
-    interface: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,9 @@ class Host:
 class Topology:
     """Made by build(). A context manager that closes itself."""
 
-    def __init__(self, layout: Layout, links: Mapping[str, LinkSettings], backend: str, late_bound_us: int) -> None:
+    def __init__(
+        self, layout: Layout, links: Mapping[str, LinkSettings], backend: str, late_bound_us: int
+    ) -> None:
         from topologies.network import Network  # needs Mininet, which planning without root does not
 
         self.backend = backend
@@ -90,15 +87,17 @@ class Topology:
         return self._network.mininet
 
     @property
-    def exits(self) -> dict[tuple[str, Direction], Exit]:
-        exits: dict[tuple[str, Direction], Exit] = {}
+    def exits(self) -> dict[tuple[str, Direction], LinkEnd]:
+        """Where frames leave each link, at the ingress of the next hop: the place of a loss injector."""
+        exits: dict[tuple[str, Direction], LinkEnd] = {}
         for link in self._network.layout.links:
-            exits[link.name, "up"] = Exit(self._network.netns_path(link.far.node), link.far.interface)
-            exits[link.name, "down"] = Exit(self._network.netns_path(link.near.node), link.near.interface)
+            exits[link.name, "up"] = self._end(link.far)
+            exits[link.name, "down"] = self._end(link.near)
         return exits
 
     def finish(self) -> dict[str, LinkReport]:
-        """Freezes the links: no packet leaves any more. Interfaces and hosts stay. The same reports when called again.
+        """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when
+        called again.
 
         Raises LinkError if a link died or doesn't answer.
         """
@@ -128,18 +127,21 @@ class Topology:
         return host
 
     def _make_links(self, settings: Mapping[str, LinkSettings], late_bound_us: int) -> None:
-        wires = [self._start_wire(link, settings[link.name], late_bound_us) for link in self._network.layout.links]
+        for link in self._network.layout.links:
+            self._links[link.name] = self._start_link(link, settings[link.name], late_bound_us)
         self._network.lay_cables()
-        for wire in wires:
-            wire.wait_ready()
+        for started in self._links.values():
+            started.wait_ready()
         self._network.configure()
 
-    def _start_wire(self, link: EmulatedLink, settings: LinkSettings, late_bound_us: int) -> WireLink:
-        near = LinkEnd(self._network.netns_path(link.near.node), link.near.interface)
-        far = LinkEnd(self._network.netns_path(link.far.node), link.far.interface)
-        wire = WireLink(near, far, settings, late_bound_us)
-        self._links[link.name] = wire
-        return wire
+    def _start_link(self, link: EmulatedLink, settings: LinkSettings, late_bound_us: int) -> Link:
+        near, far = self._end(link.near), self._end(link.far)
+        if self.backend == "netem":
+            return NetemLink(near, far, settings)
+        return WireLink(near, far, settings, late_bound_us)
+
+    def _end(self, port: Port) -> LinkEnd:
+        return LinkEnd(self._network.netns_path(port.node), port.interface)
 
 
 def build(
@@ -150,7 +152,8 @@ def build(
 ) -> Topology:
     """A topology of TOPOLOGIES with settings for each of its links, running. Needs root.
 
-    Everything that it starts ends with the calling thread. Frames later than late_bound_us are counted in the reports.
+    Everything that it starts ends with the calling thread. The reports count frames later than
+    late_bound_us. "auto" is wire where the kernel has TUN/TAP, since it tells how late it was; else netem.
     Raises TopologyError for bad input, LinkError when the machine can't do it.
     """
     return Topology(_layout(topology, links), links, _backend(backend), late_bound_us)
@@ -163,7 +166,8 @@ def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
     names = [link.name for link in layout.links]
     for name in links:
         if name not in names:
-            raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {', '.join(names)}")
+            known = ", ".join(names)
+            raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {known}")
     for name in names:
         if name not in links:
             raise TopologyError(f"link {name!r} of topology {topology} has no settings")
@@ -173,4 +177,9 @@ def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
 def _backend(backend: str) -> str:
     if backend not in BACKENDS:
         raise TopologyError(f"link backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
-    return "wire"
+    if backend != "netem" and wire_is_available():
+        return "wire"
+    if backend != "wire" and netem_is_available():
+        return "netem"
+    needs = {"wire": "/dev/net/tun", "netem": "sch_netem", "auto": "/dev/net/tun or sch_netem"}[backend]
+    raise LinkError(f"link backend is {backend}, but this machine lacks {needs} (or we are not root)")

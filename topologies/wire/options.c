@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <stdbool.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +14,16 @@
 static const char USAGE[] =
     "Usage: wire --near-netns PATH --near-interface NAME --far-netns PATH --far-interface NAME\n"
     "            --rate-bps N --delay-ns N (--queue-bytes N | --queue-packets N)\n"
-    "            [--mtu BYTES (1500)] [--late-bound-us N (1000)]\n"
+    "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
     "\n"
     "Emulates one link between two TAP interfaces that it makes in the two network namespaces. Prints a line "
     "of\n"
     "JSON when they are up. A line `finish` on standard input stops forwarding and prints the report, a line "
     "of\n"
-    "JSON; the end of standard input, SIGINT or SIGTERM do so too, and end the program.\n";
+    "JSON; the end of standard input, SIGINT or SIGTERM do so too, and end the program. The interfaces end "
+    "with it\n"
+    "or, with --keep-interfaces, with their namespaces: then the kernel need not hurry, and the end takes no "
+    "time.\n";
 
 enum option_name {
     NEAR_NETNS = 256,
@@ -34,6 +36,7 @@ enum option_name {
     QUEUE_PACKETS,
     MTU,
     LATE_BOUND_US,
+    KEEP_INTERFACES,
     HELP,
     VERSION,
 };
@@ -49,6 +52,7 @@ static const struct option LONG_OPTIONS[] = {
     {"queue-packets", required_argument, NULL, QUEUE_PACKETS},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
+    {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
     {0},
@@ -110,6 +114,9 @@ static void parse_option(struct options *options, int name, const char *option, 
         break;
     case LATE_BOUND_US:
         options->late_bound_us = whole_number(option, value, 0, 1000000000);
+        break;
+    case KEEP_INTERFACES:
+        options->keep_interfaces = true;
         break;
     case HELP:
         print_and_exit(USAGE);

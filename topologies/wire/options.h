@@ -2,6 +2,7 @@
 // status 2.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct end_options {
@@ -15,6 +16,7 @@ struct options {
     uint64_t queue_bytes, queue_packets; // exactly one is not 0
     uint32_t mtu;
     uint64_t late_bound_us;
+    bool keep_interfaces;
 };
 
 struct options options_parse(int argc, char **argv);

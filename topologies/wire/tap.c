@@ -34,7 +34,7 @@ static void bring_up(const char *interface, uint32_t mtu) {
     system_close(socket);
 }
 
-void tap_open(struct tap *tap, const char *netns_path, const char *interface, uint32_t mtu) {
+void tap_open(struct tap *tap, const char *netns_path, const char *interface, uint32_t mtu, bool keep) {
     const char *own_path = "/proc/thread-self/ns/net";
     int own_netns = system_open(own_path, O_RDONLY);
     int netns = system_open(netns_path, O_RDONLY);
@@ -45,6 +45,8 @@ void tap_open(struct tap *tap, const char *netns_path, const char *interface, ui
     struct ifreq request = {.ifr_flags = IFF_TAP | IFF_NO_PI | (short)IFF_TUN_EXCL};
     memcpy(request.ifr_name, interface, strlen(interface));
     system_ioctl(tap->fd, TUNSETIFF, &request, "create the TAP (does an interface of that name exist?)");
+    if (keep)
+        system_ioctl(tap->fd, TUNSETPERSIST, (void *)1, "keep the TAP");
     bring_up(interface, mtu);
     tap->statistics = system_open("/proc/thread-self/net/dev", O_RDONLY);
 

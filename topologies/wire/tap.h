@@ -1,4 +1,4 @@
-// One end of the link: a TAP interface made in a network namespace. It disappears with the process.
+// One end of the link: a TAP interface made in a network namespace.
 // Without TUNSETOFFLOAD the kernel segments and checksums what it hands over: one read is one frame of the
 // wire.
 #pragma once
@@ -21,7 +21,8 @@ struct tap_drops {
 };
 
 // Makes the interface, sets its MTU, and brings it up; the calling thread stays in its own namespace.
-void tap_open(struct tap *tap, const char *netns_path, const char *interface, uint32_t mtu);
+// The interface ends with the process or, if it is kept, with the namespace.
+void tap_open(struct tap *tap, const char *netns_path, const char *interface, uint32_t mtu, bool keep);
 
 // False when there is nothing to read. The length may exceed the frame's capacity: then only its beginning is
 // there.

@@ -241,8 +241,10 @@ int main(int argc, char **argv) {
     frame_pool_init(&wire.pool, wire.options.mtu + ETHERNET_HEADER);
     if (!frame_pool_grow(&wire.pool))
         die(EXIT_FAILED, "out of memory for the first frames");
-    tap_open(&wire.near, wire.options.near.netns, wire.options.near.interface, wire.options.mtu);
-    tap_open(&wire.far, wire.options.far.netns, wire.options.far.interface, wire.options.mtu);
+    tap_open(&wire.near, wire.options.near.netns, wire.options.near.interface, wire.options.mtu,
+             wire.options.keep_interfaces);
+    tap_open(&wire.far, wire.options.far.netns, wire.options.far.interface, wire.options.mtu,
+             wire.options.keep_interfaces);
     wire.scheduling = schedule_promptly();
     run_delay_open(&wire.run_delay);
 

@@ -1,0 +1,223 @@
+"""The emulated link by the kernel's own netem, where there is one.
+
+Two qdiscs in a row per direction, on both sides of a relay (a namespace of the link's own that passes
+frames on unchanged), so that the order is that of the contract and neither limit is the other's:
+
+    near end: TBF = droptail queue, then rate → relay: netem = delay, without limit → far end
+
+netem alone would count the frames in the delay line against its limit; TBF below netem would delay before
+it queues. TBF lets a burst out at once after it was idle: it is kept at one frame and what the rate carries
+in 100 µs, the time that a timer of the kernel may be late without a loss of rate.
+"""
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, MTU, Direction, LinkEnd, LinkError, LinkSettings
+from topologies.link_report import DirectionReport, LinkReport
+from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.offloads import switch_off_merging
+from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
+
+DELAY_LINE_LIMIT_PACKETS = 10**9
+"""netem needs a limit; this one is never met: 1 s at 10 Gbit/s holds 825,000 full frames."""
+
+_LATE_TIMER_S = 100e-6
+_SNAPSHOT_INTERVAL_S = 0.005
+_DRAIN_MARGIN_S = 1.0
+
+
+def netem_is_available() -> bool:
+    """Whether the kernel has netem (and loads it if it is a module)."""
+    try:
+        run_in_new(partial(run_tool, ["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]))
+    except (LinkError, OSError):
+        return False
+    return True
+
+
+def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
+    """tc commands for the droptail queue and the rate, at the egress of `interface`."""
+    limit = settings.queue_limit
+    # With a limit in packets, the queue in bytes that TBF makes by itself is replaced.
+    tbf_limit = limit.bytes if limit.bytes is not None else FULL_FRAME_BYTES
+    rate = f"rate {settings.rate_bps}bit burst {burst_bytes(settings)}"
+    commands = [f"qdisc add dev {interface} root handle 1: tbf {rate} limit {tbf_limit}"]
+    if limit.packets is not None:
+        commands.append(f"qdisc add dev {interface} parent 1:1 handle 10: pfifo limit {limit.packets}")
+    return commands
+
+
+def delay_commands(interface: str, settings: LinkSettings) -> list[str]:
+    """tc commands for the delay line, at the egress of `interface`."""
+    return [
+        f"qdisc add dev {interface} root handle 1: netem delay {settings.delay_ns}ns"
+        f" limit {DELAY_LINE_LIMIT_PACKETS}"
+    ]
+
+
+def relay_commands(entrance: str, way_out: str) -> list[str]:
+    """tc commands that send every frame that comes in at `entrance` out of `way_out`."""
+    return [
+        f"qdisc add dev {entrance} clsact",
+        f"filter add dev {entrance} ingress protocol all u32 match u32 0 0"
+        f" action mirred egress redirect dev {way_out}",
+    ]
+
+
+def burst_bytes(settings: LinkSettings) -> int:
+    return FULL_FRAME_BYTES + round(settings.rate_bps / 8 * _LATE_TIMER_S)
+
+
+@dataclass(frozen=True)
+class _Counters:
+    """Of one qdisc: what it has sent and dropped, and what is in it."""
+
+    packets: int
+    bytes: int
+    drops: int
+    queued: int
+
+
+_Snapshot = dict[Direction, tuple[_Counters, _Counters]]
+
+
+class NetemLink:
+    """Made by the constructor; the ends' interfaces are veths that wait to be configured."""
+
+    backend = "netem"
+
+    def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings) -> None:
+        self._settings = settings
+        self._relay: int | None = run_in_new(lambda: os.open("/proc/thread-self/ns/net", os.O_RDONLY))
+        self._relay_path = f"/proc/{os.getpid()}/fd/{self._relay}"
+        # Of each direction: where the queue is, and where the delay line is.
+        self._qdiscs: dict[Direction, tuple[LinkEnd, LinkEnd]] = {
+            "up": (near, LinkEnd(self._relay_path, "far")),
+            "down": (far, LinkEnd(self._relay_path, "near")),
+        }
+        self._started_s = time.monotonic()
+        self._command: list[str] = []
+        try:
+            self._connect(near, "near")
+            self._connect(far, "far")
+            run_inside(self._relay_path, self._prepare_relay)
+            self._tc(near, queue_commands(near.interface, settings))
+            self._tc(far, queue_commands(far.interface, settings))
+        except BaseException:
+            self.close()
+            raise
+
+    def wait_ready(self) -> None:
+        """The constructor has done everything."""
+
+    def finish(self) -> LinkReport:
+        """Waits until the link has drained, which takes as long as its full queue and delay at most, and
+        reports."""
+        snapshot = self._drain()
+        limit = self._settings.queue_limit
+        queue = {"queue_bytes": limit.bytes, "queue_packets": limit.packets}
+        return LinkReport(
+            backend=self.backend,
+            version=os.uname().release,
+            command=self._command,
+            configuration={
+                "rate_bps": self._settings.rate_bps,
+                "delay_ns": self._settings.delay_ns,
+                **{name: value for name, value in queue.items() if value is not None},
+                "burst_bytes": burst_bytes(self._settings),
+                "mtu": MTU,
+            },
+            scheduling=None,
+            cpu_s=None,
+            elapsed_s=time.monotonic() - self._started_s,
+            late_bound_us=None,
+            directions={direction: _report(*snapshot[direction]) for direction in DIRECTIONS},
+        )
+
+    def close(self) -> None:
+        """Lets go of the relay, and with it of the ends' interfaces. Idempotent."""
+        if self._relay is not None:
+            os.close(self._relay)
+            self._relay = None
+
+    def _connect(self, end: LinkEnd, relay_interface: str) -> None:
+        command = (
+            f"link add {end.interface} mtu {MTU} type veth"
+            f" peer name {relay_interface} mtu {MTU} netns {self._relay_path}"
+        )
+        run_inside(end.netns_path, partial(run_tool, ["ip", "-batch", "-"], [command]))
+
+    def _prepare_relay(self) -> None:
+        write_sysctls(QUIET_SYSCTLS)
+        run_tool(["ip", "-batch", "-"], ["link set near up", "link set far up"])
+        switch_off_merging(["near", "far"])
+        self._run_tc(
+            relay_commands("near", "far")
+            + relay_commands("far", "near")
+            + delay_commands("near", self._settings)
+            + delay_commands("far", self._settings)
+        )
+
+    def _tc(self, end: LinkEnd, commands: list[str]) -> None:
+        run_inside(end.netns_path, partial(self._run_tc, commands))
+
+    def _run_tc(self, commands: list[str]) -> None:
+        self._command += commands
+        run_tool(["tc", "-batch", "-"], commands)
+
+    def _drain(self) -> _Snapshot:
+        queue = self._settings.queue_limit
+        queue_bits = 8 * (queue.bytes or (queue.packets or 0) * FULL_FRAME_BYTES)
+        longest_s = queue_bits / self._settings.rate_bps + self._settings.delay_ns / 1e9
+        deadline = time.monotonic() + longest_s + _DRAIN_MARGIN_S
+        before, now = None, self._snapshot()
+        # Twice the same: nothing is on its way between two qdiscs either.
+        while (now != before or _queued(now)) and time.monotonic() < deadline:
+            time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
+            before, now = now, self._snapshot()
+        return now
+
+    def _snapshot(self) -> _Snapshot:
+        return {
+            direction: (_counters(queue), _counters(line))
+            for direction, (queue, line) in self._qdiscs.items()
+        }
+
+
+def _queued(snapshot: _Snapshot) -> int:
+    return sum(qdisc.queued for pair in snapshot.values() for qdisc in pair)
+
+
+def _counters(end: LinkEnd) -> _Counters:
+    show = ["tc", "-statistics", "-json", "qdisc", "show", "dev", end.interface]
+    return root_counters(run_inside(end.netns_path, partial(run_tool, show)))
+
+
+def root_counters(shown: str) -> _Counters:
+    """From the JSON of `tc -statistics -json qdisc show dev X`."""
+    root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
+    return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
+
+
+def _report(queue: _Counters, line: _Counters) -> DirectionReport:
+    return DirectionReport(
+        frames_in=queue.packets + queue.drops + queue.queued,
+        bytes_in=None,
+        queue_dropped=queue.drops,
+        oversize_dropped=0,
+        frames_out=line.packets,
+        bytes_out=line.bytes,
+        in_flight=queue.queued + line.queued,
+        max_queue_bytes=None,
+        max_queue_packets=None,
+        write_errors=0,
+        kernel_dropped=line.drops,
+        lateness_us=None,
+        read_lag_us=None,
+        late=None,
+        conserved=line.drops == 0 and queue.packets == line.packets + line.queued,
+    )

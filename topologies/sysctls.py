@@ -1,0 +1,21 @@
+"""Settings of the kernel in a network namespace."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+QUIET_SYSCTLS = {
+    # Neighbour discovery and multicast reports would be frames of the link that nobody asked for.
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/ipv6/conf/default/disable_ipv6": "1",
+    # A TCP that remembers the path would let a trial depend on the ones before it.
+    "net/ipv4/tcp_no_metrics_save": "1",
+}
+ROUTER_SYSCTLS = {**QUIET_SYSCTLS, "net/ipv4/ip_forward": "1"}
+
+
+def write_sysctls(values: Mapping[str, str]) -> None:
+    """In the network namespace of the calling thread."""
+    for name, value in values.items():
+        path = Path("/proc/sys") / name
+        if path.exists():  # a kernel without IPv6 has nothing to switch off
+            path.write_text(value)
