@@ -4,5 +4,6 @@ from designs.design import Design, Variant, Workload, load
 from designs.error import DesignError
 from designs.planner import Plan
 from designs.seeds import seed
+from designs.table import Value
 
-__all__ = ["Design", "DesignError", "Plan", "Variant", "Workload", "load", "seed"]
+__all__ = ["Design", "DesignError", "Plan", "Value", "Variant", "Workload", "load", "seed"]

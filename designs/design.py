@@ -24,7 +24,8 @@ from pydantic import (
 
 from designs.error import DesignError
 from designs.factor import Factor
-from designs.planner import AnyPlanSettings, Plan, make_plan
+from designs.methods import AnyPlanSettings
+from designs.planner import Plan, make_plan
 from designs.table import (
     PlainValue,
     Table,
@@ -115,8 +116,8 @@ def _alternatives(parameter: str, value: Any, key: str) -> list[Value]:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise refused("must have at least one value", f"{key}.{parameter}")
-    with about(f"{key}.{parameter}"):
-        for one in values:
+    for one in values:
+        with about(f"{key}.{parameter}", one):
             check_unit(parameter, plain(one))
     return values
 
@@ -139,7 +140,7 @@ class Design(Table):
     variants: Annotated[list[Variant], Field(min_length=1)]
 
     _text: str = PrivateAttr(default="")
-    _file: str = PrivateAttr(default="")
+    _path: str = PrivateAttr(default="")
 
     @model_validator(mode="after")
     def _check_factors_and_constants(self) -> Self:
@@ -148,8 +149,8 @@ class Design(Table):
         for name in self.factors:
             if name in self.constants:
                 raise refused("is a factor too; it must be one or the other", f"constants.{name}")
-        with about("constants"):
-            for name, value in self.constants.items():
+        for name, value in self.constants.items():
+            with about(f"constants.{name}", value):
                 check_unit(name, value)
         self.plan_settings.check(self.factors)
         return self
@@ -177,14 +178,14 @@ class Design(Table):
     @property
     def path(self) -> str:
         """The file's path, as it was given to `load`."""
-        return self._file
+        return self._path
 
     def plan(self) -> Plan:
         """The points, always the same for the same file. Raises DesignError when no plan was found."""
         try:
             return make_plan(self.plan_settings, self.factors, self.seed)
         except DesignError as error:
-            raise DesignError(f"{self._file}: {error}") from None
+            raise DesignError(f"{self.path}: {error}") from None
 
 
 def load(path: str | Path) -> Design:
@@ -196,12 +197,13 @@ def load(path: str | Path) -> Design:
     try:
         design = Design.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        raise DesignError(f"{path}: {refusal_line(error)}") from None
+        # A key or a path can hold a line break; an error is one line.
+        raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
     except RecursionError:
         raise DesignError(f"{path}: is nested too deeply for a design") from None
     except ValueError as error:  # TOMLDecodeError, and integers too long to be converted
         raise DesignError(f"{path}: is no valid TOML: {error}") from None
-    design._text, design._file = text, str(path)
+    design._text, design._path = text, str(path)
     return design
 
 

@@ -28,13 +28,13 @@ class RangeFactor(Table):
     @model_validator(mode="after")
     def _check_range(self) -> Self:
         if not self.min < self.max:
-            raise refused(f"min = {self.min} must be less than max = {self.max}")
+            raise refused(f"must be less than max = {self.max}", "min", self.min)
         if self.scale == "log" and self.min <= 0:
-            raise refused(f"{self.min} must be greater than 0 with scale = 'log'", "min")
+            raise refused("must be greater than 0 with scale = 'log'", "min", self.min)
         if self.integer:
             for key, bound in (("min", self.min), ("max", self.max)):
                 if bound != int(bound):
-                    raise refused(f"{bound} must be a whole number with integer = true", key)
+                    raise refused("must be a whole number with integer = true", key, bound)
         return self
 
     def value(self, place: float) -> Value:
@@ -48,9 +48,9 @@ class RangeFactor(Table):
     def place(self, value: Value) -> float:
         """Where `value` lies on the axis (0 to 1): a whole number at the middle of its cell."""
         if isinstance(value, bool | str) or not self.min <= value <= self.max:
-            raise refused(f"{shown(value)} must be a number from {self.min} to {self.max}")
+            raise refused(f"must be a number from {self.min} to {self.max}")
         if self.integer and value != int(value):
-            raise refused(f"{shown(value)} must be a whole number")
+            raise refused("must be a whole number")
         low, high = self._ends()
         position = (self._axis(value) + self._axis(value + 1)) / 2 if self.integer else self._axis(value)
         return min(max((position - low) / (high - low), 0.0), 1.0)
@@ -59,7 +59,7 @@ class RangeFactor(Table):
         """`count` equally spaced places from one end of the axis to the other."""
         places = self.snapped(np.linspace(0, 1, count))
         if len(np.unique(places)) < count:
-            raise refused(f"{count} levels from {self.min} to {self.max} are not {count} different values")
+            raise refused(f"must be less: there are too few whole numbers from {self.min} to {self.max}")
         return [float(place) for place in places]
 
     def snapped(self, places: Places) -> Places:
@@ -102,7 +102,7 @@ class ChoiceFactor(Table):
     def place(self, value: Value) -> float:
         """The middle of the step that belongs to `value`."""
         if value not in self.choices:
-            raise refused(f"{shown(value)} must be one of {', '.join(map(shown, self.choices))}")
+            raise refused(f"must be one of {', '.join(map(shown, self.choices))}")
         return (self.choices.index(value) + 0.5) / len(self.choices)
 
     def levels(self) -> list[float]:

@@ -21,18 +21,21 @@ LARGEST_NUMBER = 2**53
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*)*")
 
 
-def refused(message: str, key: str = "") -> PydanticCustomError:
-    """An error about `key` (dotted, relative to the table that is being checked) for pydantic to collect."""
-    return PydanticCustomError("refused", "{message}", {"message": message, "key": key})
+def refused(message: str, key: str = "", value: Any = None) -> PydanticCustomError:
+    """An error for pydantic to collect: about `value` of `key`, relative to the table that is being checked.
+
+    Without a key it is about the very value that is being checked. (No value in TOML is None.)
+    """
+    return PydanticCustomError("refused", "{message}", {"message": message, "key": key, "value": value})
 
 
 @contextmanager
-def about(key: str) -> Iterator[None]:
-    """Makes a refusal inside one about `key`."""
+def about(key: str, value: Any = None) -> Iterator[None]:
+    """Makes a refusal inside one about `value` of `key`."""
     try:
         yield
     except PydanticCustomError as error:
-        raise refused(error.message(), key) from None
+        raise refused(error.message(), key, value) from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -82,10 +85,11 @@ PlainValue = Annotated[Value, PlainValidator(plain)]
 
 def check_unit(name: str, value: Value) -> None:
     """Refuses a value that cannot have the unit that its name ends with."""
-    if name.endswith(("_bytes", "_packets")) and (type(value) is not int or value < 0):
-        raise refused(f"{value!r} must be a whole number, 0 or more", name)
+    whole = name.endswith(("_bytes", "_packets"))
+    if whole and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise refused("must be a whole number, 0 or more", value=value)
     if name.endswith(("_ms", "_s", "_mbps", "_bdp")) and (isinstance(value, bool | str) or value < 0):
-        raise refused(f"{value!r} must be a number, 0 or more", name)
+        raise refused("must be a number, 0 or more", value=value)
 
 
 def dotted(table: Any, is_leaf: Callable[[Any], bool] = lambda value: not isinstance(value, dict)) -> Any:
@@ -114,17 +118,18 @@ def refusal_line(error: ValidationError) -> str:
     key, value = _key(first), first["input"]
     if first["type"] == "missing":
         return f"{key}: is missing"
-    about_a_key_inside = first["type"] == "refused" and first["ctx"]["key"]
-    if about_a_key_inside or isinstance(value, dict | list):
-        return f"{key}: {_message(first)}"
-    return f"{key} = {shown(value)}: {_message(first)}"
+    if first["type"] == "refused" and first["ctx"]["key"]:
+        value = first["ctx"]["value"]
+    has_value = value is not None and not isinstance(value, dict | list)
+    message = first["msg"].replace("Input should be", "must be")
+    return f"{key} = {shown(value)}: {message}" if has_value else f"{key}: {message}"
 
 
 def shown(value: object) -> str:
     """A value as it stands in an error message: on one line, and short."""
     if isinstance(value, int) and abs(value) > 10**40:
         return "an integer of over 40 digits"
-    text = repr(value)
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
@@ -135,7 +140,3 @@ def _key(error: ErrorDetails) -> str:
         parts.append(error["ctx"]["key"])
     steps = [f"[{part}]" if isinstance(part, int) else str(part) for part in parts]
     return ".".join(steps).replace(".[", "[")
-
-
-def _message(error: ErrorDetails) -> str:
-    return error["msg"].replace("Input should be", "must be")

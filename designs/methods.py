@@ -1,0 +1,282 @@
+"""The methods of planning: one class each, with the keys of [plan] that the method takes.
+
+Each places its points in the unit cube, one axis per factor in the order of the file, or finds the places of
+the points that the file gives. A wrong point or level is refused by `check`, when the file is read.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from designs.error import DesignError
+from designs.factor import ChoiceFactor, Places, RangeFactor
+from designs.seeds import seed
+from designs.sequences import Generator, generated
+from designs.table import PlainValue, Table, Value, about, dotted, nearest, refused
+from designs.wsp import wsp_of_size
+
+Factors = Mapping[str, RangeFactor | ChoiceFactor]
+
+MOST_POINTS = 10_000
+MOST_CANDIDATES = 100_000
+# How many sets of candidates are tried for one that gives exactly the wanted number of points.
+CANDIDATE_SETS = 8
+CANDIDATES_PER_POINT = 20
+
+Points = Annotated[int, Field(ge=1, le=MOST_POINTS)]
+LevelCount = Annotated[int, Field(ge=2, le=MOST_POINTS)]
+Point = dict[str, Value]
+Row = Annotated[dict[str, PlainValue], BeforeValidator(dotted)]
+
+
+def _one_or_each(value: Any) -> str:
+    return "(each)" if isinstance(value, dict | list) else "(one)"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Points, with the places of their values in the unit cube."""
+
+    points: list[Point]
+    places: Places
+    """Shape (points, factors)."""
+    dmin: float | None = None
+    """WSP's minimum distance; None for the other methods."""
+    candidate_set: int = 0
+    """How many sets of candidates had no dmin for exactly the wanted number of points, before one had."""
+
+
+class PlanSettings(Table, ABC):
+    """The table [plan] of one method."""
+
+    def check(self, factors: Factors) -> None:
+        """Refuses what only shows when the factors are known."""
+
+    @abstractmethod
+    def place(self, factors: Factors, root: int) -> Placement:
+        """The points for the design's seed `root`."""
+
+
+class WspSettings(PlanSettings):
+    """Exactly `points` of the candidates, selected by WSP with the dmin that gives this number."""
+
+    method: Literal["wsp"]
+    points: Points
+    candidates: (
+        Annotated[
+            Annotated[int, Field(ge=1), Tag("(one)")] | Annotated[list[Row], Tag("(each)")],
+            Discriminator(_one_or_each),
+        ]
+        | None
+    ) = None
+    """How many to generate (by default 20 per point), or the candidates themselves: values by factor name."""
+    generator: Generator | None = None
+
+    @model_validator(mode="after")
+    def _check_candidates(self) -> Self:
+        given = isinstance(self.candidates, list)
+        if given and self.generator is not None:
+            raise refused("must not be set when the candidates are given", "generator")
+        if not self.points <= self._count() <= MOST_CANDIDATES:
+            limits = f"from points = {self.points} to {MOST_CANDIDATES}"
+            raise refused(f"the number of candidates must be {limits}", "candidates", self._count())
+        return self
+
+    def check(self, factors: Factors) -> None:
+        if isinstance(self.candidates, list):
+            _given(self.candidates, factors, "plan.candidates")
+
+    def place(self, factors: Factors, root: int) -> Placement:
+        for candidate_set in range(1 if isinstance(self.candidates, list) else CANDIDATE_SETS):
+            candidates = self._candidates(factors, root, candidate_set)
+            if len(candidates.points) < self.points:
+                limit = f"must be at most {len(candidates.points)}, the number of different candidates"
+                raise DesignError(f"plan.points = {self.points}: {limit}")
+            found = wsp_of_size(candidates.places, self.points)
+            if found is not None:
+                rows, dmin = found
+                return Placement(
+                    [candidates.points[row] for row in rows], candidates.places[rows], dmin, candidate_set
+                )
+        raise DesignError(
+            f"plan.points = {self.points}: no dmin was found that selects this number from {self._count()}"
+            " candidates; change the number of points, or take more candidates"
+        )
+
+    def _count(self) -> int:
+        if isinstance(self.candidates, list):
+            return len(self.candidates)
+        return self.candidates or CANDIDATES_PER_POINT * self.points
+
+    def _candidates(self, factors: Factors, root: int, candidate_set: int) -> Placement:
+        """The different candidates, in their order: no dmin > 0 selects two that are the same."""
+        if isinstance(self.candidates, list):
+            candidates = _given(self.candidates, factors, "plan.candidates")
+        else:
+            generator = self.generator or "sobol"
+            set_seed = seed(root, "candidates", generator, candidate_set)
+            candidates = _generated(generator, self._count(), factors, set_seed)
+        firsts = np.sort(np.unique(candidates.places, axis=0, return_index=True)[1])
+        return Placement([candidates.points[first] for first in firsts], candidates.places[firsts])
+
+
+class SequenceSettings(PlanSettings):
+    """`points` points of a Latin hypercube, or of a scrambled Sobol' or Halton sequence."""
+
+    method: Literal["lhs", "sobol", "halton"]
+    points: Points
+
+    def place(self, factors: Factors, root: int) -> Placement:
+        return _generated(self.method, self.points, factors, seed(root, "points", self.method))
+
+
+class LevelSettings(PlanSettings):
+    """What grid and univariate share: how many levels a factor with a range has; choices are all taken."""
+
+    levels: (
+        Annotated[
+            Annotated[LevelCount, Tag("(one)")]
+            | Annotated[dict[str, LevelCount], BeforeValidator(dotted), Tag("(each)")],
+            Discriminator(_one_or_each),
+        ]
+        | None
+    ) = None
+    """One number for all factors with a range, or a number for each of them by name."""
+
+    def levels_of(self, factors: Factors) -> list[list[float]]:
+        """The places of the levels on each factor's axis."""
+        if isinstance(self.levels, dict):
+            for name in self.levels:
+                if name not in factors:
+                    raise refused(f"is no factor; {nearest(name, factors)}", f"plan.levels.{name}")
+                if isinstance(factors[name], ChoiceFactor):
+                    raise refused("has choices, which are all taken", f"plan.levels.{name}")
+        return [self._levels_of(name, factor) for name, factor in factors.items()]
+
+    def _levels_of(self, name: str, factor: RangeFactor | ChoiceFactor) -> list[float]:
+        if isinstance(factor, ChoiceFactor):
+            return factor.levels()
+        count = self.levels.get(name) if isinstance(self.levels, dict) else self.levels
+        if count is None:
+            raise refused(f"is missing; the factor {name} has a range", "plan.levels")
+        with about("plan.levels", count):
+            return factor.levels(count)
+
+
+class GridSettings(LevelSettings):
+    """Every combination of the factors' levels; the last factor changes fastest."""
+
+    method: Literal["grid"]
+
+    def check(self, factors: Factors) -> None:
+        size = math.prod(len(levels) for levels in self.levels_of(factors))
+        if size > MOST_POINTS:
+            raise refused(f"makes a grid of {size} points; the most is {MOST_POINTS}", "plan.levels")
+
+    def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - a grid has nothing random
+        return _at(np.array(list(product(*self.levels_of(factors)))), factors)
+
+
+class UnivariateSettings(LevelSettings):
+    """The centre, then each factor in turn over its levels while the others stay at their centre."""
+
+    method: Literal["univariate"]
+
+    def check(self, factors: Factors) -> None:
+        self.levels_of(factors)
+
+    def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
+        centre = [float(factor.snapped(np.array([0.5]))[0]) for factor in factors.values()]
+        rows = [centre]
+        for axis, levels in enumerate(self.levels_of(factors)):
+            rows += [
+                [*centre[:axis], level, *centre[axis + 1 :]] for level in levels if level != centre[axis]
+            ]
+        return _at(np.array(rows), factors)
+
+
+class ListSettings(PlanSettings):
+    """Points that are written out in the file, as values by factor name."""
+
+    method: Literal["list"]
+    points: Annotated[list[Row], Field(min_length=1, max_length=MOST_POINTS)]
+
+    def check(self, factors: Factors) -> None:
+        _given(self.points, factors, "plan.points")
+
+    def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
+        return _given(self.points, factors, "plan.points")
+
+
+METHODS: dict[str, type[PlanSettings]] = {
+    "wsp": WspSettings,
+    "lhs": SequenceSettings,
+    "sobol": SequenceSettings,
+    "halton": SequenceSettings,
+    "grid": GridSettings,
+    "univariate": UnivariateSettings,
+    "list": ListSettings,
+}
+
+
+def _check_method(plan: Any) -> Any:
+    if not isinstance(plan, dict):
+        raise refused("must be a table")
+    method = plan.get("method")
+    if method is None:
+        raise refused(f"is missing; it must be one of {', '.join(METHODS)}", "method")
+    if not isinstance(method, str) or method not in METHODS:
+        raise refused(f"is no method; {nearest(str(method), METHODS)}", "method", method)
+    return plan
+
+
+AnyPlanSettings = Annotated[
+    Annotated[WspSettings, Tag("(WspSettings)")]
+    | Annotated[SequenceSettings, Tag("(SequenceSettings)")]
+    | Annotated[GridSettings, Tag("(GridSettings)")]
+    | Annotated[UnivariateSettings, Tag("(UnivariateSettings)")]
+    | Annotated[ListSettings, Tag("(ListSettings)")],
+    Discriminator(lambda plan: f"({METHODS[plan['method']].__name__})"),
+    BeforeValidator(_check_method),
+]
+
+
+def _given(rows: Sequence[Point], factors: Factors, key: str) -> Placement:
+    """The points that stand in the file under `key`; refuses what is no point of `factors`."""
+    points = [_point(row, factors, f"{key}[{index}]") for index, row in enumerate(rows)]
+    places = np.empty((len(points), len(factors)))
+    for index, point in enumerate(points):
+        for axis, (name, factor) in enumerate(factors.items()):
+            with about(f"{key}[{index}].{name}", point[name]):
+                places[index, axis] = factor.place(point[name])
+    return Placement(points, places)
+
+
+def _point(row: Point, factors: Factors, key: str) -> Point:
+    for name in row:
+        if name not in factors:
+            raise refused(f"is no factor; {nearest(name, factors)}", f"{key}.{name}")
+    for name in factors:
+        if name not in row:
+            raise refused("is missing; a point has a value for every factor", f"{key}.{name}")
+    return {name: row[name] for name in factors}
+
+
+def _generated(generator: Generator, count: int, factors: Factors, generator_seed: int) -> Placement:
+    places = generated(generator, count, len(factors), generator_seed)
+    columns = [factor.snapped(places[:, axis]) for axis, factor in enumerate(factors.values())]
+    return _at(np.column_stack(columns), factors)
+
+
+def _at(places: Places, factors: Factors) -> Placement:
+    points = [
+        {name: factor.value(place) for (name, factor), place in zip(factors.items(), row, strict=True)}
+        for row in places.tolist()
+    ]
+    return Placement(points, places)
