@@ -358,6 +358,37 @@ class Database:
         with self._transaction(self._readers) as connection:
             return _read_trials(connection, *_has_key(campaign_id, key))
 
+    def trial_rows(self, campaign_id: int) -> Sequence[tuple[Any, ...]]:
+        """(id, variant, workload, point, repetition, state, attempt, duration_s) of each trial, by id."""
+        columns = schema.trials.c
+        query = sa.select(
+            columns.id,
+            columns.variant,
+            columns.workload,
+            columns.point,
+            columns.repetition,
+            columns.state,
+            columns.attempt,
+            columns.duration_s,
+        ).where(columns.campaign_id == campaign_id, schema.counts)
+        with self._transaction(self._readers) as connection:
+            return connection.execute(query.order_by(columns.id)).all()
+
+    def metric_rows(
+        self, first_id: int, last_id: int, metrics: Collection[str] | None = None
+    ) -> Sequence[tuple[Any, ...]]:
+        """(trial_id, "endpoint.name", value) of the runs with these ids, whatever their campaign and state;
+        only of the named metrics when `metrics` is given."""
+        columns = schema.metrics.c
+        full_name = columns.endpoint + "." + columns.name
+        query = sa.select(columns.trial_id, full_name, columns.value).where(
+            columns.trial_id.between(first_id, last_id)
+        )
+        if metrics is not None:
+            query = query.where(full_name.in_(metrics))
+        with self._transaction(self._readers) as connection:
+            return connection.execute(query).all()
+
     # Opening
 
     def _recognise(self, create: bool) -> None:
