@@ -156,7 +156,7 @@ def build(
     late_bound_us. "auto" is wire where the kernel has TUN/TAP, since it tells how late it was; else netem.
     Raises TopologyError for bad input, LinkError when the machine can't do it.
     """
-    return Topology(_layout(topology, links), links, _backend(backend), late_bound_us)
+    return Topology(_layout(topology, links), links, resolve_backend(backend), late_bound_us)
 
 
 def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
@@ -174,7 +174,11 @@ def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
     return layout
 
 
-def _backend(backend: str) -> str:
+def resolve_backend(backend: str) -> Backend:
+    """The backend that build() uses here: "wire" or "netem".
+
+    Raises TopologyError for an unknown one, and for one that this machine doesn't have.
+    """
     if backend not in BACKENDS:
         raise TopologyError(f"link backend is {backend!r}; it must be one of {', '.join(BACKENDS)}")
     if backend != "netem" and wire_is_available():
@@ -182,4 +186,4 @@ def _backend(backend: str) -> str:
     if backend != "wire" and netem_is_available():
         return "netem"
     needs = {"wire": "/dev/net/tun", "netem": "sch_netem", "auto": "/dev/net/tun or sch_netem"}[backend]
-    raise LinkError(f"link backend is {backend}, but this machine lacks {needs} (or we are not root)")
+    raise TopologyError(f"link backend is {backend!r}; it needs root and {needs}, which this machine lacks")
