@@ -5,7 +5,6 @@ package endpoint
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -51,7 +50,13 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 		return err
 	}
 	defer udp.Close()
-	e := newEndpoint(assignment, udp)
+	return runOver(ctx, udp, assignment, out)
+}
+
+func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignment, out io.Writer) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	e := newEndpoint(s, assignment, fail)
 	defer e.transport.Close()
 	if assignment.Role == "server" {
 		return e.serve(ctx, out)
@@ -59,30 +64,34 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 	return e.fetch(ctx, out)
 }
 
-func newEndpoint(assignment contract.Assignment, udp *socket.Socket) *endpoint {
-	e := &endpoint{assignment: assignment, socket: udp, observer: &observer.Observer{}}
-	e.transport = &quic.Transport{Conn: udp, ConnectionIDLength: header.ConnectionIDLength}
+func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) *endpoint {
+	e := &endpoint{assignment: assignment, socket: s, observer: &observer.Observer{}}
+	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
 	if assignment.Options.Scheme != "plain" {
-		e.fec = rquic.New(udp, fecSettings(assignment.Options))
+		e.fec = rquic.New(s, fecSettings(assignment.Options, fail))
 		e.fec.Observe(e.observer)
 		e.transport.Conn = e.fec
 	}
 	return e
 }
 
-func fecSettings(options contract.Options) rquic.Settings {
-	settings := rquic.Settings{FlushAtStreamEnd: options.Flush == "stream_end", HoldTimeout: options.BTO}
+func fecSettings(options contract.Options, fail func(error)) rquic.Settings {
+	settings := rquic.Settings{
+		FlushAtStreamEnd: options.Flush == "stream_end",
+		HoldTimeout:      options.BTO,
+		Fail:             fail,
+	}
 	if options.Scheme == "xor" {
 		settings.Code = coding.XORWithRate(options.CodeRate)
 	}
 	return settings
 }
 
-// quicConfig is the same in all arms. Its timeouts are the deadline, so that the deadline alone ends a trial.
+// quicConfig is the same in all arms. Its timeouts are beyond the deadline, so that the deadline alone ends a trial.
 func (e *endpoint) quicConfig() *quic.Config {
 	return &quic.Config{
-		HandshakeIdleTimeout:           e.assignment.Deadline,
-		MaxIdleTimeout:                 e.assignment.Deadline,
+		HandshakeIdleTimeout:           2 * e.assignment.Deadline,
+		MaxIdleTimeout:                 2 * e.assignment.Deadline,
 		InitialStreamReceiveWindow:     initialWindow,
 		MaxStreamReceiveWindow:         maxWindow,
 		InitialConnectionReceiveWindow: initialWindow,
@@ -140,13 +149,10 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	return m
 }
 
-// explain turns the way in which a transfer was cut short into what the user has to know.
+// explain says why a transfer was cut short: a deadline or a signal is a better reason than the error that it caused.
 func explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
-	}
-	if idle := (*quic.IdleTimeoutError)(nil); errors.As(err, &idle) {
-		return fmt.Errorf("the peer fell silent: %w", err)
 	}
 	return err
 }

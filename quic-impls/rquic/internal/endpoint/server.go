@@ -37,8 +37,6 @@ func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 
 // acceptUntil serves connections until ctx ends, closes them, and returns them all.
 func (e *endpoint) acceptUntil(ctx context.Context, listener *quic.Listener) ([]*quic.Conn, error) {
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
 	var connections []*quic.Conn
 	var serving sync.WaitGroup
 	for {
@@ -47,13 +45,7 @@ func (e *endpoint) acceptUntil(ctx context.Context, listener *quic.Listener) ([]
 			break
 		}
 		connections = append(connections, connection)
-		serving.Go(func() {
-			e.serveConnection(connection)
-			<-connection.Context().Done()
-			if cause := context.Cause(connection.Context()); errors.Is(cause, rquic.ErrOutOfStep) {
-				fail(cause)
-			}
-		})
+		serving.Go(func() { e.serveConnection(connection) })
 	}
 	for _, connection := range connections {
 		connection.CloseWithError(0, "server stopped") // an error is the one that closed it before

@@ -32,6 +32,8 @@ type Settings struct {
 	FlushAtStreamEnd bool
 	// HoldTimeout is the buffer timeout (BTO) of the receiver.
 	HoldTimeout time.Duration
+	// Fail is told of ErrOutOfStep, which no counter may outlive.
+	Fail func(error)
 }
 
 // Counters of a Conn, over all of its connections, in packets.
@@ -43,18 +45,25 @@ type Counters struct {
 	Malformed                      atomic.Int64 // received, unreadable, and dropped
 }
 
+// packetConn is what the QUIC library looks for, large socket buffers included.
+type packetConn interface {
+	net.PacketConn
+	SetReadBuffer(bytes int) error
+	SetWriteBuffer(bytes int) error
+}
+
 // Conn is a net.PacketConn with forward erasure correction. One goroutine may read while others write.
 type Conn struct {
 	Counters
-	inner    net.PacketConn
+	packetConn
 	settings Settings
 	sending  sending
 	receiving
 }
 
 // New wraps a connection.
-func New(inner net.PacketConn, settings Settings) *Conn {
-	c := &Conn{inner: inner, settings: settings}
+func New(inner packetConn, settings Settings) *Conn {
+	c := &Conn{packetConn: inner, settings: settings}
 	c.sending.connections = map[string]*sender{}
 	c.receivers = map[receiverKey]*receiver{}
 	return c
@@ -70,7 +79,7 @@ func (c *Conn) Observe(o *observer.Observer) {
 // WriteTo sends a datagram of the QUIC library, and the coded packets that are due after it.
 func (c *Conn) WriteTo(datagram []byte, to net.Addr) (int, error) {
 	if header.IsLong(datagram) {
-		return c.inner.WriteTo(datagram, to)
+		return c.packetConn.WriteTo(datagram, to)
 	}
 	if len(datagram) <= header.Prefix {
 		return 0, fmt.Errorf("cannot send a short-header packet of %d bytes", len(datagram))
@@ -92,7 +101,7 @@ func (c *Conn) ReadFrom(b []byte) (int, net.Addr, error) {
 		if err := c.setInnerDeadline(); err != nil {
 			return 0, nil, err
 		}
-		n, from, err := c.inner.ReadFrom(c.buffer[:])
+		n, from, err := c.packetConn.ReadFrom(c.buffer[:])
 		if errors.Is(err, os.ErrDeadlineExceeded) && !c.readDeadlinePassed() {
 			c.expire(time.Now())
 			continue
@@ -118,25 +127,6 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadBuffer and SetWriteBuffer are found by the QUIC library, which wants large socket buffers.
-func (c *Conn) SetReadBuffer(size int) error {
-	if inner, ok := c.inner.(interface{ SetReadBuffer(int) error }); ok {
-		return inner.SetReadBuffer(size)
-	}
-	return nil
-}
-
-func (c *Conn) SetWriteBuffer(size int) error {
-	if inner, ok := c.inner.(interface{ SetWriteBuffer(int) error }); ok {
-		return inner.SetWriteBuffer(size)
-	}
-	return nil
-}
-
-func (c *Conn) SetWriteDeadline(t time.Time) error { return c.inner.SetWriteDeadline(t) }
-func (c *Conn) LocalAddr() net.Addr                { return c.inner.LocalAddr() }
-func (c *Conn) Close() error                       { return c.inner.Close() }
-
 // deadlines of reading: the one that was asked for, and that of the packet that is held longest.
 type deadlines struct {
 	sync.Mutex
@@ -155,7 +145,7 @@ func (c *Conn) setInnerDeadline() error {
 		return nil
 	}
 	c.innerDeadline = earlier
-	return c.inner.SetReadDeadline(earlier)
+	return c.packetConn.SetReadDeadline(earlier)
 }
 
 func (c *Conn) readDeadlinePassed() bool {

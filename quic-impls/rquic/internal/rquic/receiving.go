@@ -23,6 +23,7 @@ type receiving struct {
 	receivers map[receiverKey]*receiver
 	ready     []delivery // leaves before anything else is read
 	buffer    [maxDatagram]byte
+	symbol    []byte // reused
 }
 
 type receiverKey struct {
@@ -71,7 +72,8 @@ func (c *Conn) receiveCoded(now time.Time, prefix []byte, h header.Header, rest 
 	if h.Kind == header.Source {
 		c.SourceReceived.Add(1)
 		source = append(append(make([]byte, 0, len(prefix)+len(rest)), prefix...), rest...)
-		recovered = r.decoder.Source(h.Generation, h.ID, appendSymbol(nil, source))
+		c.symbol = appendSymbol(c.symbol[:0], source)
+		recovered = r.decoder.Source(h.Generation, h.ID, c.symbol)
 	} else {
 		c.RepairReceived.Add(1)
 		recovered = r.decoder.Repair(h.Generation, h.ID, h.Size, rest)

@@ -67,7 +67,7 @@ func (c *Conn) writeShort(packet []byte, to net.Addr) error {
 	id := packet[1:header.Prefix]
 	s := c.sending.connections[string(id)]
 	if s == nil {
-		return fmt.Errorf("%w: no packet to connection ID %x was announced", ErrOutOfStep, id)
+		return c.outOfStep("no packet to connection ID %x was announced", id)
 	}
 	announced, err := s.announcement(packet)
 	if err != nil {
@@ -85,16 +85,22 @@ func (s *sender) announcement(packet []byte) (observer.SentPacket, error) {
 		if s.closing {
 			return observer.SentPacket{}, nil
 		}
-		return observer.SentPacket{}, fmt.Errorf("%w: a packet of %d bytes was not announced", ErrOutOfStep, len(packet))
+		return observer.SentPacket{}, s.conn.outOfStep("a packet of %d bytes was not announced", len(packet))
 	}
 	next := s.announced[0]
 	s.announced = s.announced[1:]
 	if id := packet[1:header.Prefix]; next.Length != len(packet) || next.ConnectionID != string(id) {
-		return next, fmt.Errorf("%w: announced %d bytes to connection ID %x, written %d bytes to %x",
-			ErrOutOfStep, next.Length, next.ConnectionID, len(packet), id)
+		return next, s.conn.outOfStep("announced %d bytes to connection ID %x, written %d bytes to %x",
+			next.Length, next.ConnectionID, len(packet), id)
 	}
 	s.closing = s.closing || next.Closes
 	return next, nil
+}
+
+func (c *Conn) outOfStep(format string, values ...any) error {
+	err := fmt.Errorf("%w: %s", ErrOutOfStep, fmt.Sprintf(format, values...))
+	c.settings.Fail(err)
+	return err
 }
 
 func (c *Conn) writeUnprotected(packet []byte, to net.Addr) error {
@@ -143,7 +149,7 @@ func (s *sender) writeRepair(to net.Addr) error {
 
 func (c *Conn) write(prefix []byte, h header.Header, rest []byte, to net.Addr) error {
 	c.sending.datagram = append(h.Append(append(c.sending.datagram[:0], prefix...)), rest...)
-	_, err := c.inner.WriteTo(c.sending.datagram, to)
+	_, err := c.packetConn.WriteTo(c.sending.datagram, to)
 	return err
 }
 

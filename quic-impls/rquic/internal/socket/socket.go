@@ -10,48 +10,54 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
-// Socket is a UDP socket that counts.
+// Socket is a socket that counts.
 type Socket struct {
-	udp                      *net.UDPConn
+	net.PacketConn
 	BytesSent, BytesReceived atomic.Int64
 }
 
-// Listen opens a socket at an address; port 0 lets the system choose.
+// Listen opens a UDP socket at an address; port 0 lets the system choose.
 func Listen(address netip.AddrPort) (*Socket, error) {
 	udp, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(address))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen at %v: %w", address, err)
 	}
-	return &Socket{udp: udp}, nil
+	return &Socket{PacketConn: udp}, nil
 }
 
 func (s *Socket) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, from, err := s.udp.ReadFrom(b)
+	n, from, err := s.PacketConn.ReadFrom(b)
 	s.BytesReceived.Add(int64(n))
 	return n, from, err
 }
 
 func (s *Socket) WriteTo(b []byte, to net.Addr) (int, error) {
-	n, err := s.udp.WriteTo(b, to)
+	n, err := s.PacketConn.WriteTo(b, to)
 	s.BytesSent.Add(int64(n))
 	return n, err
 }
 
-// SetReadBuffer asks for a receive buffer of a size in bytes, beyond the system's limit where that is allowed.
+// SetReadBuffer asks for a receive buffer of a size in bytes, beyond the system's limit where that is
+// allowed. Only a UDP socket has such a buffer.
 func (s *Socket) SetReadBuffer(size int) error {
-	return s.setBuffer(syscall.SO_RCVBUFFORCE, size, s.udp.SetReadBuffer)
+	if udp, ok := s.PacketConn.(*net.UDPConn); ok {
+		return setBuffer(udp, syscall.SO_RCVBUFFORCE, size, udp.SetReadBuffer)
+	}
+	return nil
 }
 
 // SetWriteBuffer is SetReadBuffer for sending.
 func (s *Socket) SetWriteBuffer(size int) error {
-	return s.setBuffer(syscall.SO_SNDBUFFORCE, size, s.udp.SetWriteBuffer)
+	if udp, ok := s.PacketConn.(*net.UDPConn); ok {
+		return setBuffer(udp, syscall.SO_SNDBUFFORCE, size, udp.SetWriteBuffer)
+	}
+	return nil
 }
 
-func (s *Socket) setBuffer(force, size int, ask func(int) error) error {
-	raw, err := s.udp.SyscallConn()
+func setBuffer(udp *net.UDPConn, force, size int, ask func(int) error) error {
+	raw, err := udp.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -65,9 +71,3 @@ func (s *Socket) setBuffer(force, size int, ask func(int) error) error {
 	}
 	return forced
 }
-
-func (s *Socket) Close() error                       { return s.udp.Close() }
-func (s *Socket) LocalAddr() net.Addr                { return s.udp.LocalAddr() }
-func (s *Socket) SetDeadline(t time.Time) error      { return s.udp.SetDeadline(t) }
-func (s *Socket) SetReadDeadline(t time.Time) error  { return s.udp.SetReadDeadline(t) }
-func (s *Socket) SetWriteDeadline(t time.Time) error { return s.udp.SetWriteDeadline(t) }

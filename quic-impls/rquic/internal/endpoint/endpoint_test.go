@@ -1,0 +1,152 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
+)
+
+// transfer is one run of a client and a server over a link.
+type transfer struct {
+	workload contract.Workload
+	options  contract.Options
+	up, down lossylink.Settings
+	deadline time.Duration
+	// hostile is called with the ends of the link before the transfer.
+	hostile func(client, server *lossylink.End)
+}
+
+type outcome struct {
+	client, server       map[string]float64
+	clientErr, serverErr error
+}
+
+var fecOptions = contract.Options{
+	Scheme: "xor", CodeRate: 0.9, Flush: "stream_end", BTO: 25 * time.Millisecond, HTTP: "hq", PacketSize: 1252,
+}
+
+func withScheme(options contract.Options, scheme string) contract.Options {
+	options.Scheme = scheme
+	return options
+}
+
+func link(mbps float64, delay time.Duration, drops lossylink.Drops) lossylink.Settings {
+	bandwidthDelay := mbps * 1e6 / 8 * 2 * delay.Seconds()
+	return lossylink.Settings{Mbps: mbps, Delay: delay, Queue: max(int(1.5*bandwidthDelay), 15000), Drops: drops}
+}
+
+func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End) (server, client contract.Assignment) {
+	server = contract.Assignment{
+		Role: "server", Address: serverEnd.LocalAddr().(*net.UDPAddr).AddrPort(), ServerName: "server.fecbench",
+		Workload: x.workload, ContentSeed: 7, Options: x.options,
+		Certificate: certificate, PrivateKey: key, Authority: certificate, Deadline: x.deadline,
+	}
+	if x.deadline == 0 {
+		server.Deadline = time.Hour
+	}
+	client = server
+	client.Role = "client"
+	return server, client
+}
+
+// run runs a transfer in virtual time.
+func (x transfer) run(t *testing.T) (o outcome) {
+	t.Helper()
+	certificate, key := certificates(t)
+	synctest.Test(t, func(t *testing.T) {
+		clientEnd, serverEnd := lossylink.New(x.up, x.down)
+		if x.hostile != nil {
+			x.hostile(clientEnd, serverEnd)
+		}
+		server, client := x.assignments(certificate, key, serverEnd)
+		ctx, stop := context.WithCancel(t.Context())
+		var serving sync.WaitGroup
+		var serverOut, clientOut bytes.Buffer
+		serving.Go(func() {
+			o.serverErr = runOver(ctx, &socket.Socket{PacketConn: serverEnd}, server, &serverOut)
+		})
+		synctest.Wait() // the server listens
+		o.clientErr = runOver(ctx, &socket.Socket{PacketConn: clientEnd}, client, &clientOut)
+		time.Sleep(10 * time.Second) // the client's last packets arrive
+		stop()
+		serving.Wait()
+		o.client, o.server = metricsOf(t, clientOut.Bytes()), metricsOf(t, serverOut.Bytes())
+	})
+	return o
+}
+
+// succeed runs a transfer that has to end well; the client verifies the content.
+func (x transfer) succeed(t *testing.T) outcome {
+	t.Helper()
+	o := x.run(t)
+	if err := errors.Join(o.clientErr, o.serverErr); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// metricsOf reads the last of an endpoint's events.
+func metricsOf(t *testing.T, out []byte) map[string]float64 {
+	var event struct {
+		Event   string
+		Metrics map[string]float64
+	}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for decoder.More() {
+		if err := decoder.Decode(&event); err != nil {
+			t.Fatalf("%v in %q", err, out)
+		}
+	}
+	return event.Metrics
+}
+
+// certificates makes, once, a certificate that is its own authority, valid in the year in which virtual time begins.
+func certificates(t *testing.T) (certificate, key string) {
+	t.Helper()
+	folder := t.TempDir()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "server.fecbench"},
+		DNSNames: []string{"server.fecbench"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, key = filepath.Join(folder, "certificate.pem"), filepath.Join(folder, "key.pem")
+	for path, block := range map[string]*pem.Block{
+		certificate: {Type: "CERTIFICATE", Bytes: signed}, key: {Type: "PRIVATE KEY", Bytes: encoded},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certificate, key
+}

@@ -1,0 +1,331 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
+)
+
+func download(size int64) contract.Workload { return contract.Workload{Name: "download", Size: size} }
+
+const wifiDelay = 12500 * time.Microsecond // one way; the paper's Wi-Fi has an RTT of 25 ms and 20 Mbps
+
+func wifi(drops lossylink.Drops) lossylink.Settings { return link(20, wifiDelay, drops) }
+
+func TestEveryTransferArrivesInEveryArm(t *testing.T) {
+	losses := map[string][2]lossylink.Drops{
+		"no loss":  {lossylink.Nothing, lossylink.Nothing},
+		"uniform":  {lossylink.Uniform(1, 0.05), lossylink.Uniform(2, 0.05)},
+		"in burst": {lossylink.GilbertElliott(3, 0.02, 0.4, 1, 0.1), lossylink.GilbertElliott(4, 0.02, 0.4, 1, 0.1)},
+	}
+	for name, drops := range losses {
+		for _, scheme := range []string{"none", "xor", "plain"} {
+			for _, http := range []string{"hq", "h3"} {
+				for _, workload := range []string{"download", "upload"} {
+					t.Run(fmt.Sprintf("%s %s %s %s", name, scheme, http, workload), func(t *testing.T) {
+						options := withScheme(fecOptions, scheme)
+						options.HTTP = http
+						for _, size := range []int64{0, 1, 1252, 50_000, 500_000} {
+							transfer{
+								workload: contract.Workload{Name: workload, Size: size}, options: options,
+								up: wifi(drops[0]), down: wifi(drops[1]),
+							}.succeed(t)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// lose drops the packets of one generation (10 of them, the last being the coded one) whose places are in the pattern.
+func lose(generation uint8, pattern []int) lossylink.Drops {
+	place := 0
+	return func(_ uint64, datagram []byte) bool {
+		_, h, _, err := header.Parse(datagram)
+		if header.IsLong(datagram) || err != nil || h.Kind == header.Unprotected || h.Generation != generation {
+			return false
+		}
+		defer func() { place++ }()
+		for _, lost := range pattern {
+			if place == lost {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func TestEveryLossPatternOfUpTo3PacketsOfAGenerationIsRecoveredOrRetransmitted(t *testing.T) {
+	const sources, coded = 9, 9 // places 0 to 8 and 9
+	var patterns [][]int
+	for a := range coded + 1 {
+		patterns = append(patterns, []int{a})
+		for b := range a {
+			patterns = append(patterns, []int{a, b})
+			for c := range b {
+				patterns = append(patterns, []int{a, b, c})
+			}
+		}
+	}
+	if len(patterns) != 10+45+120 {
+		t.Fatalf("%d patterns", len(patterns))
+	}
+	for _, pattern := range patterns {
+		o := transfer{
+			workload: download(50_000), options: fecOptions,
+			up: wifi(lossylink.Nothing), down: wifi(lose(2, pattern)),
+		}.succeed(t)
+		sourcesLost, codedLost := len(pattern), 0.0
+		if pattern[0] == coded {
+			sourcesLost, codedLost = len(pattern)-1, 1
+		}
+		recovered := 0.0
+		if sourcesLost == 1 && codedLost == 0 {
+			recovered = 1
+		}
+		if o.client["packets_recovered"] != recovered {
+			t.Errorf("losing %v: %v packets recovered, right is %v", pattern, o.client["packets_recovered"], recovered)
+		}
+		if retransmitted := o.server["packets_lost"]; retransmitted != float64(sourcesLost)-recovered {
+			t.Errorf("losing %v: %v packets retransmitted, right is %v", pattern, retransmitted, float64(sourcesLost)-recovered)
+		}
+		if o.server["spurious_losses"] != 0 || o.client["recovered_late"] != 0 {
+			t.Errorf("losing %v: QUIC saw a gap that was mended: %v, %v", pattern, o.client, o.server)
+		}
+	}
+}
+
+func TestFECShortensDownloadsOverALossyLink(t *testing.T) {
+	const seeds = 20
+	for _, loss := range []float64{0.02, 0.05} {
+		dct, recovered := map[string]float64{}, map[string]float64{}
+		for _, scheme := range []string{"none", "xor"} {
+			for seed := range uint64(seeds) {
+				o := transfer{
+					workload: download(1_000_000), options: withScheme(fecOptions, scheme),
+					up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(seed, loss)),
+				}.succeed(t)
+				dct[scheme] += o.client["dct_s"] / seeds
+				recovered[scheme] += o.client["packets_recovered"]
+			}
+		}
+		t.Logf("loss %v: mean DCT of 1 MB without FEC %.3f s, with FEC %.3f s, %v packets recovered in %d transfers",
+			loss, dct["none"], dct["xor"], recovered["xor"], seeds)
+		if dct["xor"] >= dct["none"] || recovered["xor"] == 0 || recovered["none"] != 0 {
+			t.Errorf("loss %v: DCT %v, recovered %v", loss, dct, recovered)
+		}
+	}
+}
+
+// dropFirst drops the first packet of a kind that has at least a number of bytes.
+func dropFirst(kind header.Kind, atLeast int) lossylink.Drops {
+	dropped := false
+	return func(_ uint64, datagram []byte) bool {
+		if dropped || header.IsLong(datagram) || len(datagram) < atLeast {
+			return false
+		}
+		_, h, _, err := header.Parse(datagram)
+		dropped = err == nil && h.Kind == kind
+		return dropped
+	}
+}
+
+func TestAShortDownloadIsProtectedByTheFlushAtTheStreamsEnd(t *testing.T) {
+	outcomes := map[string]outcome{}
+	for _, flush := range []string{"stream_end", "never"} {
+		options := fecOptions
+		options.Flush = flush
+		outcomes[flush] = transfer{
+			workload: download(1000), options: options,
+			up: wifi(lossylink.Nothing), down: wifi(dropFirst(header.Source, 1000)),
+		}.succeed(t)
+	}
+	flushed, never := outcomes["stream_end"], outcomes["never"]
+	if flushed.client["packets_recovered"] != 1 || flushed.server["packets_lost"] != 0 {
+		t.Errorf("with a flush: %v", flushed)
+	}
+	if never.client["packets_recovered"] != 0 || never.server["repair_sent"] != 0 {
+		t.Errorf("without a flush: %v", never)
+	}
+	if flushed.client["dct_s"] >= never.client["dct_s"] {
+		t.Errorf("DCT %v s with a flush, %v s without", flushed.client["dct_s"], never.client["dct_s"])
+	}
+}
+
+func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
+	for _, bto := range []time.Duration{0, 25 * time.Millisecond} {
+		options := fecOptions
+		options.BTO = bto
+		o := transfer{
+			workload: download(1_000_000), options: options,
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(5, 0.02)),
+		}.succeed(t)
+		if late := o.client["recovered_late"]; (late > 0) != (bto == 0) {
+			t.Errorf("BTO %v: %v of %v packets recovered late", bto, late, o.client["packets_recovered"])
+		}
+	}
+}
+
+// quic-go changes the connection ID after 10,000 packets.
+func TestRecoveryGoesOnAfterAChangeOfTheConnectionID(t *testing.T) {
+	ids := map[string]int{}
+	count := func(n uint64, datagram []byte) bool {
+		if !header.IsLong(datagram) {
+			ids[string(datagram[1:header.Prefix])]++
+		}
+		return n%20 == 19 // never two in a generation of 10, so all are recovered
+	}
+	o := transfer{
+		workload: download(30_000_000), options: fecOptions,
+		up: link(100, wifiDelay, lossylink.Nothing), down: lossylink.Settings{
+			Mbps: 100, Delay: wifiDelay, Queue: 100_000_000, Drops: count,
+		},
+	}.succeed(t)
+	if len(ids) < 3 {
+		t.Errorf("the server used %d connection IDs", len(ids))
+	}
+	sent := 0
+	for _, n := range ids {
+		sent += n
+	}
+	t.Logf("%d datagrams to %d connection IDs, client %v, server %v", sent, len(ids), o.client, o.server)
+	if o.client["packets_recovered"] < 0.9*float64(sent)/20*0.9 || o.server["packets_lost"] > 20 {
+		t.Errorf("client %v, server %v", o.client, o.server)
+	}
+}
+
+func TestATransferSurvivesTheWorstLinkOfThePapers(t *testing.T) {
+	for seed := range uint64(10) {
+		transfer{
+			workload: download(10_000), options: fecOptions,
+			up:   link(0.3, 400*time.Millisecond, lossylink.Uniform(2*seed, 0.08)),
+			down: link(0.3, 400*time.Millisecond, lossylink.Uniform(2*seed+1, 0.08)),
+		}.succeed(t)
+	}
+}
+
+func TestTheDeadlineEndsAClientWithOneClearLine(t *testing.T) {
+	everything := func(uint64, []byte) bool { return true }
+	afterTheHandshake := func(n uint64, _ []byte) bool { return n > 20 }
+	for name, drops := range map[string]lossylink.Drops{"handshake": everything, "download": afterTheHandshake} {
+		o := transfer{
+			workload: download(1_000_000), options: fecOptions, deadline: 3 * time.Second,
+			up: wifi(lossylink.Nothing), down: wifi(drops),
+		}.run(t)
+		if o.clientErr == nil || !strings.Contains(o.clientErr.Error(), "not done within the deadline of 3 s") ||
+			!strings.Contains(o.clientErr.Error(), name) || strings.Contains(o.clientErr.Error(), "\n") {
+			t.Errorf("%s: %v", name, o.clientErr)
+		}
+		if o.serverErr != nil {
+			t.Errorf("%s: the server ended with %v", name, o.serverErr)
+		}
+	}
+}
+
+func TestHostileDatagramsDoNotHarmATransfer(t *testing.T) {
+	for seed := range uint64(5) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		o := transfer{
+			workload: download(500_000), options: fecOptions,
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
+			hostile: func(client, server *lossylink.End) {
+				// Whatever the server sends is followed by a forgery that claims to come from it too.
+				server.Watch(func(datagram []byte) {
+					if random.Float64() < 0.3 {
+						client.Inject(forge(random, datagram), server.LocalAddr())
+					}
+				})
+			},
+		}.succeed(t)
+		if o.client["malformed_received"] == 0 {
+			t.Error("no forgery was seen")
+		}
+	}
+}
+
+// forge returns a datagram that is random, or cut, or the given one with a lying header.
+func forge(random *rand.Rand, datagram []byte) []byte {
+	forged := append([]byte{}, datagram...)
+	switch random.IntN(4) {
+	case 0:
+		for i := range forged {
+			forged[i] = byte(random.Uint32())
+		}
+	case 1:
+		forged = forged[:random.IntN(len(forged))]
+	default:
+		for i := header.Prefix; i < min(len(forged), header.Prefix+4); i++ {
+			if random.IntN(2) == 0 {
+				forged[i] = byte(random.IntN(8))
+			}
+		}
+	}
+	return forged
+}
+
+func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
+	var longest = map[string]int{}
+	for _, scheme := range []string{"plain", "none", "xor"} {
+		transfer{
+			workload: download(100_000), options: withScheme(fecOptions, scheme),
+			up: wifi(lossylink.Nothing), down: wifi(func(_ uint64, datagram []byte) bool {
+				longest[scheme] = max(longest[scheme], len(datagram))
+				return false
+			}),
+		}.succeed(t)
+	}
+	if right := map[string]int{"plain": 1252, "none": 1253, "xor": 1259}; fmt.Sprint(longest) != fmt.Sprint(right) {
+		t.Errorf("longest datagrams: %v, right is %v", longest, right)
+	}
+}
+
+// forgetful loses the announcement of one packet.
+type forgetful struct {
+	observer.Connection
+	after int
+}
+
+func (f *forgetful) PacketSent(p observer.SentPacket) {
+	if f.after--; f.after != 0 {
+		f.Connection.PacketSent(p)
+	}
+}
+
+func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
+	certificate, key := certificates(t)
+	synctest.Test(t, func(t *testing.T) {
+		clientEnd, serverEnd := lossylink.New(wifi(lossylink.Nothing), wifi(lossylink.Nothing))
+		x := transfer{workload: download(100_000), options: fecOptions, deadline: 5 * time.Second}
+		server, client := x.assignments(certificate, key, serverEnd)
+		ended := make(chan error, 1)
+		go func() {
+			ctx, fail := context.WithCancelCause(t.Context())
+			e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
+			defer e.transport.Close()
+			open := e.observer.Open
+			e.observer.Open = func() observer.Connection { return &forgetful{open(), 20} }
+			ended <- e.serve(ctx, io.Discard)
+		}()
+		synctest.Wait()
+		if err := runOver(t.Context(), &socket.Socket{PacketConn: clientEnd}, client, io.Discard); err == nil {
+			t.Error("the client succeeded")
+		}
+		if err := <-ended; !errors.Is(err, rquic.ErrOutOfStep) {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+}
