@@ -1,0 +1,277 @@
+"""The figures of a campaign, each a matplotlib Figure for a person who compares.
+
+One style for all: a variant has the same colour in every figure, and is told apart without it. Drawing the
+same data twice gives the same bytes. A campaign that lacks what a figure needs raises NothingToDraw with a
+sentence that says what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator, PercentFormatter
+
+from results.database import CampaignInfo
+from results.frames import DCT, baseline_of, comparisons
+
+_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+_HATCHES = ["", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---"]
+_DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)), (0, (3, 1))]
+_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
+_MAX_DOTS = 400  # more single trials in one box hide it
+
+
+class NothingToDraw(ValueError):
+    """Says in one sentence what a campaign lacks for a figure."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    color: tuple[float, float, float]
+    marker: str
+    hatch: str
+
+
+def _looks(campaign: CampaignInfo) -> dict[str, _Look]:
+    """The look of each variant. It follows from the order of the design alone, not from what was run."""
+    colors = sns.color_palette("colorblind")
+    return {
+        variant["label"]: _Look(
+            colors[i % len(colors)], _MARKERS[i % len(_MARKERS)], _HATCHES[i % len(_HATCHES)]
+        )
+        for i, variant in enumerate(campaign.variants)
+    }
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    settings = sns.axes_style("whitegrid") | sns.plotting_context("notebook")
+    settings |= {
+        "axes.titlelocation": "left",
+        "figure.constrained_layout.use": True,
+        "hatch.linewidth": 0.5,
+        "savefig.dpi": 150,
+        "svg.fonttype": "path",  # the same on machines with other fonts
+        "svg.hashsalt": "fecbench",  # identifiers would be random otherwise
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG or SVG file, by the suffix, without a date or a program's version in it."""
+    nothing = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
+    with _style():
+        figure.savefig(path, metadata=nothing)
+
+
+def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """The DCT of every ok trial, by workload and variant: boxes, and dots while they can be told apart."""
+    ok = _ok_with_dct(frame)
+    looks, names = _looks(campaign), _workload_names(campaign)
+    step = 0.8 / len(looks)
+    with _style():
+        figure = Figure(figsize=(1.5 + 2.5 * len(names), 5))
+        axes = figure.subplots()
+        for i, workload in enumerate(names):
+            for j, (variant, look) in enumerate(looks.items()):
+                values = ok.loc[(ok["workload"] == workload) & (ok["variant"] == variant), DCT].to_numpy()
+                _box(axes, i + (j - (len(looks) - 1) / 2) * step, 0.8 * step, values, look)
+        axes.set_xticks(range(len(names)), list(names.values()))
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.grid(False, axis="x")
+        axes.set_xlabel(_workload_axis(campaign))
+        axes.set_ylabel("download completion time (s)")
+        axes.set_yscale("log")
+        _round_ticks(axes.yaxis)
+        handles = [
+            Patch(facecolor=look.color, alpha=0.6, edgecolor="black", hatch=look.hatch, label=label)
+            for label, look in looks.items()
+        ]
+        _legend_below(figure, handles)
+        _title(axes, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}")
+    return figure
+
+
+def _box(axes: Axes, position: float, width: float, values: np.ndarray[Any, Any], look: _Look) -> None:
+    if not len(values):
+        return
+    crowded = len(values) > _MAX_DOTS
+    axes.boxplot(
+        values,
+        positions=[position],
+        widths=width,
+        manage_ticks=False,
+        patch_artist=True,
+        showfliers=crowded,
+        boxprops={"facecolor": (*look.color, 0.6), "hatch": look.hatch},
+        medianprops={"color": "black", "linewidth": 2},
+        flierprops={"marker": look.marker, "markersize": 3, "markerfacecolor": look.color},
+    )
+    if not crowded:
+        # Offsets by a generator of our own: a figure of the same data is the same figure.
+        offsets = np.random.default_rng(0).uniform(-0.35, 0.35, len(values)) * width
+        axes.scatter(
+            position + offsets,
+            values,
+            s=14,
+            marker=look.marker,
+            color=look.color,
+            edgecolor="black",
+            linewidth=0.5,
+            zorder=3,
+        )
+
+
+def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """The ECDF over the points of the DCT ratio to the baseline, a panel a variant and a curve a workload.
+
+    The form of Networking 2019, Fig. 6.
+    """
+    baseline = baseline_of(campaign)
+    if baseline is None:
+        raise NothingToDraw("No variant of this design is a baseline, so there is no DCT ratio to draw.")
+    compared = {label: pairing.ratios for label, pairing in comparisons(frame, campaign).items()}
+    if not compared:
+        raise NothingToDraw("This design has one variant only, so there is no DCT ratio to draw.")
+    if all(ratios.empty for ratios in compared.values()):
+        raise NothingToDraw(
+            "No repetition is ok for the baseline and for another variant, so there is no DCT ratio to draw."
+        )
+    reach = max(float(np.abs(np.log(ratios["ratio"])).max()) for ratios in compared.values() if len(ratios))
+    reach = 1.1 * max(reach, float(np.log(1.2)))
+    with _style():
+        figure = Figure(figsize=(6.5 * len(compared), 5))
+        panels = figure.subplots(1, len(compared), squeeze=False, sharey=True)[0]
+        for axes, (variant, ratios) in zip(panels, compared.items(), strict=True):
+            _ratio_panel(axes, ratios, campaign, variant)
+            axes.set_xlim(float(np.exp(-reach)), float(np.exp(reach)))
+            _ratio_ticks(axes, reach)
+            axes.set_xlabel(f"◀ faster      DCT / DCT of {baseline}      slower ▶")
+            points = int(ratios["point"].nunique())
+            trials = 2 * int(ratios["pairs"].sum())
+            _title(
+                axes,
+                f"At how many points does {variant} help?",
+                f"{campaign.name} · {points} points of {len(campaign.points)} · {trials} ok trials in pairs",
+            )
+        panels[0].set_ylabel("share of points with at most this ratio")
+    return figure
+
+
+def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> None:
+    names = _workload_names(campaign)
+    color = _looks(campaign)[variant].color
+    light, dark = (tuple(0.45 * part + 0.55 * end for part in color) for end in (1, 0))
+    shades = sns.blend_palette([light, color, dark], len(names)) if len(names) > 1 else [color]
+    axes.axvline(1, color="black", linewidth=1)
+    for i, (workload, name) in enumerate(names.items()):
+        ratio = ratios.loc[ratios["workload"] == workload, "ratio"]
+        if len(ratio):
+            label = f"{name}: faster at {(ratio < 1).mean():.0%} of {len(ratio)}"
+            dashes = _DASHES[i % len(_DASHES)]
+            sns.ecdfplot(x=ratio, ax=axes, color=shades[i], linestyle=dashes, linewidth=2.5, label=label)
+    axes.set_xscale("log")
+    axes.set_ylim(-0.02, 1.02)
+    axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.legend(title=_workload_axis(campaign))
+
+
+def _ratio_ticks(axes: Axes, reach: float) -> None:
+    """Round numbers near 1: most ratios lie within one decade."""
+    _round_ticks(axes.xaxis)
+    if reach < np.log(1.6):
+        axes.xaxis.set_major_locator(FixedLocator([0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4]))
+    elif reach < np.log(4):
+        axes.xaxis.set_major_locator(FixedLocator([0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3]))
+
+
+def points(campaign: CampaignInfo) -> Figure:
+    """Where the points of the design lie, in each pair of its factors."""
+    factors = pd.DataFrame(campaign.points)
+    if not len(factors.columns):
+        raise NothingToDraw("This design varies no factor, so there are no points to draw.")
+    if len(factors.columns) == 1:
+        factors.insert(0, "index of the point", factors.index)
+    across, down = list(factors.columns[:-1]), list(factors.columns[1:])
+    with _style():
+        figure = Figure(figsize=(2.5 + 2.5 * len(across), 2 + 2.2 * len(down)))
+        grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
+        for row, vertical in enumerate(down):
+            for column, horizontal in enumerate(across):
+                axes = grid[row][column]
+                if column > row:
+                    axes.remove()
+                    continue
+                axes.scatter(factors[horizontal], factors[vertical], s=20, color="0.25")
+                axes.set_xlabel(_axis(horizontal) if row == len(down) - 1 else "")
+                axes.set_ylabel(_axis(vertical) if column == 0 else "")
+        _title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(factors)} points")
+    return figure
+
+
+def _ok_with_dct(frame: pd.DataFrame) -> pd.DataFrame:
+    ok = frame[frame["state"] == "ok"]
+    if ok.empty:
+        raise NothingToDraw("No trial is ok, so there is no download completion time to draw.")
+    if DCT not in ok or ok[DCT].isna().all():
+        raise NothingToDraw(f"No trial measured {DCT}, so there is no download completion time to draw.")
+    return ok[ok[DCT].notna()]
+
+
+def _workload_names(campaign: CampaignInfo) -> dict[str, str]:
+    """What each workload is called on an axis: its size where that says all, else its label."""
+    if _differ_in_size_only(campaign):
+        return {w["label"]: _size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
+    return {w["label"]: w["label"] for w in campaign.workloads}
+
+
+def _workload_axis(campaign: CampaignInfo) -> str:
+    return f"{campaign.workloads[0]['name']} size" if _differ_in_size_only(campaign) else "workload"
+
+
+def _differ_in_size_only(campaign: CampaignInfo) -> bool:
+    kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
+    return len(kinds) == 1 and kinds.pop()[1:] == ("size_bytes",)
+
+
+def _size(size_bytes: int) -> str:
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:g} {unit}"
+    return f"{size_bytes} B"
+
+
+def _axis(name: str) -> str:
+    """A parameter's name with its unit apart: `owd_ms` is "owd (ms)"."""
+    words, _, unit = name.rpartition("_")
+    return f"{words.replace('_', ' ')} ({_UNITS[unit]})" if unit in _UNITS else name
+
+
+def _round_ticks(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _legend_below(figure: Figure, handles: list[Patch]) -> None:
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3), frameon=False)
+
+
+def _title(axes: Axes, question: str, detail: str) -> None:
+    """The question in bold, and below it what was compared."""
+    axes.set_title(question, fontweight="bold", pad=26)
+    axes.annotate(detail, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
