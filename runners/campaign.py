@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-import topologies
 from designs import Design
 from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 from runners import certificates, provenance, schedule, scratch, verification
@@ -19,6 +18,7 @@ from runners.refusal import Refusal
 from runners.schedule import Setting
 from runners.trial import SERVER_NAME
 from runners.verification import Judgement
+from topologies.topology import Backend, resolve_backend
 
 # An invalid trial is run again this many times.
 RETRIES = 3
@@ -39,7 +39,7 @@ class Request:
     design: Design
     database: Database
     name: str
-    backend: str
+    backend: Backend
     jobs: int
     resume: bool
     filters: Sequence[str]
@@ -62,7 +62,7 @@ def run(request: Request, watcher: Watcher) -> CampaignInfo:
     """Run what is missing of a campaign. Raises Refusal before anything is changed."""
     design = request.design
     used = implementations_of(design)
-    backend = topologies.resolve_backend(request.backend)
+    backend = resolve_backend(request.backend)
     points = design.plan().points
     keys = schedule.filtered(schedule.trial_keys(design, len(points)), request.filters)
     campaign = _open_campaign(request, points, provenance.collect(used, backend))

@@ -20,7 +20,7 @@ from runners.report import report
 from runners.run import run
 from runners.show import show
 from runners.topo import topo
-from topologies import TopologyError
+from topologies.link import TopologyError
 
 BAD_INPUT = 2
 

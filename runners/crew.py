@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import selectors
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from runners.messages import Outcome, Task
 from runners.worker import MARGIN_S
 
 READ_BYTES = 1 << 20
+STOP_LIMIT_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,14 @@ class Worker:
         return self._finished(Outcome(failure=why))
 
     def stop(self) -> None:
-        """Kill the worker; the trial that it runs is killed with it."""
+        """Kill the worker; the trial that it runs is killed with it, and has ended when this returns."""
         self.process.kill()
         self.process.wait()
+        # The trial's first process holds the same standard output, so its end is the trial's.
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while select.select([self.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not os.read(self.stdout, READ_BYTES):
+                break
         for stream in (self.process.stdin, self.process.stdout):
             if stream:
                 with contextlib.suppress(BrokenPipeError):
@@ -110,7 +117,7 @@ class Crew:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._idle: list[Worker] = []
-        self._busy: list[Worker] = []
+        self.busy: list[Worker] = []
         self._pending: deque[tuple[TrialKey, Task]] = deque()
 
     def __enter__(self) -> Self:
@@ -119,7 +126,7 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for worker in self._idle + self._busy:
+        for worker in self._idle + self.busy:
             worker.stop()
 
     def add(self, key: TrialKey, task: Task) -> None:
@@ -132,27 +139,31 @@ class Crew:
 
     def results(self) -> Iterator[Finished]:
         """Run all tasks, those added meanwhile included, and yield each as it ends."""
-        while self._pending or self._busy:
-            while self._pending and len(self._busy) < self._jobs:
-                worker = self._idle.pop() if self._idle else Worker()
-                self._busy.append(worker)
-                worker.give(*self._pending.popleft())
+        while self._pending or self.busy:
+            self.fill()
             yield from self._wait()
+
+    def fill(self) -> None:
+        """Hand tasks out while a worker is free."""
+        while self._pending and len(self.busy) < self._jobs:
+            worker = self._idle.pop() if self._idle else Worker()
+            self.busy.append(worker)
+            worker.give(*self._pending.popleft())
 
     def _wait(self) -> list[Finished]:
         """What has ended when at least one worker has something to say or is overdue."""
-        limit = min(worker.overdue_at for worker in self._busy) - time.monotonic()
+        limit = min(worker.overdue_at for worker in self.busy) - time.monotonic()
         with selectors.DefaultSelector() as selector:
-            for worker in self._busy:
+            for worker in self.busy:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
             ready = [key.data for key, _ in selector.select(max(0.0, limit))]
         finished = [result for worker in ready if (result := worker.read())]
         now = time.monotonic()
-        for worker in self._busy:
+        for worker in self.busy:
             if worker.key and worker.overdue_at < now:
                 finished.append(worker.lost("the worker did not answer in time"))
-        for worker in [worker for worker in self._busy if worker.key is None]:
-            self._busy.remove(worker)
+        for worker in [worker for worker in self.busy if worker.key is None]:
+            self.busy.remove(worker)
             if worker.process.poll() is None:
                 self._idle.append(worker)
         return finished

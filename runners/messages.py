@@ -6,6 +6,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from runners.endpoint import Role
+from topologies.link import LinkSettings
+from topologies.topology import Backend
 
 
 class Task(BaseModel):
@@ -14,8 +16,8 @@ class Task(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     topology: str
-    backend: str
-    links: dict[str, dict[str, float | int]]  # link → arguments of LinkSettings
+    backend: Backend
+    links: dict[str, LinkSettings]
     late_bound_us: int  # a packet that leaves a link later than this counts as late
     losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
     seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits

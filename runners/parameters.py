@@ -10,11 +10,11 @@ from typing import Any, Literal
 from dropper.model import LossModelError
 
 import dropper
-import topologies
 from designs import Design
-from runners import implementations
+from runners import implementations, workloads
 from runners.refusal import Refusal, nearest
-from topologies import LinkSettings, TopologyError
+from topologies.link import LinkSettings, TopologyError
+from topologies.topology import TOPOLOGIES
 
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
@@ -37,14 +37,16 @@ def check_names(design: Design) -> None:
         for name in names:
             if name not in known:
                 raise Refusal(f"{design.path}: {kind}.{name}: is not a parameter; {nearest(name, known)}")
-    if design.topology not in topologies.TOPOLOGIES:
-        hint = nearest(design.topology, topologies.TOPOLOGIES)
+    if design.topology not in TOPOLOGIES:
+        hint = nearest(design.topology, TOPOLOGIES)
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
     for required in ("bandwidth_mbps", "owd_ms"):
         if required not in design.factors and required not in design.constants:
             raise Refusal(f"{design.path}: {required} is missing: give it as a factor or a constant")
     for variant in design.variants:
         options_of(design, variant.label, {})
+    for workload in design.workloads:
+        workloads.check(workload.name, workload.parameters, design.path)
 
 
 def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,11 +60,10 @@ def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[st
     return dict(implementation.options({**shared, **variant.options}, where))
 
 
-def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, dict[str, float | int]]:
-    """Arguments of LinkSettings for each link. Raises TopologyError for a value out of range."""
-    arguments = {name: values[name] for name in LINK_NAMES if name in values}
-    LinkSettings(**arguments)
-    return dict.fromkeys(links, arguments)
+def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkSettings]:
+    """The settings of each link. Raises TopologyError for a value out of range."""
+    settings = LinkSettings(**{name: values[name] for name in LINK_NAMES if name in values})
+    return dict.fromkeys(links, settings)
 
 
 def losses(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -91,7 +92,7 @@ def _below(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 def link_names(design: Design) -> list[str]:
     """The names of the emulated links of the design's topology."""
-    return [link.name for link in topologies.TOPOLOGIES[design.topology].links]
+    return [link.name for link in TOPOLOGIES[design.topology].links]
 
 
 def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from runners.campaign import Request
 from runners.progress import Reporter
 from runners.refusal import Refusal
 from runners.show import states_line, summary_table
+from topologies.topology import Backend
 
 
 def run(
@@ -24,7 +25,7 @@ def run(
     ] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
-    link: Annotated[str, typer.Option(help="The link backend: auto, wire or netem.")] = "auto",
+    link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
     filters: Annotated[
         list[str] | None,
         typer.Option("--filter", help="Only these trials: variant=…, workload=…, point=… or repetition=…."),

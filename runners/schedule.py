@@ -15,6 +15,7 @@ from runners.messages import Task, loss_name
 from runners.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
 from runners.verification import late_bound_us
+from topologies.topology import Backend
 
 DEFAULT_TIMEOUT_S = 120.0
 
@@ -25,7 +26,7 @@ class Setting:
 
     design: Design
     points: Sequence[Mapping[str, Any]]
-    backend: str
+    backend: Backend
     certificates: Path
 
 

@@ -16,10 +16,10 @@ from typing import IO
 from dropper.command import Attachment, DropperError, Filter
 
 import dropper
-import topologies
+import topologies.topology
 from runners.endpoint import Endpoint, Role, Supervisor, assignment, command
 from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
-from topologies import Host, LinkSettings, Topology
+from topologies.topology import Host, Topology
 
 PORT = 4433
 SERVER_NAME = "server.fecbench"
@@ -57,21 +57,20 @@ def run(task: Task) -> Outcome:
 def _run(task: Task, outcome: Outcome, phases: Phases) -> None:
     task.folder.mkdir()
     with phases("topology"):
-        settings = {name: LinkSettings(**arguments) for name, arguments in task.links.items()}
-        topology = topologies.build(task.topology, settings, task.backend, task.late_bound_us)
-    with topology:
-        outcome.backend = topology.backend
+        network = topologies.topology.build(task.topology, task.links, task.backend, task.late_bound_us)
+    with network:
+        outcome.backend = network.backend
         with phases("droppers"):
-            droppers = _attach_droppers(task, topology)
-        captures = _start_captures(task, topology) if task.capture else []
-        _run_endpoints(task, topology, outcome, phases)
+            droppers = _attach_droppers(task, network)
+        captures = _start_captures(task, network) if task.capture else []
+        _run_endpoints(task, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.
-            outcome.links = {name: report.model_dump() for name, report in topology.finish().items()}
+            outcome.links = {name: report.model_dump() for name, report in network.finish().items()}
             outcome.droppers = {name: _read_dropper(where) for name, where in droppers.items()}
         _stop_captures(captures)
         with phases("teardown"):
-            topology.close()
+            network.close()
 
 
 def _attach_droppers(task: Task, topology: Topology) -> dict[str, Attachment]:

@@ -1,0 +1,29 @@
+"""The workloads that endpoints are asked for, and their parameters."""
+
+from collections.abc import Mapping
+
+from runners.implementations import Option
+from runners.refusal import Refusal, nearest
+
+_SIZE = Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes to transfer.")
+
+PARAMETERS: dict[str, dict[str, Option]] = {
+    "download": {"size_bytes": _SIZE},
+    "upload": {"size_bytes": _SIZE},
+}
+
+
+def check(name: str, parameters: Mapping[str, object], where: str) -> None:
+    """Raises Refusal for an unknown workload, or a parameter that is unknown, missing or out of range."""
+    if name not in PARAMETERS:
+        raise Refusal(f"{where}: there is no workload {name!r}; {nearest(name, PARAMETERS)}")
+    known = PARAMETERS[name]
+    for parameter, value in parameters.items():
+        if parameter not in known:
+            hint = nearest(parameter, known)
+            raise Refusal(f"{where}: workload {name} has no parameter {parameter!r}; {hint}")
+        if problem := known[parameter].problem_of(value):
+            raise Refusal(f"{where}: workload {name}: {parameter} = {value!r} {problem}")
+    for parameter in known:
+        if parameter not in parameters:
+            raise Refusal(f"{where}: workload {name}: {parameter} is missing")

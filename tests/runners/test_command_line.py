@@ -1,0 +1,168 @@
+"""Bad input to the command: one line that names it, status 2, nothing changed."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runners.implementations import REPOSITORY
+
+FECBENCH = str(Path(sys.executable).parent / "fecbench")
+SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
+
+
+def fecbench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [FECBENCH, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], *said: str) -> None:
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stderr.count("\n") == 1, done.stderr
+    for part in said:
+        assert part in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("owd_ms =", "ow_ms =", ["factors.ow_ms", "did you mean 'owd_ms'"]),
+        ("queue_bdp = 1.5", "queue_bpd = 1.5", ["constants.queue_bpd", "did you mean 'queue_bdp'"]),
+        ("queue_bdp = 1.5", "queue_bdp = -1", ["queue_bdp"]),
+        ('loss.model = "uniform"', 'loss.model = "uniforn"', ["uniforn"]),
+        ("loss.p = { min = 0.08", "loss.p = { min = -0.08", ["p"]),
+        ('implementation = "rquic"', 'implementation = "rquik"', ["rquik", "did you mean 'rquic'"]),
+        ('scheme = "xor"', 'scheme = "xro"', ["scheme", "xro", "none, xor"]),
+        ('scheme = "xor"', 'shceme = "xor"', ["shceme", "did you mean 'scheme'"]),
+        ("code_rate = 0.8", 'code_rate = "high"', ["code_rate", "high"]),
+        ('name = "download"', 'name = "downlaod"', ["downlaod", "did you mean 'download'"]),
+        ("size_bytes = [", "size_byte = [", ["size_byte", "did you mean 'size_bytes'"]),
+        ("size_bytes = [1_000", "size_bytes = [-1", ["size_bytes", "-1"]),
+        ('topology = "single-path"', 'topology = "single_path"', ["single_path", "single-path"]),
+        ("seed = 7", "sede = 7", ["sede", "seed"]),
+        ("points = 2", "points = 0", ["points"]),
+        ("[plan]", "[plan", ["TOML"]),
+    ],
+)
+def test_a_wrong_design_is_refused(tmp_path: Path, before: str, after: str, said: list[str]) -> None:
+    assert before in SMOKE
+    design = tmp_path / "wrong.toml"
+    design.write_text(SMOKE.replace(before, after, 1))
+    database = tmp_path / "x.sqlite"
+    assert_refused(fecbench("run", design, "--db", database), str(design), *said)
+    assert not database.exists()
+
+
+def test_plan_refuses_what_run_refuses(tmp_path: Path) -> None:
+    design = tmp_path / "wrong.toml"
+    design.write_text(SMOKE.replace("owd_ms =", "ow_ms ="))
+    assert_refused(fecbench("plan", design), "ow_ms", "owd_ms")
+
+
+def foreign(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+
+
+def text(path: Path) -> None:
+    path.write_text("this is no database, but long enough to be looked at as one\n" * 100)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("make", [foreign, text, folder])
+@pytest.mark.parametrize(
+    "command", [("run", "designs/catalog/smoke.toml"), ("show",), ("report", "--output", "never-made")]
+)
+def test_what_is_no_results_database_is_refused_and_not_changed(
+    tmp_path: Path, make: object, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "other.sqlite"
+    make(path)  # type: ignore[operator]
+    before = path.read_bytes() if path.is_file() else None
+    assert_refused(fecbench(*command, "--db", path), str(path))
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_show_of_a_missing_database_is_refused(tmp_path: Path) -> None:
+    assert_refused(fecbench("show", "--db", tmp_path / "missing.sqlite"), "missing.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run"],
+        ["run", "designs/catalog/smoke.toml"],
+        ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "0"],
+        ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "many"],
+        ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--link", "carrier-pigeon"],
+        ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--filter", "colour=red"],
+        ["run", "missing.toml", "--db", "x.sqlite"],
+        ["shwo"],
+        ["losses", "ge", "--p", "2", "--r", "0.5"],
+        ["losses", "ge", "--p", "0.1"],
+        ["losses", "uniform", "--p", "nan"],
+        ["losses", "uniform", "--p", "0.1", "--seed", "-1"],
+        ["losses", "uniform", "--p", "0.1", "--packets", "-5"],
+        ["losses", "pattern", "--drop", "9-7"],
+        ["plan", "designs"],
+        ["topo", "double-path", "--bandwidth-mbps", "1", "--owd-ms", "1"],
+        ["topo", "single-path", "--bandwidth-mbps", "0", "--owd-ms", "1"],
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: list[str]) -> None:
+    assert_refused(fecbench(*arguments))
+    assert not (REPOSITORY / "x.sqlite").exists()
+
+
+@pytest.mark.parametrize("command", ["doctor", "plan", "run", "show", "replay", "report", "topo", "clean"])
+def test_every_command_has_a_help(command: str) -> None:
+    done = fecbench(command, "--help")
+    assert done.returncode == 0
+    assert "Usage" in done.stdout
+
+
+def test_losses_agree_with_the_oracle_through_the_stable_form() -> None:
+    done = fecbench(
+        *"losses ge --p 0.01 --r 0.25 --k 0.98 --h 0.05 --seed 42 --packets 1000 --json".split()
+    )
+    document = json.loads(done.stdout)
+    assert document["seed"] == 42
+    assert document["packets"] == 1000
+    assert document["dropped"] == reference_ge(0.01, 0.25, 0.98, 0.05, seed=42, packets=1000)
+
+
+def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: int) -> list[int]:
+    """The contract's Gilbert-Elliott model, packet by packet, in plain integers."""
+    word = 2**64 - 1
+
+    def draw(n: int, j: int) -> int:
+        z = (seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15) & word
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & word
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & word
+        return (z ^ (z >> 31)) >> 32
+
+    def happens(probability: float, value: int) -> bool:
+        return value < round(probability * 2**32)
+
+    dropped, bad = [], False
+    for n in range(packets):
+        if happens(1 - (h if bad else k), draw(n, 0)):
+            dropped.append(n)
+        if happens(r if bad else p, draw(n, 1)):
+            bad = not bad
+    return dropped
+
+
+@pytest.mark.parametrize("path", sorted((REPOSITORY / "designs" / "catalog").glob("*.toml")))
+def test_every_design_of_the_catalogue_can_be_planned(path: Path) -> None:
+    done = fecbench("plan", path, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["points"]

@@ -1,0 +1,124 @@
+"""impl.toml files and the options of variants: what is wrong is named, with what would be right."""
+
+from pathlib import Path
+
+import pytest
+
+from runners import implementations
+from runners.refusal import Refusal
+
+WRITTEN = """
+name = "example"
+title = "An example"
+build = ["true"]
+server = ["build/example"]
+client = ["build/example", "--fast"]
+workloads = ["download"]
+
+[options.scheme]
+type = "string"
+choices = ["none", "xor"]
+default = "none"
+help = "The code."
+
+[options.code_rate]
+type = "number"
+minimum = 0.5
+maximum = 1
+default = 0.9
+help = "k/n."
+
+[options.window]
+type = "integer"
+default = 20
+help = "Symbols."
+
+[options.pacing]
+type = "boolean"
+default = true
+help = "Whether repair symbols are paced."
+
+[fec]
+off = { scheme = "none" }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "example"
+    path.mkdir()
+    (path / "impl.toml").write_text(WRITTEN)
+    return path
+
+
+def test_commands_are_absolute_and_keep_their_arguments(folder: Path) -> None:
+    implementation = implementations.load(folder)
+    assert implementation.command("client") == [str(folder / "build/example"), "--fast"]
+    assert implementation.programs() == [folder / "build/example"]
+
+
+def test_options_that_are_not_chosen_have_their_defaults(folder: Path) -> None:
+    options = implementations.load(folder).options({"code_rate": 0.75}, "x")
+    assert options == {"scheme": "none", "code_rate": 0.75, "window": 20, "pacing": True}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"shceme": "xor"}, "no option 'shceme'; did you mean 'scheme'"),
+        ({"scheme": "rs"}, "scheme = 'rs' must be one of none, xor"),
+        ({"scheme": 1}, "must be of type string"),
+        ({"code_rate": 0.4}, "at least 0.5"),
+        ({"code_rate": 1.5}, "at most 1"),
+        ({"code_rate": "0.9"}, "must be of type number"),
+        ({"code_rate": True}, "must be of type number"),
+        ({"code_rate": float("nan")}, "must be of type number"),
+        ({"window": 2.5}, "must be of type integer"),
+        ({"pacing": 1}, "must be of type boolean"),
+    ],
+)
+def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said: str) -> None:
+    with pytest.raises(Refusal, match=said) as refusal:
+        implementations.load(folder).options(chosen, "design.toml: variant 'a'")
+    assert str(refusal.value).startswith("design.toml: variant 'a': ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ('name = "example"', 'name = "other"', "must be that of the folder"),
+        ('title = "An example"', "", "title: is missing"),
+        ('title = "An example"', "title = 3", "title = 3"),
+        ('build = ["true"]', "build = []", "build"),
+        ('default = "none"', 'default = "rs"', "must be one of none, xor"),
+        ('type = "integer"', 'type = "int"', "options.window.type"),
+        ("[fec]", "[fek]", "fek"),
+        ("[options.scheme]", "[options.scheme", "impl.toml"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(folder: Path, before: str, after: str, said: str) -> None:
+    assert before in WRITTEN
+    (folder / "impl.toml").write_text(WRITTEN.replace(before, after))
+    with pytest.raises(Refusal) as refusal:
+        implementations.load(folder)
+    assert said in str(refusal.value)
+    assert str(folder / "impl.toml") in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
+    with pytest.raises(Refusal, match="run make build"):
+        implementations.load(folder).check_built()
+
+
+def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(Refusal, match="did you mean 'rquic'"):
+        implementations.find("rquick", "design.toml")
+
+
+def test_every_implementation_here_can_be_read() -> None:
+    for implementation in implementations.all_of_them().values():
+        assert implementation.options({}, "defaults")
+        assert implementation.declaration.fec is not None
+        implementation.options(implementation.declaration.fec.off, "fec.off")

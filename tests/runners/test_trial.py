@@ -1,0 +1,189 @@
+"""Trials with endpoints and parts that fail: each ends in the right state, in time, and leaves nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dropper.model
+from results.database import TrialKey
+from runners import certificates, verification
+from runners.crew import Crew, Finished
+from runners.messages import Task
+from runners.provenance import DROPPER, WIRE
+from topologies.link import LinkSettings
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+]
+
+KEY = TrialKey("variant", "download-1000", 0, 0)
+
+# A server that answers each datagram with ten, and a client that wants eight of them: real packets, real losses.
+SERVER = """
+import json, signal, socket, sys
+task = json.load(open(sys.argv[1]))
+socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+socket_.bind((task["address"], task["port"]))
+def finish(*_):
+    print(json.dumps({"event": "done", "metrics": {}}), flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGINT, finish)
+print(json.dumps({"event": "ready"}), flush=True)
+while True:
+    data, peer = socket_.recvfrom(2000)
+    for _ in range(10):
+        socket_.sendto(data, peer)
+"""
+CLIENT = """
+import json, socket, sys, time
+task = json.load(open(sys.argv[1]))
+begun, got = time.monotonic(), 0
+socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+socket_.settimeout(0.2)
+while got < 8:
+    socket_.sendto(b"x" * 1000, (task["address"], task["port"]))
+    try:
+        while got < 8:
+            socket_.recv(2000)
+            got += 1
+    except TimeoutError:
+        pass
+print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun}}), flush=True)
+"""
+# Finds a program of the harness from inside the trial and kills it.
+KILL_THE_WIRE = """
+import os, signal, sys, time
+for name in os.listdir("/proc"):
+    if name.isdigit():
+        try:
+            program = open(f"/proc/{name}/cmdline").read().split("\\0")[0]
+        except OSError:
+            continue
+        if program.endswith("/wire"):
+            os.kill(int(name), signal.SIGKILL)
+time.sleep(0.2)
+sys.exit(1)
+"""
+
+
+def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_s: float = 20) -> Task:
+    certificates.write(tmp_path, "server.fecbench")
+    loss = {"model": "uniform", "p": 0.2}
+    return Task(
+        topology="single-path",
+        backend="wire",
+        links={"internet": LinkSettings(bandwidth_mbps=10, owd_ms=5)},
+        late_bound_us=1000_000,  # these tests are about something else
+        losses={"internet": {"up": {"model": "none"}, "down": loss}},
+        seeds={"content": 3, "internet/up": 1, "internet/down": 2},
+        commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
+        workload={"name": "download", "size_bytes": 1000},
+        options={},
+        timeout_s=timeout_s,
+        certificates=tmp_path,
+        folder=tmp_path / "trial",
+    )
+
+
+def run(task: Task) -> tuple[Finished, verification.Judgement]:
+    with Crew(jobs=1) as crew:
+        crew.add(KEY, task)
+        finished = next(crew.results())
+    return finished, verification.judge(task, finished.outcome)
+
+
+def test_a_trial_drops_what_the_oracle_says(tmp_path: Path) -> None:
+    finished, judgement = run(task(tmp_path))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    down = finished.outcome.droppers["internet/down"]
+    predicted = dropper.model.verdicts(dropper.model.Uniform(0.2), 2, down.packets)
+    assert down.packets >= 10
+    assert down.counters["dropped"] == predicted.sum() > 0
+
+
+def test_capture_keeps_the_packets_of_both_hosts(tmp_path: Path) -> None:
+    wanted = task(tmp_path).model_copy(update={"capture": True})
+    _, judgement = run(wanted)
+    assert judgement.state == "ok"
+    for host in ("client", "server"):
+        shown = subprocess.run(
+            ["tcpdump", "-n", "-r", str(wanted.folder / f"{host}.pcap")], capture_output=True, text=True
+        )
+        assert ".4433: UDP, length 1000" in shown.stdout
+
+
+def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Path) -> None:
+    mark = f"child-{os.getpid()}"
+    hangs = (
+        "import subprocess, sys, time\n"
+        f"subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600) # {mark}'], start_new_session=True)\n"
+        "time.sleep(600)\n"
+    )
+    finished, judgement = run(task(tmp_path, client=hangs, timeout_s=1))
+    assert judgement.state == "timeout"
+    assert finished.duration_s < 15
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert mark not in listed
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "state", "said"),
+    [
+        ({"client": "import sys; sys.exit('no route')"}, "failed", "client ended with 1: no route"),
+        ({"client": "pass"}, "failed", "client ended without a done message"),
+        ({"client": "print('garbage')"}, "failed", "garbage"),
+        ({"client": "while True: print('x' * 1000)"}, "failed", "neither a ready nor a done message"),
+        ({"client": "import sys; sys.exit(127)"}, "unsupported", "unsupported"),
+        ({"server": "import sys; sys.exit('port taken')"}, "failed", "server ended with 1: port taken"),
+        ({"server": "import os; os.abort()"}, "failed", "server ended with -6"),
+        (
+            {"server": "print('{\"event\": \"ready\"}', flush=True)", "client": "import sys; sys.exit('lost')"},
+            "failed",
+            "client ended with 1: lost",
+        ),
+    ],
+)
+def test_an_endpoint_that_fails_gives_its_state_and_reason(
+    tmp_path: Path, endpoints: dict[str, str], state: str, said: str
+) -> None:
+    _, judgement = run(task(tmp_path, **endpoints))  # type: ignore[arg-type]
+    assert judgement.state == state
+    assert said in judgement.reason
+
+
+def test_a_server_that_never_gets_ready_is_a_failure(tmp_path: Path) -> None:
+    _, judgement = run(task(tmp_path, server="import time; time.sleep(600)"))
+    assert judgement.state == "failed"
+    assert judgement.reason
+
+
+def test_a_wire_that_is_killed_makes_the_trial_invalid(tmp_path: Path) -> None:
+    _, judgement = run(task(tmp_path, client=KILL_THE_WIRE))
+    assert judgement.state == "invalid"
+    assert judgement.reason
+
+
+def test_a_worker_that_is_killed_makes_the_trial_invalid_and_the_next_one_runs(tmp_path: Path) -> None:
+    hang = task(tmp_path, client="import time; time.sleep(600)")
+    good = task(tmp_path).model_copy(update={"folder": tmp_path / "another"})
+    with Crew(jobs=1) as crew:
+        crew.add(KEY, hang)
+        crew.add(TrialKey("other", "download-1000", 0, 0), good)
+        results = crew.results()
+        crew.fill()
+        crew.busy[0].process.kill()
+        first, second = results
+    assert verification.judge(hang, first.outcome).state == "invalid"
+    assert "worker" in first.outcome.failure
+    assert verification.judge(good, second.outcome).state == "ok"
+
+
+def test_phases_add_up_to_the_duration(tmp_path: Path) -> None:
+    finished, _ = run(task(tmp_path))
+    phases = finished.outcome.phases_s
+    assert {"topology", "droppers", "server_start", "client", "endpoints_end", "results"} <= set(phases)
+    assert sum(phases.values()) <= finished.duration_s
