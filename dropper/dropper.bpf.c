@@ -1,0 +1,317 @@
+/*
+ * The loss injector: a tc classifier that judges each packet that matches its filter, by a seeded loss model.
+ * It is compiled once; model, seed and filter come from the map `configuration`. It never prints.
+ * Packets that it lets pass go on to the next filter of the hook (TC_ACT_UNSPEC).
+ */
+#include <stdbool.h>
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "dropper.h"
+
+#define VLAN_TAGS_MAX 2         /* IEEE 802.1ad: a service tag and a customer tag */
+#define EXTENSION_HEADERS_MAX 8 /* RFC 8200, 4.1: six kinds, of which one may come twice; AH makes eight */
+
+#define IPV4_FRAGMENT_OFFSET 0x1fff
+#define IPV4_MORE_FRAGMENTS 0x2000
+#define IPV6_FRAGMENT_OFFSET 0xfff8
+#define IPV6_MORE_FRAGMENTS 0x0001
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_RDONLY_PROG);
+    __type(key, __u32);
+    __type(value, struct dropper_configuration);
+} configuration SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct dropper_state);
+} state SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct dropper_counters);
+} counters SEC(".maps");
+
+/* Bit n % 64 of word n / 64 is the verdict of packet n: 1 is dropped. The command sets both sizes before
+ * loading. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, DROPPER_RECORDED / DROPPER_VERDICTS_PER_WORD);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, __u64);
+} verdicts SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, __u64);
+} pattern SEC(".maps");
+
+/* ---- The filter: which packets are judged ---- */
+
+struct vlan_tag {
+    __be16 control;
+    __be16 ethertype;
+};
+
+struct extension_header {
+    __u8 next;
+    __u8 length;
+    __be16 fragment; /* offset and flags, if it is a fragment header */
+};
+
+struct ports {
+    __be16 source;
+    __be16 destination;
+};
+
+struct packet {
+    struct __sk_buff *skb;
+    __u32 offset;   /* of the next header */
+    __u8 protocol;  /* of the transport header */
+    bool truncated; /* shorter than its headers say */
+    bool fragment;
+    bool later_fragment; /* which carries no transport header */
+};
+
+/* Reads the next header and steps over it. Works on non-linear packets too. */
+static __always_inline bool take(struct packet *packet, void *header, __u32 size) {
+    if (bpf_skb_load_bytes(packet->skb, packet->offset, header, size) != 0) {
+        packet->truncated = true;
+        return false;
+    }
+    packet->offset += size;
+    return true;
+}
+
+/* A tag that the kernel took out of the frame (skb->vlan_tci) leaves the inner EtherType in its place. */
+static __always_inline bool take_ethernet(struct packet *packet, __be16 *ethertype) {
+    struct ethhdr ethernet;
+    struct vlan_tag tag;
+
+    if (!take(packet, &ethernet, sizeof(ethernet)))
+        return false;
+    *ethertype = ethernet.h_proto;
+    for (int i = 0; i < VLAN_TAGS_MAX; i++) {
+        if (*ethertype != bpf_htons(ETH_P_8021Q) && *ethertype != bpf_htons(ETH_P_8021AD))
+            break;
+        if (!take(packet, &tag, sizeof(tag)))
+            return false;
+        *ethertype = tag.ethertype;
+    }
+    return true;
+}
+
+static __always_inline bool take_ipv4(struct packet *packet) {
+    __u32 start = packet->offset;
+    struct iphdr ip;
+
+    if (!take(packet, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
+        return false;
+    packet->protocol = ip.protocol;
+    packet->offset = start + ip.ihl * 4;
+    packet->truncated = start + bpf_ntohs(ip.tot_len) > packet->skb->len;
+    packet->fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS);
+    packet->later_fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET);
+    return true;
+}
+
+/* Steps over the extension headers; false if there are more than we follow. */
+static __always_inline bool take_extension_headers(struct packet *packet, __u8 next) {
+    for (int i = 0; i <= EXTENSION_HEADERS_MAX; i++) {
+        __u32 start = packet->offset;
+        struct extension_header extension;
+
+        if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS &&
+            next != IPPROTO_FRAGMENT && next != IPPROTO_AH) {
+            packet->protocol = next;
+            return true;
+        }
+        if (!take(packet, &extension, sizeof(extension)))
+            return false;
+        if (next == IPPROTO_FRAGMENT) {
+            packet->fragment = extension.fragment & bpf_htons(IPV6_FRAGMENT_OFFSET | IPV6_MORE_FRAGMENTS);
+            packet->later_fragment = extension.fragment & bpf_htons(IPV6_FRAGMENT_OFFSET);
+            packet->offset = start + 8;
+        } else if (next == IPPROTO_AH) {
+            packet->offset = start + (extension.length + 2) * 4;
+        } else {
+            packet->offset = start + (extension.length + 1) * 8;
+        }
+        next = extension.next;
+        if (packet->later_fragment) {
+            packet->protocol = next;
+            return true;
+        }
+    }
+    return false;
+}
+
+static __always_inline bool take_ipv6(struct packet *packet) {
+    struct ipv6hdr ip;
+
+    if (!take(packet, &ip, sizeof(ip)) || ip.version != 6)
+        return false;
+    packet->truncated = packet->offset + bpf_ntohs(ip.payload_len) > packet->skb->len;
+    return take_extension_headers(packet, ip.nexthdr);
+}
+
+static __always_inline bool take_ip(struct packet *packet, __u8 family) {
+    __be16 ethertype;
+
+    if (!take_ethernet(packet, &ethertype))
+        return false;
+    if (ethertype == bpf_htons(ETH_P_IP))
+        return family != DROPPER_FAMILY_IPV6 && take_ipv4(packet);
+    if (ethertype == bpf_htons(ETH_P_IPV6))
+        return family != DROPPER_FAMILY_IPV4 && take_ipv6(packet);
+    return false;
+}
+
+static __always_inline bool has_port(struct packet *packet, __u16 port) {
+    struct ports ports;
+
+    if (packet->protocol != IPPROTO_UDP && packet->protocol != IPPROTO_TCP)
+        return false;
+    if (packet->later_fragment || !take(packet, &ports, sizeof(ports)))
+        return false;
+    if (ports.source == bpf_htons(port) || ports.destination == bpf_htons(port))
+        return true;
+    packet->truncated = false;
+    return false;
+}
+
+static __always_inline bool matches(struct packet *packet, const struct dropper_configuration *configured) {
+    if (!take_ip(packet, configured->family)) {
+        packet->fragment = false;
+        return false;
+    }
+    if (configured->protocol && packet->protocol != configured->protocol) {
+        packet->truncated = packet->fragment = false;
+        return false;
+    }
+    return !configured->port || has_port(packet, configured->port);
+}
+
+/* ---- The models: what happens to packet n ---- */
+
+/* The upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014), at a place of its
+ * sequence. */
+static __always_inline __u64 draw(__u64 seed, __u64 n, __u32 j) {
+    __u64 z = seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15ull;
+
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return (z ^ (z >> 31)) >> 32;
+}
+
+struct turn {
+    __u64 n;
+    bool bad; /* the state that decides on this packet */
+};
+
+static __always_inline struct turn next_turn(struct dropper_state *advancing,
+                                             const struct dropper_configuration *configured) {
+    __u64 seed = configured->seed, good_to_bad = configured->good_to_bad,
+          bad_to_good = configured->bad_to_good;
+    bool chain = configured->model == DROPPER_MODEL_GILBERT_ELLIOTT;
+    struct turn turn;
+
+    bpf_spin_lock(&advancing->lock);
+    turn.n = advancing->packets++;
+    turn.bad = advancing->bad;
+    if (chain && draw(seed, turn.n, 1) < (turn.bad ? bad_to_good : good_to_bad))
+        advancing->bad = !turn.bad;
+    bpf_spin_unlock(&advancing->lock);
+    return turn;
+}
+
+static __always_inline bool bit(void *map, __u64 n) {
+    __u32 index = n / DROPPER_VERDICTS_PER_WORD;
+    __u64 *word = bpf_map_lookup_elem(map, &index);
+
+    return word && (*word >> (n % DROPPER_VERDICTS_PER_WORD)) & 1;
+}
+
+static __always_inline bool lost(struct turn turn, const struct dropper_configuration *configured) {
+    __u64 length = configured->pattern_length;
+
+    if (configured->model != DROPPER_MODEL_PATTERN)
+        return draw(configured->seed, turn.n, 0) < (turn.bad ? configured->loss_bad : configured->loss_good);
+    if (configured->pattern_repeats && length)
+        return bit(&pattern, turn.n % length);
+    return turn.n < length && bit(&pattern, turn.n);
+}
+
+static __always_inline void record(__u64 n) {
+    __u32 index = n / DROPPER_VERDICTS_PER_WORD;
+    __u64 *word;
+
+    if (n >= DROPPER_PACKETS_MAX) /* before index can wrap */
+        return;
+    word = bpf_map_lookup_elem(&verdicts, &index);
+    if (word)
+        __sync_fetch_and_or(word, 1ull << (n % DROPPER_VERDICTS_PER_WORD));
+}
+
+static __always_inline void count(__u64 *counter) {
+    __sync_fetch_and_add(counter, 1);
+}
+
+/* gso_segs is 0 if whoever made the packet left it to be computed. */
+static __always_inline bool stands_for_several(const struct __sk_buff *skb) {
+    return skb->gso_size && skb->gso_segs != 1;
+}
+
+SEC("tc")
+int fecbench_drop(struct __sk_buff *skb) {
+    __u32 only = 0;
+    const struct dropper_configuration *configured = bpf_map_lookup_elem(&configuration, &only);
+    struct dropper_counters *counted = bpf_map_lookup_elem(&counters, &only);
+    struct dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
+    struct packet packet = {.skb = skb};
+    struct turn turn;
+    bool matched;
+
+    if (!configured || !counted || !advancing) /* never: for the verifier */
+        return TC_ACT_UNSPEC;
+
+    matched = matches(&packet, configured);
+    if (packet.truncated)
+        count(&counted->truncated);
+    if (packet.fragment)
+        count(&counted->fragments);
+    if (!matched) {
+        count(&counted->other);
+        return TC_ACT_UNSPEC;
+    }
+    if (stands_for_several(skb))
+        count(&counted->gso);
+
+    turn = next_turn(advancing, configured);
+    if (!lost(turn, configured))
+        return TC_ACT_UNSPEC;
+    record(turn.n);
+    count(&counted->dropped);
+    return TC_ACT_SHOT;
+}
+
+char _license[] SEC("license") = "Apache-2.0";

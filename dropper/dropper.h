@@ -1,0 +1,75 @@
+/*
+ * What the BPF program and its command share: the layout of the maps, the limits, and where on an
+ * interface the program sits. The contract of the models is in README.md.
+ *
+ * A probability q is held as the threshold round(q * 2^32), halves rounded to even, in 64 bits so that
+ * q = 1 is exact: an event happens iff a 32-bit draw is smaller than its threshold.
+ */
+#ifndef DROPPER_H
+#define DROPPER_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+/* The name that tells our programs from others'; the kernel keeps 15 characters. */
+#define DROPPER_PROGRAM "fecbench_drop"
+
+/* First among the filters of the hook, since a filter before ours could end the classification unseen. */
+#define DROPPER_PRIORITY 1
+#define DROPPER_HANDLE 0xfec
+
+/* Verdicts kept unless asked otherwise: 128 KiB, 100 s at 100 Mbps. */
+#define DROPPER_RECORDED (1u << 20)
+
+/* The longest record and the longest pattern: 8 MiB of kernel memory each. */
+#define DROPPER_PACKETS_MAX (1u << 26)
+
+#define DROPPER_VERDICTS_PER_WORD 64
+
+enum dropper_model {
+    DROPPER_MODEL_INVALID = 0,
+    DROPPER_MODEL_UNIFORM,
+    DROPPER_MODEL_GILBERT_ELLIOTT,
+    DROPPER_MODEL_PATTERN,
+};
+
+enum dropper_family {
+    DROPPER_FAMILY_ANY = 0, /* IPv4 or IPv6 */
+    DROPPER_FAMILY_IPV4 = 4,
+    DROPPER_FAMILY_IPV6 = 6,
+};
+
+/* The one value of the map `configuration`; the program only reads it. */
+struct dropper_configuration {
+    __u64 seed;
+    __u64 loss_good; /* threshold of a loss in the good state; of every loss for uniform */
+    __u64 loss_bad;
+    __u64 good_to_bad;
+    __u64 bad_to_good;
+    __u64 pattern_length; /* packets */
+    __u32 model;          /* enum dropper_model */
+    __u16 port;           /* host order, source or destination; 0: any */
+    __u8 family;          /* enum dropper_family */
+    __u8 protocol;        /* IPPROTO_UDP, IPPROTO_TCP; 0: any */
+    __u8 pattern_repeats;
+    __u8 made_clsact; /* the clsact qdisc of this interface is ours: for detach */
+    __u8 reserved[6];
+};
+
+/* The one value of the map `state`: what must advance together, packet by packet. */
+struct dropper_state {
+    struct bpf_spin_lock lock;
+    __u32 bad;     /* state of the Gilbert-Elliott chain before packet number `packets` */
+    __u64 packets; /* packets judged so far: the index of the next one */
+};
+
+/* The one value of the map `counters`, in packets. */
+struct dropper_counters {
+    __u64 dropped;
+    __u64 other;     /* not matched by the filter; state.packets + other is all that crossed the hook */
+    __u64 gso;       /* judged, though they stand for several packets on the wire */
+    __u64 truncated; /* judged, or impossible to match, though shorter than their headers say */
+    __u64 fragments; /* IP fragments of the filter's family and protocol */
+};
+
+#endif
