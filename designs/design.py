@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from designs.error import DesignError
-from designs.factor import Factor
+from designs.factor import Factor, is_factor
 from designs.methods import AnyPlanSettings
 from designs.planner import Plan, make_plan
 from designs.table import (
@@ -59,13 +59,6 @@ Name = Annotated[
     ),
 ]
 Text = Annotated[str, AfterValidator(_matching(r"(?! )[^\x00-\x1f\x7f]{1,500}(?<! )", "one line of text"))]
-
-
-def _is_factor(value: Any) -> bool:
-    """Whether a value in [factors] is a factor, and not a table of factors whose names begin alike."""
-    return not (
-        isinstance(value, dict) and value and all(isinstance(inner, dict) for inner in value.values())
-    )
 
 
 class Variant(Table):
@@ -134,7 +127,7 @@ class Design(Table):
     statistic: Literal["median", "mean"] = "median"
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     plan_settings: Annotated[AnyPlanSettings, Field(alias="plan")]
-    factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, _is_factor))]
+    factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))]
     constants: Annotated[dict[str, PlainValue], BeforeValidator(dotted)] = Field(default_factory=dict)
     workloads: Annotated[list[Workload], BeforeValidator(_expanded)]
     variants: Annotated[list[Variant], Field(min_length=1)]
@@ -195,16 +188,21 @@ def load(path: str | Path) -> Design:
     """
     text = _read(Path(path))
     try:
-        design = Design.model_validate(tomllib.loads(text))
+        design = Design.model_validate(_parsed(path, text))
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
+    design._text, design._path = text, str(path)
+    return design
+
+
+def _parsed(path: str | Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise DesignError(f"{path}: is nested too deeply for a design") from None
     except ValueError as error:  # TOMLDecodeError, and integers too long to be converted
         raise DesignError(f"{path}: is no valid TOML: {error}") from None
-    design._text, design._path = text, str(path)
-    return design
 
 
 def _read(path: Path) -> str:

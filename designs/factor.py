@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Discriminator, Tag, field_validator, model_validator
+from pydantic import BeforeValidator, Discriminator, Tag, field_validator, model_validator
 
 from designs.table import Number, PlainValue, Table, Value, refused, shown
 
@@ -40,9 +40,13 @@ class RangeFactor(Table):
     def value(self, place: float) -> Value:
         """The value at `place` (0 to 1) of the axis."""
         low, high = self._ends()
-        number = self._number(low + place * (high - low))
+        position = low + place * (high - low)
+        number = math.exp(position) if self.scale == "log" else position
         if self.integer:
             return min(max(math.floor(number), int(self.min)), int(self.max))
+        # exp(log(min)) and min + (max - min) can miss the ends by a rounding.
+        if place in (0, 1):
+            return float(self.max if place else self.min)
         return min(max(number, float(self.min)), float(self.max))
 
     def place(self, value: Value) -> float:
@@ -74,9 +78,6 @@ class RangeFactor(Table):
 
     def _axis(self, number: float) -> float:
         return math.log(number) if self.scale == "log" else float(number)
-
-    def _number(self, position: float) -> float:
-        return math.exp(position) if self.scale == "log" else position
 
 
 class ChoiceFactor(Table):
@@ -114,11 +115,23 @@ class ChoiceFactor(Table):
         return np.array([self.place(self.value(place)) for place in places])
 
 
-def _kind(factor: Any) -> str:
-    has_choices = isinstance(factor, ChoiceFactor) or (isinstance(factor, dict) and "choices" in factor)
-    return "(choices)" if has_choices else "(range)"
+def is_factor(value: Any) -> bool:
+    """Whether a value in [factors] is a factor (or is meant to be one), and not a table of factors.
+
+    `loss.p` and `loss.r` make a table `loss`, which has none of the keys of a factor.
+    """
+    keys = {*RangeFactor.model_fields, *ChoiceFactor.model_fields}
+    return not isinstance(value, dict) or not value or not keys.isdisjoint(value)
+
+
+def _check_table(factor: Any) -> Any:
+    if not isinstance(factor, dict):
+        raise refused("must be a table with min and max, or choices; a single value belongs in [constants]")
+    return factor
 
 
 Factor = Annotated[
-    Annotated[RangeFactor, Tag("(range)")] | Annotated[ChoiceFactor, Tag("(choices)")], Discriminator(_kind)
+    Annotated[RangeFactor, Tag("(range)")] | Annotated[ChoiceFactor, Tag("(choices)")],
+    Discriminator(lambda factor: "(choices)" if "choices" in factor else "(range)"),
+    BeforeValidator(_check_table),
 ]

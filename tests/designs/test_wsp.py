@@ -1,0 +1,181 @@
+"""WSP against a slow selection by the definition, and the laws that any of its selections keeps."""
+
+import math
+import time
+import tracemalloc
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from designs import DesignError
+from designs.sequences import generated
+from designs.wsp import wsp, wsp_of_size
+
+STEPS = 16  # coordinates are sixteenths: distances tie often, and both sides compare them without rounding
+
+lattices = st.integers(1, 4).flatmap(
+    lambda d: st.lists(st.tuples(*[st.integers(0, STEPS)] * d), min_size=1, max_size=40)
+)
+dmins = st.integers(0, 2 * STEPS)
+
+
+def in_unit_cube(lattice: Sequence[tuple[int, ...]]) -> NDArray[np.float64]:
+    return np.array(lattice, dtype=float) / STEPS
+
+
+def selected_by_definition(lattice: Sequence[tuple[int, ...]], dmin: int) -> list[int]:
+    """Santiago et al. 2012, section 2, in exact arithmetic and without any shortcut."""
+
+    def squared(one: Sequence[Fraction | int], other: Sequence[Fraction | int]) -> Fraction:
+        return sum((Fraction(a - b) ** 2 for a, b in zip(one, other, strict=True)), Fraction(0))
+
+    centre = [Fraction(STEPS, 2)] * len(lattice[0])
+    survivors = list(range(len(lattice)))
+    current = min(survivors, key=lambda index: (squared(lattice[index], centre), index))
+    order = []
+    while True:
+        order.append(current)
+        survivors.remove(current)
+        survivors = [s for s in survivors if squared(lattice[s], lattice[current]) >= dmin**2]
+        if not survivors:
+            return order
+        here = lattice[current]
+        current = min(survivors, key=lambda index: (squared(lattice[index], here), index))
+
+
+@settings(deadline=None)
+@given(lattices, dmins)
+def test_selects_what_the_definition_selects(lattice: list[tuple[int, ...]], dmin: int) -> None:
+    assert wsp(in_unit_cube(lattice), dmin / STEPS).tolist() == selected_by_definition(lattice, dmin)
+
+
+@settings(deadline=None)
+@given(lattices, dmins, st.randoms())
+def test_the_order_of_the_columns_does_not_matter(lattice, dmin, random) -> None:
+    axes = list(range(len(lattice[0])))
+    random.shuffle(axes)
+    candidates = in_unit_cube(lattice)
+    assert wsp(candidates[:, axes], dmin / STEPS).tolist() == wsp(candidates, dmin / STEPS).tolist()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 150), st.floats(0, 1.5))
+def test_selected_points_keep_dmin_and_leave_no_candidate_uncovered(seed, dimensions, count, dmin) -> None:
+    candidates = generated("random", count, dimensions, seed)
+    selected = wsp(candidates, dmin)
+    distances = np.sqrt(((candidates[:, None] - candidates[None]) ** 2).sum(axis=2))
+    among = distances[np.ix_(selected, selected)][~np.eye(len(selected), dtype=bool)]
+    assert len(set(selected.tolist())) == len(selected)
+    assert not len(among) or among.min() >= dmin - 1e-12
+    left_out = np.setdiff1d(np.arange(count), selected)
+    assert (distances[np.ix_(left_out, selected)].min(axis=1) < dmin + 1e-12).all()
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.05, 0.6))
+def test_each_next_point_is_the_nearest_of_those_selected_later(seed, dmin) -> None:
+    candidates = generated("sobol", 200, 3, seed)
+    chain = candidates[wsp(candidates, dmin)]
+    for step, (here, following) in enumerate(pairwise(chain)):
+        distances = [math.dist(here, later) for later in chain[step + 1 :]]
+        assert math.dist(here, following) <= min(distances) + 1e-12
+
+
+def test_it_starts_at_the_candidate_nearest_the_centre() -> None:
+    assert wsp([[0.1, 0.1], [0.5, 0.6], [0.9, 0.5]], 0.1)[0] == 1
+
+
+def test_ties_go_to_the_lowest_index() -> None:
+    square = [[0.25, 0.25], [0.25, 0.75], [0.75, 0.75], [0.75, 0.25]]
+    assert wsp(square, 0.5).tolist() == [0, 1, 2, 3]
+
+
+def test_a_candidate_at_exactly_dmin_survives() -> None:
+    assert wsp([[0.5], [0.75]], 0.25).tolist() == [0, 1]
+    assert wsp([[0.5], [0.75]], np.nextafter(0.25, 1)).tolist() == [0]
+
+
+def test_dmin_0_selects_every_candidate_even_twins() -> None:
+    assert sorted(wsp([[0.5], [0.5], [0.1]], 0.0)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "dmin", "complaint"),
+    [
+        ([[0.5]], -0.1, "dmin = -0.1"),
+        ([[0.5]], math.nan, "dmin = nan"),
+        ([[math.nan]], 0.1, "from 0 to 1"),
+        ([[1.5]], 0.1, "from 0 to 1"),
+        ([0.5, 0.6], 0.1, "shape (2,)"),
+        ([], 0.1, "shape (0,)"),
+        (np.empty((3, 0)), 0.1, "shape (3, 0)"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(candidates, dmin, complaint: str) -> None:
+    with pytest.raises(DesignError) as refused:
+        wsp(candidates, dmin)
+    assert complaint in str(refused.value)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 60))
+def test_a_size_is_met_exactly_and_its_dmin_selects_the_same(seed, dimensions, size) -> None:
+    candidates = generated("sobol", 20 * size, dimensions, seed)
+    found = wsp_of_size(candidates, size)
+    assert found is not None
+    selected, dmin = found
+    assert len(selected) == size
+    assert wsp(candidates, dmin).tolist() == selected.tolist()
+
+
+@settings(deadline=None)
+@given(lattices, st.data())
+def test_every_size_that_some_dmin_gives_is_found_in_a_small_set(lattice, data) -> None:
+    candidates = np.unique(in_unit_cube(lattice), axis=0)
+    # n(dmin) only changes where dmin passes a distance between two candidates.
+    distances = {math.dist(a, b) for a in candidates for b in candidates}
+    sizes = {len(wsp(candidates, d)) for exact in distances for d in (exact, np.nextafter(exact, 9))}
+    size = data.draw(st.sampled_from(sorted(sizes)))
+    found = wsp_of_size(candidates, size)
+    assert found is not None
+    assert len(found[0]) == size
+
+
+def test_a_size_that_no_dmin_gives_is_not_invented() -> None:
+    # From the middle, all corners are equally far: either all five survive or one.
+    cross = [[0.5, 0.5], [0.25, 0.5], [0.75, 0.5], [0.5, 0.25], [0.5, 0.75]]
+    assert {len(wsp(cross, dmin)) for dmin in np.linspace(0, 1, 400)} == {1, 5}
+    assert [wsp_of_size(cross, size) for size in (2, 3, 4)] == [None, None, None]
+
+
+@pytest.mark.parametrize("size", [0, 4])
+def test_a_size_beyond_the_candidates_is_refused(size: int) -> None:
+    with pytest.raises(DesignError, match=f"size = {size}: must be from 1 to"):
+        wsp_of_size([[0.1], [0.2], [0.3]], size)
+
+
+def test_130_points_in_5_dimensions_take_less_than_a_second() -> None:
+    candidates = generated("sobol", 2000, 5, 1)
+    before = time.process_time()
+    found = wsp_of_size(candidates, 130)
+    assert time.process_time() - before < 1
+    assert found is not None
+
+
+def test_1000_points_in_10_dimensions_take_less_than_a_minute_and_little_memory() -> None:
+    candidates = generated("sobol", 20_000, 10, 1)
+    tracemalloc.start()
+    before = time.process_time()
+    found = wsp_of_size(candidates, 1000)
+    elapsed = time.process_time() - before
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None
+    assert elapsed < 60
+    assert peak_bytes < 100e6
