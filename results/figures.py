@@ -80,7 +80,7 @@ def save(figure: Figure, path: Path) -> None:
 def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The DCT of every ok trial, by workload and variant: boxes, and dots while they can be told apart."""
     ok = _ok_with_dct(frame)
-    looks, names = _looks(campaign), _workload_names(campaign)
+    looks, names = _looks(campaign), workload_names(campaign)
     step = 0.8 / len(looks)
     with _style():
         figure = Figure(figsize=(1.5 + 2.5 * len(names), 5))
@@ -172,7 +172,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 
 def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> None:
-    names = _workload_names(campaign)
+    names = workload_names(campaign)
     color = _looks(campaign)[variant].color
     light, dark = (tuple(0.45 * part + 0.55 * end for part in color) for end in (1, 0))
     shades = sns.blend_palette([light, color, dark], len(names)) if len(names) > 1 else [color]
@@ -231,7 +231,7 @@ def _ok_with_dct(frame: pd.DataFrame) -> pd.DataFrame:
     return ok[ok[DCT].notna()]
 
 
-def _workload_names(campaign: CampaignInfo) -> dict[str, str]:
+def workload_names(campaign: CampaignInfo) -> dict[str, str]:
     """What each workload is called on an axis: its size where that says all, else its label."""
     if _differ_in_size_only(campaign):
         return {w["label"]: _size(w["parameters"]["size_bytes"]) for w in campaign.workloads}

@@ -129,23 +129,31 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, `median_dct_s` of the ok ones; and
-    against the baseline, NaN where there is none: `points` compared, `median_ratio` of the DCT over these
-    points, and `faster`, the share of them with a ratio below 1.
+    against the baseline: `points` compared, `median_ratio` of the DCT over them, and `faster`, the share of
+    them with a ratio below 1 (both NaN where no point is compared).
     """
-    compared = comparisons(frame, campaign)
+    ratios = {
+        (variant, workload): of_workload["ratio"]
+        for variant, pairing in comparisons(frame, campaign).items()
+        for workload, of_workload in pairing.ratios.groupby("workload", observed=True)
+    }
     dct = frame[DCT] if DCT in frame else pd.Series(float("nan"), frame.index)
     rows = []
     for workload in (workload["label"] for workload in campaign.workloads):
         for variant in (variant["label"] for variant in campaign.variants):
             run = (frame["workload"] == workload) & (frame["variant"] == variant)
             ok = run & (frame["state"] == "ok")
-            row = {"workload": workload, "variant": variant, "trials": run.sum(), "ok": ok.sum()}
-            row["median_dct_s"] = dct[ok].median()
-            if variant in compared:
-                ratios = compared[variant].ratios
-                ratio = ratios.loc[ratios["workload"] == workload, "ratio"]
-                row |= {"points": len(ratio), "median_ratio": ratio.median()}
-                row["faster"] = (ratio < 1).mean() if len(ratio) else float("nan")
-            rows.append(row)
-    columns = ["workload", "variant", "trials", "ok", "median_dct_s", "points", "median_ratio", "faster"]
-    return pd.DataFrame(rows, columns=columns)
+            ratio = ratios.get((variant, workload), pd.Series(dtype="float64"))
+            rows.append(
+                {
+                    "workload": workload,
+                    "variant": variant,
+                    "trials": int(run.sum()),
+                    "ok": int(ok.sum()),
+                    "median_dct_s": dct[ok].median(),
+                    "points": len(ratio),
+                    "median_ratio": ratio.median(),
+                    "faster": (ratio < 1).mean(),
+                }
+            )
+    return pd.DataFrame(rows)
