@@ -21,8 +21,8 @@
 /* Verdicts kept unless asked otherwise: 128 KiB, 100 s at 100 Mbps. */
 #define DROPPER_RECORDED (1u << 20)
 
-/* The longest record and the longest pattern: 8 MiB of kernel memory each. */
-#define DROPPER_PACKETS_MAX (1u << 26)
+/* The longest record and the longest pattern: 2 MiB of kernel memory each. */
+#define DROPPER_PACKETS_MAX (1u << 24)
 
 #define DROPPER_VERDICTS_PER_WORD 64
 

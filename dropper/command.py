@@ -1,0 +1,139 @@
+"""The built `dropper` command, called from Python: attach, show, log, detach. Needs root.
+
+Each call is one process of a few milliseconds; nothing stays open between them.
+"""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
+
+COMMAND = Path(__file__).parent / "build" / "dropper"
+
+
+class DropperError(RuntimeError):
+    """The command failed; the text is the line that it wrote."""
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One side of one interface; `netns` is a path such as /proc/PID/ns/net, or None for our own namespace."""
+
+    netns: str | None
+    interface: str
+    direction: Literal["ingress", "egress"]
+
+    @property
+    def arguments(self) -> list[str]:
+        netns = [] if self.netns is None else ["--netns", self.netns]
+        return ["--dev", self.interface, f"--{self.direction}", *netns]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which packets are judged; `port` is that of the source or of the destination, None for any."""
+
+    family: Literal["any", "ipv4", "ipv6"] = "any"
+    protocol: Literal["any", "udp", "tcp"] = "any"
+    port: int | None = None
+
+    @property
+    def arguments(self) -> list[str]:
+        port = [] if self.port is None else ["--port", str(self.port)]
+        return ["--family", self.family, "--protocol", self.protocol, *port]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Packets that crossed the hook: `seen` were judged, `other` were not."""
+
+    seen: int
+    dropped: int
+    other: int
+    gso: int
+    """Judged, though they stood for several packets: the trial is not valid."""
+    truncated: int
+    """Judged, or impossible to match, though shorter than their headers say."""
+    fragments: int
+    """IP fragments of the filter's family and protocol."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What happened to the first packets; see `dropper.model.unpack`."""
+
+    packets: int
+    """Packets judged so far."""
+    recorded: int
+    """How many of them the bitmap has."""
+    bitmap: bytes
+
+
+def _model_arguments(model: LossModel) -> tuple[list[str], str]:
+    """The options of a model, and what they read from standard input."""
+    match model:
+        case Uniform(p):
+            return ["--model", "uniform", "--p", repr(float(p))], ""
+        case GilbertElliott(p, r, k, h):
+            names = ("--p", "--r", "--k", "--h")
+            values = [
+                word for name, q in zip(names, (p, r, k, h), strict=True) for word in (name, repr(float(q)))
+            ]
+            return ["--model", "ge", *values], ""
+        case Pattern(dropped, repeat=repeat):
+            length = ["--length", str(model.packets)] if model.packets else []
+            repeated = ["--repeat"] if repeat else []
+            # By file: a long list does not fit into an argument.
+            arguments = ["--model", "pattern", "--pattern-file", "/dev/stdin", *length, *repeated]
+            return arguments, ",".join(map(str, dropped))
+
+
+def _run(action: str, attachment: Attachment, options: list[str], standard_input: str = "") -> dict[str, Any]:
+    command = [str(COMMAND), action, *attachment.arguments, *options, "--json"]
+    try:
+        ended = subprocess.run(command, input=standard_input, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise DropperError(f"{COMMAND} is not built: make -C {COMMAND.parent.parent}") from None
+    if ended.returncode != 0:
+        raise DropperError(ended.stderr.strip() or f"dropper {action} ended with status {ended.returncode}")
+    document: dict[str, Any] = json.loads(ended.stdout)
+    return document
+
+
+def attach(
+    attachment: Attachment,
+    model: LossModel,
+    seed: int,
+    filter: Filter = Filter(),
+    record: int = 2**20,
+) -> None:
+    """Attaches a dropper whose packet 0 is the next that matches, in place of one of ours if it is there.
+
+    The verdicts of the first `record` packets will be kept.
+    """
+    model_options, standard_input = _model_arguments(model)
+    options = [*model_options, "--seed", str(seed), "--record", str(record), *filter.arguments]
+    _run("attach", attachment, options, standard_input)
+
+
+def show(attachment: Attachment) -> Counters:
+    """The counters so far; exact when no packet is under way."""
+    return Counters(**_run("show", attachment, [])["counters"])
+
+
+def log(attachment: Attachment) -> Verdicts:
+    """The recorded verdicts so far."""
+    document = _run("log", attachment, [])
+    verdicts = np.zeros(document["recorded"], dtype=np.bool_)
+    verdicts[np.array(document["dropped"], dtype=np.int64)] = True
+    return Verdicts(document["packets"], document["recorded"], pack(verdicts))
+
+
+def detach(attachment: Attachment) -> None:
+    """Removes the dropper, if there is one, and the qdisc if a dropper made it and nobody else uses it."""
+    _run("detach", attachment, [])
