@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
-from dropper.model import LossModelError
-
-import dropper
+import dropper.model
 from designs import Design
+from dropper.model import LossModelError
 from runners import implementations, workloads
 from runners.refusal import Refusal, nearest
 from topologies.link import LinkSettings, TopologyError

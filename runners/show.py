@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ from rich.table import Table
 
 from results.database import CampaignInfo, Database, StoredTrial
 from runners.refusal import Refusal, nearest
+
+PIPE_COLUMNS = 200
 
 
 def show(
@@ -135,9 +138,9 @@ def dropped_indices(bitmap: bytes) -> list[int]:
 
 def print_table(table: Table | None) -> None:
     if table is not None:
-        console = Console()
         # A pipe has no width: a table that is cut would lose what scripts look for.
-        console.print(table, width=None if console.is_terminal else max(console.width, 200))
+        console = Console() if sys.stdout.isatty() else Console(width=PIPE_COLUMNS)
+        console.print(table)
 
 
 def summary_table(database: Database, campaign: CampaignInfo) -> None:

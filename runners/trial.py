@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
-from dropper.command import Attachment, DropperError, Filter
-
-import dropper
+import dropper.command
+import dropper.model
 import topologies.topology
+from dropper.command import Attachment, DropperError, Filter
 from runners.endpoint import Endpoint, Role, Supervisor, assignment, command
 from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
 from topologies.topology import Host, Topology

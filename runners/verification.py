@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from dropper.model import LossModel
 
-import dropper
+import dropper.model
+from dropper.model import LossModel
 from runners.endpoint import UNSUPPORTED
 from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
 

@@ -131,7 +131,23 @@ def test_every_command_has_a_help(command: str) -> None:
 
 def test_losses_agree_with_the_oracle_through_the_stable_form() -> None:
     done = fecbench(
-        *"losses ge --p 0.01 --r 0.25 --k 0.98 --h 0.05 --seed 42 --packets 1000 --json".split()
+        *[
+            "losses",
+            "ge",
+            "--p",
+            "0.01",
+            "--r",
+            "0.25",
+            "--k",
+            "0.98",
+            "--h",
+            "0.05",
+            "--seed",
+            "42",
+            "--packets",
+            "1000",
+            "--json",
+        ]
     )
     document = json.loads(done.stdout)
     assert document["seed"] == 42

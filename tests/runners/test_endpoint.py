@@ -36,7 +36,7 @@ def run_to_end(program: str) -> Endpoint:
 def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
     endpoint = run_to_end(
         "import sys, time\n"
-        "for part in ('{\"event\": \"re', 'ady\"}\\n{\"event\": \"done\", \"metr', 'ics\": {\"dct_s\": 1.5}}\\n'):\n"
+        'for part in (\'{"event": "re\', \'ady"}\\n{"event": "done", "metr\', \'ics": {"dct_s": 1.5}}\\n\'):\n'
         "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.05)\n"
     )
     assert endpoint.ready
@@ -65,13 +65,15 @@ def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted(line: str) -
 
 
 def test_a_flood_of_messages_is_ended() -> None:
-    endpoint = run_to_end("while True: print('{\"event\": \"ready\"}')")
+    endpoint = run_to_end('while True: print(\'{"event": "ready"}\')')
     assert "more than" in endpoint.complaint
     assert endpoint.exit_code == -signal.SIGKILL
 
 
 def test_a_message_without_an_end_is_ended() -> None:
-    endpoint = run_to_end("import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(60)")
+    endpoint = run_to_end(
+        "import sys, time; sys.stdout.write('x' * 100_000); sys.stdout.flush(); time.sleep(60)"
+    )
     assert "a message of more than" in endpoint.complaint
 
 
@@ -88,8 +90,8 @@ def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
         supervisor,
         "import signal, sys, time\n"
         "def finish(*_):\n"
-        "    print('{\"event\": \"done\", \"metrics\": {\"packets_sent\": 7}}', flush=True); sys.exit(0)\n"
-        "signal.signal(signal.SIGINT, finish); print('{\"event\": \"ready\"}', flush=True); time.sleep(60)\n",
+        '    print(\'{"event": "done", "metrics": {"packets_sent": 7}}\', flush=True); sys.exit(0)\n'
+        'signal.signal(signal.SIGINT, finish); print(\'{"event": "ready"}\', flush=True); time.sleep(60)\n',
     )
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     supervisor.end(endpoint)
@@ -104,7 +106,7 @@ def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.Mon
         supervisor,
         "import signal, time\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN); signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "print('{\"event\": \"ready\"}', flush=True); time.sleep(60)\n",
+        'print(\'{"event": "ready"}\', flush=True); time.sleep(60)\n',
     )
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     supervisor.end(endpoint)

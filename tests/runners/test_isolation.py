@@ -35,7 +35,9 @@ def await_none(mark: str) -> None:
 
 def orphan(mark: str) -> None:
     """Start a process that would outlive everybody, in a session of its own."""
-    subprocess.Popen([sys.executable, "-c", f"import time; time.sleep(600)  # {mark}"], start_new_session=True)
+    subprocess.Popen(
+        [sys.executable, "-c", f"import time; time.sleep(600)  # {mark}"], start_new_session=True
+    )
 
 
 def test_the_answer_comes_back_and_orphans_are_killed() -> None:

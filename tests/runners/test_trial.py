@@ -141,7 +141,7 @@ def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Pa
         ({"server": "import sys; sys.exit('port taken')"}, "failed", "server ended with 1: port taken"),
         ({"server": "import os; os.abort()"}, "failed", "server ended with -6"),
         (
-            {"server": "print('{\"event\": \"ready\"}', flush=True)", "client": "import sys; sys.exit('lost')"},
+            {"server": 'print(\'{"event": "ready"}\', flush=True)', "client": "import sys; sys.exit('lost')"},
             "failed",
             "client ended with 1: lost",
         ),

@@ -126,9 +126,7 @@ def fail_in_the_harness(broken: Outcome) -> None:
         (fail_in_the_harness, "the wire ended"),
     ],
 )
-def test_what_the_harness_cannot_vouch_for_is_invalid(
-    breakage: Callable[[Outcome], None], said: str
-) -> None:
+def test_what_the_harness_cannot_vouch_for_is_invalid(breakage: Callable[[Outcome], None], said: str) -> None:
     broken = outcome()
     breakage(broken)
     broken.endpoints["client"].exit_code = 1  # invalid goes before failed
