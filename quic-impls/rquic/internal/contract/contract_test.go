@@ -1,0 +1,154 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+func good(role string) map[string]any {
+	return map[string]any{
+		"version": 1, "role": role, "address": "10.0.2.2", "port": 4433, "server_name": "server.fecbench",
+		"workload":     map[string]any{"name": "download", "size_bytes": 50000},
+		"content_seed": json.Number("18446744073709551615"),
+		"options": map[string]any{
+			"scheme": "xor", "code_rate": 0.9, "flush": "stream_end", "bto_ms": 2.5, "http": "hq", "packet_size": 1252,
+		},
+		"certificate": "/c.pem", "private_key": "/k.pem", "authority": "/a.pem", "log_folder": "/log", "deadline_s": 0.5,
+	}
+}
+
+// with returns an assignment with a value at a dotted path; nil removes the key.
+func with(path string, value any) map[string]any {
+	document := good("client")
+	into := document
+	if outer, inner, nested := strings.Cut(path, "."); nested {
+		into = maps.Clone(document[outer].(map[string]any))
+		document[outer] = into
+		path = inner
+	}
+	into[path] = value
+	if value == nil {
+		delete(into, path)
+	}
+	return document
+}
+
+func parse(t *testing.T, document any) (Assignment, error) {
+	t.Helper()
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Parse(text)
+}
+
+func TestAnAssignmentIsRead(t *testing.T) {
+	a, err := parse(t, good("client"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := Assignment{
+		Role: "client", Address: netip.MustParseAddrPort("10.0.2.2:4433"), ServerName: "server.fecbench",
+		Workload: Workload{"download", 50000}, ContentSeed: 1<<64 - 1,
+		Options:     Options{"xor", 0.9, "stream_end", 2500 * time.Microsecond, "hq", 1252},
+		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", Deadline: 500 * time.Millisecond,
+	}
+	if a != right {
+		t.Errorf("read %+v, right is %+v", a, right)
+	}
+}
+
+func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
+	type object = map[string]any
+	for _, bad := range []struct {
+		document any
+		naming   string
+	}{
+		{with("version", 2), "version: 2"},
+		{with("role", "proxy"), `role: "proxy"`},
+		{with("address", "server"), `address: "server"`},
+		{with("port", 0), "port: 0"},
+		{with("port", 65536), "port: 65536"},
+		{with("deadline_s", 0), "deadline_s: 0"},
+		{with("deadline_s", -1), "deadline_s: -1"},
+		{with("authority", nil), "authority: missing"},
+		{with("server_name", ""), "server_name: missing"},
+		{with("content_seed", -1), "content_seed"},
+		{with("surprise", 1), `"surprise"`},
+		{with("workload.name", nil), "workload.name: missing"},
+		{with("workload.name", 7), "workload.name: missing or not a string"},
+		{with("workload.size_bytes", nil), "workload.size_bytes: nothing"},
+		{with("workload.size_bytes", -1), "workload.size_bytes: -1"},
+		{with("workload.size_bytes", 0.5), "workload.size_bytes: 0.5"},
+		{with("workload.size_bytes", json.RawMessage("null")), "workload.size_bytes: null"},
+		{with("workload.pages", 3), "workload.pages: unknown"},
+		{with("options.scheme", "rlc"), `options.scheme: "rlc" is not one of none, xor, plain`},
+		{with("options.scheme", nil), "options.scheme: nothing"},
+		{with("options.code_rate", 1), "options.code_rate: 1"},
+		{with("options.code_rate", "high"), `options.code_rate: "high"`},
+		{with("options.bto_ms", -0.1), "options.bto_ms: -0.1"},
+		{with("options.bto_ms", json.RawMessage("null")), "options.bto_ms: null"},
+		{with("options.flush", "often"), `options.flush: "often"`},
+		{with("options.http", "h2"), `options.http: "h2"`},
+		{with("options.packet_size", 1199), "options.packet_size: 1199"},
+		{with("options.packet_size", 1300.5), "options.packet_size: 1300.5 is not an integer"},
+		{with("options.colour", "red"), "options.colour: unknown; known are scheme, "},
+		{[]any{}, "not an assignment"},
+		{object{}, "version: 0"},
+	} {
+		_, err := parse(t, bad.document)
+		if err == nil || !strings.Contains(err.Error(), bad.naming) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v was refused with %q, which should name %q", bad.document, err, bad.naming)
+		}
+		if errors.As(err, &Unsupported{}) {
+			t.Errorf("%v is called unsupported", bad.document)
+		}
+	}
+}
+
+func TestAServerNeedsItsCertificate(t *testing.T) {
+	for _, key := range []string{"certificate", "private_key"} {
+		document := good("server")
+		delete(document, key)
+		if _, err := parse(t, document); err == nil || !strings.HasPrefix(err.Error(), key+": missing") {
+			t.Errorf("without %s: %v", key, err)
+		}
+	}
+}
+
+func TestAnUnknownWorkloadIsUnsupported(t *testing.T) {
+	document := good("client")
+	document["workload"] = map[string]any{"name": "video", "bitrate_mbps": 3}
+	if _, err := parse(t, document); !errors.As(err, &Unsupported{}) {
+		t.Error(err)
+	}
+}
+
+func FuzzParseNeverPanics(f *testing.F) {
+	text, err := json.Marshal(good("server"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte(`{"version": 1}{}`))
+	f.Fuzz(func(_ *testing.T, text []byte) { Parse(text) })
+}
+
+func TestEventsAreLinesOfJSON(t *testing.T) {
+	var out bytes.Buffer
+	if err := Ready(&out); err != nil {
+		t.Fatal(err)
+	}
+	if err := Done(&out, map[string]float64{"dct_s": 0.25}); err != nil {
+		t.Fatal(err)
+	}
+	if right := `{"event":"ready"}` + "\n" + `{"event":"done","metrics":{"dct_s":0.25}}` + "\n"; out.String() != right {
+		t.Errorf("wrote %q", out.String())
+	}
+}

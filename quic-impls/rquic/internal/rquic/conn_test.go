@@ -1,0 +1,318 @@
+package rquic
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
+)
+
+const bto = 25 * time.Millisecond
+
+func settings(k int) Settings {
+	return Settings{
+		Code: coding.XOR{GenerationSize: k}, FlushAtStreamEnd: true, HoldTimeout: bto, Fail: func(error) {},
+	}
+}
+
+// pair returns two wrapped ends of a fast link without delay.
+func pair(k int, drops lossylink.Drops) (sending, receiving *Conn, from *lossylink.End) {
+	fast := lossylink.Settings{Mbps: 1e6, Queue: 1 << 30, Drops: drops}
+	a, b := lossylink.New(fast, fast)
+	return New(&socket.Socket{PacketConn: a}, settings(k)), New(&socket.Socket{PacketConn: b}, settings(k)), a
+}
+
+// announcer writes packets as the QUIC library does: announced first.
+type announcer struct {
+	t          *testing.T
+	conn       *Conn
+	connection observer.Connection
+	id         string
+}
+
+func newAnnouncer(t *testing.T, conn *Conn) *announcer {
+	o := &observer.Observer{}
+	conn.Observe(o)
+	return &announcer{t, conn, o.Open(), "\x01\x02\x03\x04"}
+}
+
+func (a *announcer) write(rest []byte, ackEliciting, endsStream bool) (packet []byte) {
+	a.t.Helper()
+	packet = slices.Concat([]byte{0x41}, []byte(a.id), rest)
+	a.connection.PacketSent(observer.SentPacket{
+		ConnectionID: a.id, Length: len(packet), AckEliciting: ackEliciting, EndsStream: endsStream,
+	})
+	if n, err := a.conn.WriteTo(packet, nil); n != len(packet) || err != nil {
+		a.t.Fatalf("wrote %d of %d bytes: %v", n, len(packet), err)
+	}
+	return packet
+}
+
+// readAll reads what arrives until nothing has come for longer than anything is held.
+func readAll(t *testing.T, c *Conn) (packets [][]byte) {
+	t.Helper()
+	for {
+		buffer := make([]byte, 1500)
+		if err := c.SetReadDeadline(time.Now().Add(2 * bto)); err != nil {
+			t.Fatal(err)
+		}
+		n, _, err := c.ReadFrom(buffer)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return packets
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets = append(packets, buffer[:n])
+	}
+}
+
+func random(source *rand.Rand, length int) []byte {
+	b := make([]byte, length)
+	for i := range b {
+		b[i] = byte(source.Uint32())
+	}
+	return b
+}
+
+// Decoding what is left by an erasure in each generation gives what was sent, in order.
+func TestPacketsOfAnyLengthSurviveOneLossInEachGeneration(t *testing.T) {
+	for _, k := range []int{1, 2, 9, 63} {
+		source := rand.New(rand.NewPCG(uint64(k), 0))
+		lost := func(n uint64, _ []byte) bool { return n > 0 && n%uint64(k+1) == (n/uint64(k+1))%uint64(k+1) }
+		synctest.Test(t, func(t *testing.T) {
+			sending, receiving, _ := pair(k, lost)
+			writer := newAnnouncer(t, sending)
+			var sent [][]byte
+			for range 300 * k {
+				sent = append(sent, writer.write(random(source, 1+source.IntN(1247)), true, false))
+			}
+			if got := readAll(t, receiving); !slices.EqualFunc(got, sent, bytes.Equal) {
+				t.Errorf("k = %d: %d packets arrived, %d were sent", k, len(got), len(sent))
+			}
+			if receiving.Recovered.Load() == 0 || receiving.RecoveredLate.Load() != 0 {
+				t.Errorf("k = %d: %d packets recovered, %d late", k, receiving.Recovered.Load(), receiving.RecoveredLate.Load())
+			}
+		})
+	}
+}
+
+func TestLongHeadersAndUnprotectedPacketsPassUnchanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, receiving, _ := pair(9, lossylink.Nothing)
+		long := []byte{0xc0, 0, 0, 0, 1, 9, 9, 9}
+		if _, err := sending.WriteTo(long, nil); err != nil {
+			t.Fatal(err)
+		}
+		short := newAnnouncer(t, sending).write([]byte("ack"), false, false)
+		if got := readAll(t, receiving); !slices.EqualFunc(got, [][]byte{long, short}, bytes.Equal) {
+			t.Errorf("arrived %x", got)
+		}
+		if sending.SourceSent.Load()+sending.RepairSent.Load() != 0 {
+			t.Error("something was protected")
+		}
+	})
+}
+
+func TestAnUnprotectedPacketOvertakesHeldOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, receiving, _ := pair(9, func(n uint64, _ []byte) bool { return n == 1 })
+		writer := newAnnouncer(t, sending)
+		first := writer.write([]byte("first"), true, false)
+		writer.write([]byte("lost"), true, false)
+		held := writer.write([]byte("held"), true, false)
+		unprotected := writer.write([]byte("ack"), false, false)
+		if got := readAll(t, receiving); !slices.EqualFunc(got, [][]byte{first, unprotected, held}, bytes.Equal) {
+			t.Errorf("arrived %q", got)
+		}
+	})
+}
+
+func TestAChangeOfTheConnectionIDCompletesTheGeneration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, receiving, _ := pair(9, func(n uint64, _ []byte) bool { return n == 1 })
+		writer := newAnnouncer(t, sending)
+		var sent [][]byte
+		for _, id := range []string{"aaaa", "aaaa", "bbbb"} {
+			writer.id = id
+			sent = append(sent, writer.write([]byte("content"), true, false))
+		}
+		if got := readAll(t, receiving); !slices.EqualFunc(got, sent, bytes.Equal) {
+			t.Errorf("arrived %q", got)
+		}
+		if sending.RepairSent.Load() != 1 || receiving.Recovered.Load() != 1 {
+			t.Errorf("%d coded packets sent, %d packets recovered", sending.RepairSent.Load(), receiving.Recovered.Load())
+		}
+	})
+}
+
+func TestTwoConnectionsOfOneSocketAreCodedApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, receiving, _ := pair(2, func(n uint64, _ []byte) bool { return n == 2 })
+		writers := []*announcer{newAnnouncer(t, sending), newAnnouncer(t, sending)}
+		writers[1].id = "bbbb"
+		sent := 0
+		for range 4 {
+			for _, writer := range writers {
+				writer.write([]byte(writer.id), true, false)
+				sent++
+			}
+		}
+		if got := readAll(t, receiving); len(got) != sent || receiving.Recovered.Load() != 1 {
+			t.Errorf("%d of %d packets arrived, %d of them recovered", len(got), sent, receiving.Recovered.Load())
+		}
+	})
+}
+
+func TestAPacketOtherThanTheAnnouncedOneIsRefused(t *testing.T) {
+	announced := observer.SentPacket{ConnectionID: "aaaa", Length: 10, AckEliciting: true}
+	for name, packet := range map[string][]byte{
+		"another length":         []byte("Aaaaa5678"),
+		"never announced":        []byte("Abbbb56789"),
+		"announced once, resent": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			sending, _, _ := pair(9, lossylink.Nothing)
+			var failure error
+			sending.settings.Fail = func(err error) { failure = err }
+			connection := sending.newSender()
+			connection.PacketSent(announced)
+			if packet == nil {
+				packet = []byte("Aaaaa56789")
+				if _, err := sending.WriteTo(packet, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := sending.WriteTo(packet, nil)
+			if !errors.Is(err, ErrOutOfStep) || !errors.Is(failure, ErrOutOfStep) {
+				t.Errorf("returned %v, failed with %v", err, failure)
+			}
+		})
+	}
+}
+
+func TestThePacketThatClosesAConnectionMayBeRepeatedForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, receiving, _ := pair(9, lossylink.Nothing)
+		connection := sending.newSender()
+		packet := []byte("Aaaaaclose")
+		connection.PacketSent(observer.SentPacket{ConnectionID: "aaaa", Length: len(packet), Closes: true})
+		connection.Closed()
+		for range 3 {
+			if _, err := sending.WriteTo(packet, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := readAll(t, receiving); len(got) != 3 {
+			t.Errorf("%d arrived", len(got))
+		}
+		time.Sleep(2 * closedLinger)
+		synctest.Wait()
+		if len(sending.sending.connections) != 0 {
+			t.Error("the closed connection is remembered for ever")
+		}
+	})
+}
+
+func TestADeadlineInThePastWakesAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, receiving, _ := pair(9, lossylink.Nothing)
+		woken := make(chan error)
+		go func() {
+			_, _, err := receiving.ReadFrom(make([]byte, 1500))
+			woken <- err
+		}()
+		synctest.Wait()
+		if err := receiving.SetReadDeadline(time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-woken; !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("woken by %v", err)
+		}
+	})
+}
+
+// A flood of datagrams from everywhere costs no more memory than the bounds allow: 64 receivers with 8 generations
+// of one symbol each and 128 held packets.
+func TestAFloodOfHostileDatagramsDoesNotGrowMemory(t *testing.T) {
+	_, receiving, _ := pair(9, lossylink.Nothing)
+	source := rand.New(rand.NewPCG(1, 1))
+	now := time.Now()
+	for n := range 200_000 {
+		datagram := random(source, 6+source.IntN(60))
+		datagram[0] &= 0x7f
+		datagram[header.Prefix] = byte(1 + source.IntN(2))
+		if n%2 == 0 {
+			copy(datagram[1:], "aaaa")
+		}
+		from := &net.UDPAddr{IP: net.IPv4(10, byte(n), byte(n>>8), 1), Port: 1 + n%3}
+		receiving.receive(now, datagram, from)
+		receiving.ready = receiving.ready[:0]
+	}
+	if len(receiving.receivers) > maxReceivers {
+		t.Errorf("%d receivers", len(receiving.receivers))
+	}
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	if memory.HeapAlloc > 64<<20 {
+		t.Errorf("%d bytes are in use", memory.HeapAlloc)
+	}
+	runtime.KeepAlive(receiving)
+}
+
+// FuzzReceive gives a receiver whatever datagrams: each has a byte for its sender and two for its length. All that
+// is held must come out in time, and nothing may come out that is longer than what came in.
+func FuzzReceive(f *testing.F) {
+	frame := func(datagrams ...[]byte) (input []byte) {
+		for _, datagram := range datagrams {
+			input = append(input, 1)
+			input = binary.BigEndian.AppendUint16(input, uint16(len(datagram)))
+			input = append(input, datagram...)
+		}
+		return input
+	}
+	f.Add(frame([]byte("Aaaaa\x00ack"), []byte("Aaaaa\x01\x00\x00\x01one"), []byte("Aaaaa\x01\x02\x00\x01three")))
+	f.Add(frame([]byte("Aaaaa\x01\x00\x00\x01one"), []byte("@aaaa\x02\x00\x00\x01\x00\x04Aone")))
+	f.Add(frame([]byte("Aaaaa\x01\x05\x07\x01one"), []byte("@aaaa\x02\x06\x07\x02\x00\x04Bone")))
+	f.Add(frame([]byte("@aaaa\x02\xff\xff\xff\xff\xff"), []byte("@aaaa\x02\x00"), []byte("@"), nil))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		_, receiving, _ := pair(9, lossylink.Nothing)
+		now := time.Unix(0, 0)
+		in, longest := 0, 0
+		for len(input) > 3 {
+			from := &net.UDPAddr{IP: net.IPv4(10, 0, 0, input[0]), Port: 1}
+			n := min(int(binary.BigEndian.Uint16(input[1:])), len(input)-3, maxDatagram)
+			datagram := slices.Clone(input[3 : 3+n])
+			input = input[3+n:]
+			in, longest = in+1, max(longest, n)
+			if passed := receiving.receive(now, datagram, from); passed != nil {
+				in--
+			}
+			now = now.Add(time.Millisecond)
+		}
+		receiving.expire(now.Add(bto))
+		out := len(receiving.ready)
+		if out > in || out < int(receiving.SourceReceived.Load()) {
+			t.Errorf("%d datagrams came in, %d of them source packets, %d went out", in, receiving.SourceReceived.Load(), out)
+		}
+		for _, d := range receiving.ready {
+			if len(d.datagram) > longest {
+				t.Errorf("%d bytes went out, at most %d came in", len(d.datagram), longest)
+			}
+		}
+	})
+}
