@@ -22,7 +22,7 @@ class DropperError(RuntimeError):
 
 @dataclass(frozen=True)
 class Attachment:
-    """One side of one interface; `netns` is a path such as /proc/PID/ns/net, or None for our own namespace."""
+    """One side of one interface; `netns` is a path such as /proc/PID/ns/net, or None for where we are."""
 
     netns: str | None
     interface: str

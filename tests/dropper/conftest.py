@@ -1,0 +1,224 @@
+"""Throw-away network namespaces for the dropper, and its BPF program run without a network."""
+
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from dropper.command import COMMAND, Attachment, Counters, show
+
+PORT = 4433
+GIVE_UP_S = 20.0
+CLONE_NEWNET = 0x40000000
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """A network namespace made by `ip netns add`, with one interface."""
+
+    name: str
+    interface: str
+    ipv4: str
+    ipv6: str
+
+    @property
+    def path(self) -> str:
+        return f"/run/netns/{self.name}"
+
+    def attachment(self, direction: Literal["ingress", "egress"]) -> Attachment:
+        return Attachment(self.path, self.interface, direction)
+
+    def run(self, *arguments: str) -> str:
+        command = ["ip", "netns", "exec", self.name, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def inside(self, make: Callable[[], Any]) -> Any:
+        """What `make` gives, called by a thread that has entered the namespace: a socket stays there."""
+
+        def enter_and_make() -> Any:
+            with open(self.path) as namespace:
+                if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), f"cannot enter {self.path}")
+            return make()
+
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(enter_and_make).result()
+
+    def qdiscs_and_filters(self) -> list[Any]:
+        """All that tc has on the interface."""
+        listings = (("qdisc",), ("filter", "ingress"), ("filter", "egress"))
+        tc = [self.run("tc", "-j", kind, "show", "dev", self.interface, *side) for kind, *side in listings]
+        return [json.loads(listing or "[]") for listing in tc]
+
+    def json_of(self, action: str, direction: str) -> dict[str, Any]:
+        arguments = ["--netns", self.path, "--dev", self.interface, f"--{direction}", "--json"]
+        ended = subprocess.run([COMMAND, action, *arguments], check=True, capture_output=True, text=True)
+        document: dict[str, Any] = json.loads(ended.stdout)
+        return document
+
+    def counters_after(self, seen: int, direction: Literal["ingress", "egress"] = "ingress") -> Counters:
+        """The counters once so many packets were judged."""
+        deadline = time.monotonic() + GIVE_UP_S
+        while (counters := show(self.attachment(direction))).seen < seen:
+            assert time.monotonic() < deadline, f"only {counters} after {GIVE_UP_S} s"
+            time.sleep(0.002)
+        return counters
+
+
+@contextmanager
+def namespaces(*interfaces: str) -> Iterator[list[Namespace]]:
+    """Quiet namespaces: no IPv6 address is configured or announced but by us."""
+    unique = uuid.uuid4().hex[:8]
+    made = [
+        Namespace(f"fecbench-test-{unique}-{interface}", interface, f"10.83.0.{i}", f"fd83::{i}")
+        for i, interface in enumerate(interfaces, 1)
+    ]
+    try:
+        for namespace in made:
+            subprocess.run(["ip", "netns", "add", namespace.name], check=True)
+            quiet = ("accept_dad=0", "router_solicitations=0", "addr_gen_mode=1")
+            settings = [f"net.ipv6.conf.default.{setting}" for setting in quiet]
+            namespace.run("sysctl", "-qw", *settings)
+        yield made
+    finally:
+        for namespace in made:
+            subprocess.run(["ip", "netns", "del", namespace.name], check=True)
+
+
+def give_addresses(namespace: Namespace, neighbour: Namespace, neighbour_mac: str) -> None:
+    """Addresses and permanent neighbours, so that nothing but what a test sends crosses the link."""
+    of = ("dev", namespace.interface)
+    namespace.run("ip", "address", "add", f"{namespace.ipv4}/24", *of)
+    namespace.run("ip", "address", "add", f"{namespace.ipv6}/64", *of, "nodad")
+    namespace.run("ip", "link", "set", namespace.interface, "up")
+    for address in (neighbour.ipv4, neighbour.ipv6):
+        namespace.run("ip", "neighbour", "replace", address, "lladdr", neighbour_mac, "nud", "permanent", *of)
+
+
+def mac_of(namespace: Namespace) -> str:
+    [link] = json.loads(namespace.run("ip", "-j", "link", "show", "dev", namespace.interface))
+    return str(link["address"])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def built() -> None:
+    if not COMMAND.exists():
+        pytest.fail(f"{COMMAND} is not built: make build")
+
+
+@pytest.fixture(scope="session")
+def root() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+
+
+@pytest.fixture
+def veth(root: None) -> Iterator[tuple[Namespace, Namespace]]:
+    """Two namespaces joined by a veth pair whose sender makes one packet of each datagram."""
+    with namespaces("near0", "far0") as (near, far):
+        peer = ("peer", "name", far.interface, "netns", far.name)
+        near.run("ip", "link", "add", near.interface, "type", "veth", *peer)
+        macs = mac_of(near), mac_of(far)
+        give_addresses(near, far, macs[1])
+        give_addresses(far, near, macs[0])
+        yield near, far
+
+
+@pytest.fixture(scope="module")
+def lone(root: None) -> Iterator[Namespace]:
+    """An interface that no packet crosses: one end of a veth pair that is down."""
+    with namespaces("lone0") as [namespace]:
+        namespace.run("ip", "link", "add", "lone0", "type", "veth", "peer", "name", "spare0")
+        yield namespace
+
+
+# ---- The BPF program, run on frames that we give it ----
+
+
+class _TestRunOptions(ctypes.Structure):
+    """struct bpf_test_run_opts of libbpf 1.x."""
+
+    _fields_ = (
+        ("sz", ctypes.c_size_t),
+        ("data_in", ctypes.c_char_p),
+        ("data_out", ctypes.c_void_p),
+        ("data_size_in", ctypes.c_uint32),
+        ("data_size_out", ctypes.c_uint32),
+        ("ctx_in", ctypes.c_char_p),
+        ("ctx_out", ctypes.c_void_p),
+        ("ctx_size_in", ctypes.c_uint32),
+        ("ctx_size_out", ctypes.c_uint32),
+        ("retval", ctypes.c_uint32),
+        ("repeat", ctypes.c_int),
+        ("duration", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("cpu", ctypes.c_uint32),
+        ("batch_size", ctypes.c_uint32),
+    )
+
+
+def socket_buffer(gso_segs: int, gso_size: int) -> bytes:
+    """A struct __sk_buff with these members, the rest 0."""
+    return struct.pack("164xI8xI12x", gso_segs, gso_size)
+
+
+class Program:
+    """The program of an attached dropper, run by BPF_PROG_TEST_RUN."""
+
+    def __init__(self, program_id: int) -> None:
+        self._libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
+        self._fd = self._libbpf.bpf_prog_get_fd_by_id(ctypes.c_uint32(program_id))
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), f"no BPF program {program_id}")
+
+    def run(self, frame: bytes, repeat: int = 1, skb: bytes | None = None) -> int:
+        """Judges the frame as often as wanted; the mean duration in ns."""
+        options = _TestRunOptions(
+            sz=ctypes.sizeof(_TestRunOptions),
+            data_in=frame,
+            data_size_in=len(frame),
+            ctx_in=skb,
+            ctx_size_in=len(skb or b""),
+            repeat=repeat,
+        )
+        if self._libbpf.bpf_prog_test_run_opts(self._fd, ctypes.byref(options)) != 0:
+            raise OSError(ctypes.get_errno(), "BPF_PROG_TEST_RUN")
+        return int(options.duration)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+@contextmanager
+def program_at(namespace: Namespace) -> Iterator[Program]:
+    """The program attached at the ingress of the namespace's interface."""
+    program = Program(namespace.json_of("show", "ingress")["program_id"])
+    try:
+        yield program
+    finally:
+        program.close()
+
+
+@pytest.fixture
+def quic_frame() -> bytes:
+    """An Ethernet frame with a UDP datagram of 1200 bytes to PORT over IPv4."""
+    udp = struct.pack("!HHHH", 50000, PORT, 1208, 0)
+    addresses = socket.inet_aton("10.83.0.1") + socket.inet_aton("10.83.0.2")
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 1228, 0, 0, 64, socket.IPPROTO_UDP, 0) + addresses
+    return bytes(12) + struct.pack("!H", 0x0800) + ip + udp + bytes(1200)
+
+
+@pytest.fixture
+def run_program() -> Callable[[Namespace], Any]:
+    return program_at
