@@ -1,4 +1,4 @@
-"""`fecbench topo`: a shell in a topology, or its commands from standard input; the links' reports at the end."""
+"""`fecbench topo`: a shell in a topology, or commands from standard input; then the links' reports."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def topo(
     link: Annotated[Backend, typer.Option(help="Backend of the links.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print the links' reports as JSON.")] = False,
 ) -> int:
-    """Open Mininet's command line in a topology; without a terminal, read its commands from standard input."""
+    """Open Mininet's command line in a topology; without a terminal, run the commands of standard input."""
     if os.geteuid() != 0:
         raise Refusal("fecbench topo must be root: it makes network namespaces")
     if topology not in TOPOLOGIES:
@@ -55,8 +55,8 @@ def _run_commands(network: Topology) -> None:
 
         CLI(network.mininet)
         return
-    # While a command runs, the command line hands it what comes in on its standard input: the commands to follow
-    # must come from elsewhere.
+    # While a command runs, the command line hands it what comes in on its own standard input: the commands to
+    # follow must come from elsewhere.
     silent, unused = os.pipe()
     with os.fdopen(silent) as silence, os.fdopen(unused, "w"):
         CLI(network.mininet, stdin=silence, script="/dev/stdin")

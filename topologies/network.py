@@ -25,11 +25,14 @@ class _ConfiguredInterface(Intf):  # type: ignore[misc]
     """Lets Mininet know of an interface that exists and is configured."""
 
     def __init__(self, port: Port, node: MininetHost) -> None:
-        super().__init__(port.interface, node=node, mac=port.mac, up=None, moveIntfFn=lambda *_: None)
+        super().__init__(port.interface, node=node, mac=port.mac, moveIntfFn=lambda *_: None)
         self.ip, self.prefixLen = str(port.address.ip), str(port.address.network.prefixlen)
 
     def config(self, **_: object) -> dict[str, object]:
         return {}
+
+    def updateIP(self) -> str:  # else by running ifconfig
+        return str(self.ip)
 
 
 class Network:

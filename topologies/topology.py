@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from topologies.layout import EmulatedLink, Layout, Port
-from topologies.link import Direction, LinkEnd, LinkError, LinkSettings, TopologyError
+from topologies.link import Direction, LinkEnd, LinkSettings, TopologyError
 from topologies.link_report import LinkReport
 from topologies.netem_link import NetemLink, netem_is_available
 from topologies.single_path import SINGLE_PATH
