@@ -1,0 +1,82 @@
+// Runs one direction of the link on given arrivals, at given times of looking: the clock is the test's.
+#include <stdlib.h>
+
+#include "direction.h"
+#include "lateness.h"
+
+struct outcome {
+    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, in_flight;
+    uint64_t max_queue_bytes, max_queue_packets;
+    uint32_t conserved;
+};
+
+static void hand_out(struct direction *direction, struct frame_pool *pool, uint64_t now_ns, uint64_t *left,
+                     uint64_t *exits) {
+    for (struct frame *frame; (frame = direction_exit(direction, now_ns)); frame_pool_return(pool, frame)) {
+        uint64_t index = frame->read_lag_ns; // a field that the core doesn't touch
+        exits[index] = frame->exit_ns;
+        left[index] = direction->frames_out; // 1, 2, …: the order in which frames left
+    }
+}
+
+// Frame i arrives at arrivals[i]; the link is looked at each looks[j] ≤ the next arrival, then at end_ns.
+// fates[i], exits[i] (when it was due) and left[i] (its place in the order, or 0) are written.
+void run_link(const struct direction_settings *settings, size_t frames, const uint64_t *arrivals,
+              const uint32_t *lengths, size_t looks, const uint64_t *look_times, uint64_t end_ns, uint32_t *fates,
+              uint64_t *exits, uint64_t *left, struct outcome *outcome) {
+    struct direction direction;
+    struct frame_pool pool;
+    direction_init(&direction, settings);
+    frame_pool_init(&pool, 1);
+    size_t look = 0;
+    for (size_t i = 0; i < frames; i++) {
+        for (; look < looks && look_times[look] <= arrivals[i]; look++)
+            hand_out(&direction, &pool, look_times[look], left, exits);
+        struct frame *frame = frame_pool_take(&pool);
+        if (!frame)
+            abort();
+        frame->length = lengths[i];
+        frame->read_lag_ns = i;
+        fates[i] = direction_arrive(&direction, frame, arrivals[i]);
+        if (fates[i] != FATE_ACCEPTED)
+            frame_pool_return(&pool, frame);
+    }
+    hand_out(&direction, &pool, end_ns, left, exits);
+    *outcome = (struct outcome){
+        .frames_in = direction.frames_in,
+        .frames_out = direction.frames_out,
+        .queue_dropped = direction.queue_dropped,
+        .oversize_dropped = direction.oversize_dropped,
+        .in_flight = direction_in_flight(&direction),
+        .max_queue_bytes = direction.max_queue_bytes,
+        .max_queue_packets = direction.max_queue_packets,
+        .conserved = direction_conserves(&direction),
+    };
+    frame_pool_free(&pool);
+}
+
+// How many times a pool must grow to hand out `held` frames, `rounds` times over.
+uint64_t pool_growth(uint64_t held, uint64_t rounds) {
+    struct frame_pool pool;
+    frame_pool_init(&pool, 1514);
+    struct frame **frames = calloc(held, sizeof *frames);
+    uint64_t growth = 0;
+    for (uint64_t round = 0; round < rounds; round++) {
+        for (uint64_t i = 0; i < held; i++) {
+            growth += !pool.free;
+            frames[i] = frame_pool_take(&pool);
+        }
+        for (uint64_t i = 0; i < held; i++)
+            frame_pool_return(&pool, frames[i]);
+    }
+    free(frames);
+    frame_pool_free(&pool);
+    return growth;
+}
+
+uint64_t quantile_of(size_t count, const uint64_t *durations_ns, double q) {
+    struct lateness lateness = {0};
+    for (size_t i = 0; i < count; i++)
+        lateness_record(&lateness, durations_ns[i]);
+    return lateness_quantile(&lateness, q);
+}

@@ -1,0 +1,270 @@
+"""The laws of the emulated link, on its C core, with the clock in the hands of the test."""
+
+import ctypes
+import itertools
+import math
+import subprocess
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+HERE = Path(__file__).parent
+WIRE = HERE.parent.parent / "topologies" / "wire"
+ACCEPTED, QUEUE_FULL, OVERSIZE = 1, 2, 3
+MS = 10**6
+
+
+class Settings(ctypes.Structure):
+    _fields_ = (
+        ("rate_bps", ctypes.c_uint64),
+        ("delay_ns", ctypes.c_uint64),
+        ("queue_bytes", ctypes.c_uint64),
+        ("queue_packets", ctypes.c_uint64),
+        ("max_frame_size", ctypes.c_uint32),
+    )
+
+
+class Outcome(ctypes.Structure):
+    _fields_ = (
+        *(
+            (name, ctypes.c_uint64)
+            for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped", "in_flight")
+        ),
+        ("max_queue_bytes", ctypes.c_uint64),
+        ("max_queue_packets", ctypes.c_uint64),
+        ("conserved", ctypes.c_uint32),
+    )
+
+
+@dataclass
+class Run:
+    fates: list[int]
+    exits: list[int]
+    order: list[int]
+    outcome: Any
+
+    @property
+    def accepted(self) -> list[int]:
+        return [i for i, fate in enumerate(self.fates) if fate == ACCEPTED]
+
+
+@pytest.fixture(scope="session")
+def core(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    library = tmp_path_factory.mktemp("core") / "core.so"
+    sources = [HERE / "link_core.c", *(WIRE / name for name in ("direction.c", "frame_pool.c", "lateness.c"))]
+    sanitized = ["-fsanitize=undefined", "-fno-sanitize-recover"]
+    command = ["cc", "-shared", "-fPIC", "-O1", "-g", *sanitized, f"-I{WIRE}", "-o", library, *sources, "-lm"]
+    subprocess.run(command, check=True)
+    loaded = ctypes.CDLL(str(library))
+    loaded.pool_growth.restype = loaded.quantile_of.restype = ctypes.c_uint64
+    return loaded
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A direction of a link."""
+
+    rate_bps: int
+    delay_ns: int = 0
+    queue_bytes: int = 0
+    queue_packets: int = 0
+    max_frame_size: int = 1514
+
+
+NEVER_LOOK = ()
+FOREVER = 2**63
+
+
+def run(
+    core: ctypes.CDLL,
+    path: Lane,
+    arrivals: list[int],
+    lengths: list[int],
+    looks: tuple[int, ...] | list[int] = NEVER_LOOK,
+    end_ns: int = FOREVER,
+) -> Run:
+    count = len(arrivals)
+    fates = (ctypes.c_uint32 * count)()
+    exits, order = (ctypes.c_uint64 * count)(), (ctypes.c_uint64 * count)()
+    outcome = Outcome()
+    core.run_link(
+        ctypes.byref(
+            Settings(path.rate_bps, path.delay_ns, path.queue_bytes, path.queue_packets, path.max_frame_size)
+        ),
+        ctypes.c_size_t(count),
+        (ctypes.c_uint64 * count)(*arrivals),
+        (ctypes.c_uint32 * count)(*lengths),
+        ctypes.c_size_t(len(looks)),
+        (ctypes.c_uint64 * len(looks))(*looks),
+        ctypes.c_uint64(end_ns),
+        fates,
+        exits,
+        order,
+        ctypes.byref(outcome),
+    )
+    return Run(list(fates), list(exits), list(order), outcome)
+
+
+# Frames of a few hundred µs at these rates, arriving both faster and slower than they can leave.
+frames = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(14, 1600)), min_size=1, max_size=80)
+paths = st.builds(
+    Lane,
+    rate_bps=st.integers(300_000, 1_000_000_000),
+    delay_ns=st.integers(0, 50 * MS),
+    queue_bytes=st.integers(1514, 30_000),
+) | st.builds(
+    Lane,
+    rate_bps=st.integers(300_000, 1_000_000_000),
+    delay_ns=st.integers(0, 50 * MS),
+    queue_packets=st.integers(1, 20),
+)
+
+
+def timed(gaps_and_lengths: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    gaps, lengths = zip(*gaps_and_lengths, strict=True)
+    return list(itertools.accumulate(gaps)), list(lengths)
+
+
+@given(paths, frames)
+@settings(max_examples=300, deadline=None)
+def test_the_link_is_a_droptail_queue_before_a_serializer_before_a_constant_delay(
+    core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
+) -> None:
+    """Against the same law in exact fractions: a frame is queued from its arrival until its last bit has left."""
+    arrivals, lengths = timed(sent)
+    result = run(core, path, arrivals, lengths)
+    free = Fraction(0)
+    waiting: list[tuple[Fraction, int]] = []
+    for i, (now, length) in enumerate(zip(arrivals, lengths, strict=True)):
+        # Within the nanosecond that integers can't tell, either fate is right.
+        edge = any(abs(departure - now) < 1 for departure, _ in waiting)
+        queued = [entry for entry in waiting if entry[0] > now]
+        fits = (
+            sum(size for _, size in queued) + length <= path.queue_bytes
+            if path.queue_bytes
+            else len(queued) < path.queue_packets
+        )
+        expected = OVERSIZE if length > path.max_frame_size else ACCEPTED if fits else QUEUE_FULL
+        if not edge:
+            assert result.fates[i] == expected
+        if result.fates[i] == ACCEPTED:
+            free = max(free, Fraction(now)) + Fraction(length * 8 * 10**9, path.rate_bps)
+            waiting.append((free, length))
+            assert 0 <= free + path.delay_ns - result.exits[i] < 1
+
+
+@given(paths, frames)
+@settings(max_examples=200, deadline=None)
+def test_frames_leave_in_the_order_of_their_arrival(
+    core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
+) -> None:
+    result = run(core, path, *timed(sent))
+    assert [result.order[i] for i in result.accepted] == list(range(1, len(result.accepted) + 1))
+    exits = [result.exits[i] for i in result.accepted]
+    assert exits == sorted(exits)
+
+
+@given(paths, frames, st.integers(0, 200 * MS))
+@settings(max_examples=200, deadline=None)
+def test_every_frame_in_is_out_or_dropped_or_in_flight(
+    core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]], stopped_ns: int
+) -> None:
+    arrivals, lengths = timed(sent)
+    stopped_ns = max(stopped_ns, arrivals[-1])
+    result = run(core, path, arrivals, lengths, end_ns=stopped_ns)
+    fates, outcome = Counter(result.fates), result.outcome
+    due = [i for i in result.accepted if result.order[i]]
+    assert outcome.frames_in == len(sent)
+    assert outcome.queue_dropped == fates[QUEUE_FULL]
+    assert outcome.oversize_dropped == fates[OVERSIZE]
+    assert outcome.frames_out == len(due)
+    assert outcome.in_flight == fates[ACCEPTED] - len(due)
+    assert outcome.conserved
+    assert all(result.exits[i] <= stopped_ns for i in due)
+
+
+@given(paths, frames, st.lists(st.integers(0, 300 * MS), max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_when_the_link_is_looked_at_changes_nothing(
+    core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]], looks: list[int]
+) -> None:
+    """Time is logical: a process that wakes up late delays no later frame, and drops none."""
+    arrivals, lengths = timed(sent)
+    never, often = run(core, path, arrivals, lengths), run(core, path, arrivals, lengths, sorted(looks))
+    assert never.fates == often.fates
+    assert never.exits == often.exits
+    assert never.order == often.order
+
+
+@pytest.mark.parametrize("rate_bps", [300_000, 7_777_777, 10_000_000, 999_999_937, 10_000_000_000])
+def test_a_saturated_link_sends_at_exactly_its_rate(core: ctypes.CDLL, rate_bps: int) -> None:
+    count, length = 20_000, 1242
+    path = Lane(rate_bps, queue_packets=count)
+    result = run(core, path, [0] * count, [length] * count)
+    assert result.exits[-1] == count * length * 8 * 10**9 // rate_bps
+    gaps = np.diff(result.exits)
+    assert set(gaps) <= {length * 8 * 10**9 // rate_bps, length * 8 * 10**9 // rate_bps + 1}
+
+
+@given(st.integers(1, 60), st.integers(1, 80))
+def test_a_queue_in_packets_holds_exactly_its_limit(core: ctypes.CDLL, limit: int, burst: int) -> None:
+    result = run(core, Lane(1_000_000, queue_packets=limit), [0] * burst, [1000] * burst)
+    assert result.outcome.queue_dropped == max(burst - limit, 0)
+    assert result.outcome.max_queue_packets == min(burst, limit)
+
+
+@given(st.integers(1514, 40_000), st.lists(st.integers(60, 1514), min_size=1, max_size=60))
+def test_a_queue_in_bytes_takes_a_frame_exactly_if_it_fits(
+    core: ctypes.CDLL, limit: int, lengths: list[int]
+) -> None:
+    result = run(core, Lane(1_000_000, queue_bytes=limit), [0] * len(lengths), lengths)
+    filled = 0
+    for length, fate in zip(lengths, result.fates, strict=True):
+        assert (fate == ACCEPTED) == (filled + length <= limit)
+        filled += length if fate == ACCEPTED else 0
+    assert result.outcome.max_queue_bytes == filled
+
+
+def test_the_delay_line_is_not_part_of_the_queue(core: ctypes.CDLL) -> None:
+    """10 s of full frames at 100 Mbit/s are in the air, and a queue for one packet drops none of them."""
+    spacing = 1514 * 8 * 10
+    count = 10 * 10**9 // spacing
+    path = Lane(100_000_000, delay_ns=10 * 10**9, queue_packets=1)
+    result = run(core, path, [i * spacing for i in range(count)], [1514] * count, end_ns=10 * 10**9)
+    assert result.outcome.queue_dropped == 0
+    assert result.outcome.in_flight == count
+
+
+def test_an_idle_link_delays_by_serialization_and_propagation_alone(core: ctypes.CDLL) -> None:
+    arrivals = [i * 100 * MS for i in range(50)]
+    result = run(core, Lane(10_000_000, delay_ns=25 * MS, queue_packets=1), arrivals, [1250] * 50)
+    assert [exit_ns - now for exit_ns, now in zip(result.exits, arrivals, strict=True)] == [26 * MS] * 50
+
+
+@given(st.integers(1, 5000), st.integers(1, 5))
+@settings(max_examples=30, deadline=None)
+def test_frames_that_have_left_are_used_again(core: ctypes.CDLL, held: int, rounds: int) -> None:
+    growth = core.pool_growth(ctypes.c_uint64(held), ctypes.c_uint64(rounds))
+    assert growth == core.pool_growth(ctypes.c_uint64(held), ctypes.c_uint64(1))
+
+
+durations = st.integers(0, 15) | st.integers(0, 10**6) | st.integers(0, 2**63)
+
+
+@given(st.lists(durations, min_size=1, max_size=200), st.floats(0.001, 1))
+@settings(max_examples=300, deadline=None)
+def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
+    core: ctypes.CDLL, lateness: list[int], q: float
+) -> None:
+    values = (ctypes.c_uint64 * len(lateness))(*lateness)
+    found = core.quantile_of(ctypes.c_size_t(len(lateness)), values, ctypes.c_double(q))
+    true = sorted(lateness)[math.ceil(q * len(lateness)) - 1]
+    assert true <= found <= max(lateness)
+    assert found - true <= true / 16
