@@ -234,7 +234,7 @@ def _ok_with_dct(frame: pd.DataFrame) -> pd.DataFrame:
 def workload_names(campaign: CampaignInfo) -> dict[str, str]:
     """What each workload is called on an axis: its size where that says all, else its label."""
     if _differ_in_size_only(campaign):
-        return {w["label"]: _size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
+        return {w["label"]: size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
     return {w["label"]: w["label"] for w in campaign.workloads}
 
 
@@ -247,10 +247,11 @@ def _differ_in_size_only(campaign: CampaignInfo) -> bool:
     return len(kinds) == 1 and kinds.pop()[1:] == ("size_bytes",)
 
 
-def _size(size_bytes: int) -> str:
+def size(size_bytes: int) -> str:
+    """A size as people say it, exact: 50000 is "50 kB"."""
     for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size_bytes >= factor:
-            return f"{size_bytes / factor:g} {unit}"
+            return f"{size_bytes / factor:.12g} {unit}"
     return f"{size_bytes} B"
 
 

@@ -132,17 +132,14 @@ def _page(
 def headline(frame: pd.DataFrame, campaign: CampaignInfo) -> str:
     """What the campaign found, in a few sentences."""
     ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
-    sentences = [f"{ok} of {planned} planned trials are ok."]
-    if run < planned:
-        sentences.append(f"{planned - run} have not been run.")
-    if run > ok:
-        sentences.append(f"{run - ok} ended otherwise.")
+    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
     compared = frames.summary(frame, campaign).query("points > 0")
     baseline = frames.baseline_of(campaign)
     names = figures.workload_names(campaign)
     for variant, rows in compared.groupby("variant", sort=False):
         found = [
-            f"{faster:.0%} of {points} points for {names[workload]} (median DCT ratio {ratio:.2f})"
+            f"{faster:.0%} of {points} point{'s' if points > 1 else ''} for {names[workload]}"
+            f" (median DCT ratio {ratio:.2f})"
             for workload, faster, points, ratio in zip(
                 rows["workload"], rows["faster"], rows["points"], rows["median_ratio"], strict=True
             )

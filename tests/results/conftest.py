@@ -8,8 +8,9 @@ import secrets
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,26 +81,29 @@ def campaign(database: Database) -> CampaignInfo:
     return create_campaign(database)
 
 
-def create_campaign(database: Database, name: str = "demo", repetitions: int = 1000) -> CampaignInfo:
-    """Two points, two variants, two workloads."""
-    return database.create_campaign(
-        name,
-        design_text='name = "demo"\n',
-        seed=2**64 - 1,
-        provenance={"git": "0123abc", "kernel": None, "cpus": 2},
-        points=[{"bandwidth_mbps": 1.5, "owd_ms": 20}, {"bandwidth_mbps": 8.0, "owd_ms": 100}],
-        variants=[
-            Variant(label="rquic-off", implementation="rquic", options={"scheme": "none"}, baseline=True),
-            Variant(label="rquic-xor", implementation="rquic", options={"scheme": "xor"}, baseline=False),
-        ],
-        workloads=[
+VARIANTS = [
+    Variant(label="rquic-off", implementation="rquic", options={"scheme": "none"}, baseline=True),
+    Variant(label="rquic-xor", implementation="rquic", options={"scheme": "xor"}, baseline=False),
+]
+
+
+def create_campaign(database: Database, name: str = "demo", **changes: Any) -> CampaignInfo:
+    """Two points, two variants, two workloads: `changes` replaces arguments."""
+    arguments: dict[str, Any] = {
+        "design_text": 'name = "demo"\n',
+        "seed": 2**64 - 1,
+        "provenance": {"git": "0123abc", "kernel": None, "cpus": 2},
+        "points": [{"bandwidth_mbps": 1.5, "owd_ms": 20}, {"bandwidth_mbps": 8.0, "owd_ms": 100}],
+        "variants": VARIANTS,
+        "workloads": [
             Workload(label="download-10000", name="download", parameters={"size_bytes": 10_000}),
-            Workload(label="download-50000", name="download", parameters={"size_bytes": 50_000}),
+            Workload(label="download-2000", name="download", parameters={"size_bytes": 2_000}),
         ],
-        repetitions=repetitions,
-        statistic="median",
-        title="Does FEC help?",
-    )
+        "repetitions": 1000,
+        "statistic": "median",
+        "title": "Does FEC help?",
+    }
+    return database.create_campaign(name, **(arguments | changes))
 
 
 @pytest.fixture
@@ -127,3 +131,25 @@ def make_record(
 def make() -> Callable[..., TrialRecord]:
     """Make a record of one trial of `create_campaign`."""
     return make_record
+
+
+@pytest.fixture
+def filled(sqlite: str) -> Iterator[Callable[..., tuple[Database, CampaignInfo]]]:
+    """Make a new campaign that holds these outcomes: key → (state, DCT in seconds)."""
+    with Database.open(sqlite, create=True) as database:
+
+        def fill(
+            outcomes: Mapping[TrialKey, tuple[str, float]], **changes: Any
+        ) -> tuple[Database, CampaignInfo]:
+            campaign = create_campaign(database, f"campaign-{len(database.campaigns())}", **changes)
+            for key, (state, dct_s) in outcomes.items():
+                metrics = {"client": {"dct_s": dct_s}, "server": {"packets_sent": 7.0}}
+                database.record(campaign.id, make_record(key=key, state=state, metrics=metrics))
+            return database, campaign
+
+        yield fill
+
+
+@pytest.fixture
+def variants_without_baseline() -> list[Variant]:
+    return [Variant(**(variant | {"baseline": False})) for variant in VARIANTS]

@@ -1,0 +1,254 @@
+"""A report says what its database holds, whatever that is, and the same each time."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from results import figures, frames
+from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload
+from results.report import ReportPaths, headline, report
+
+Make = Callable[..., TrialRecord]
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+ROOT = Path(__file__).parents[2]
+OFF, XOR = "rquic-off", "rquic-xor"
+KEYS = [TrialKey(*key) for key in product((OFF, XOR), ("download-10000", "download-2000"), (0, 1), range(3))]
+
+
+def dct_s(key: TrialKey) -> float:
+    """XOR halves the DCT of 10 kB at point 0, and makes everything else a quarter slower."""
+    base = 1.0 + key.point + 0.1 * key.repetition
+    if key.variant == OFF:
+        return base
+    return base * (0.5 if (key.workload, key.point) == ("download-10000", 0) else 1.25)
+
+
+ALL_OK = {key: ("ok", dct_s(key)) for key in KEYS}
+
+
+class Page(HTMLParser):
+    """The text of a page, its addresses, and whether its elements are closed in order."""
+
+    VOID = ("meta", "img")
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(path.read_text())
+        assert self.open == []
+        self.text = re.sub(r"\s+", " ", " ".join(self.words))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.words.append(data)
+
+
+def files(paths: ReportPaths) -> list[Path]:
+    return [paths.html, *paths.pngs, *paths.svgs]
+
+
+def digests(paths: ReportPaths) -> dict[str, str]:
+    return {path.name: sha256(path) for path in files(paths)}
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_report_is_one_page_without_script_or_network_and_three_figures(
+    filled: Filled, tmp_path: Path
+) -> None:
+    paths = report(*filled(ALL_OK), tmp_path / "new" / "folder")
+    assert sorted(path.name for path in paths.html.parent.iterdir()) == sorted(p.name for p in files(paths))
+    assert [path.name for path in paths.pngs] == ["ratio.png", "dct.png", "points.png"]
+    assert [path.name for path in paths.svgs] == ["ratio.svg", "dct.svg", "points.svg"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths.pngs)
+    page = Page(paths.html)
+    assert page.tags.count("img") == 3
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert all(address.startswith("data:") for address in page.addresses)
+
+
+def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) -> None:
+    database, campaign = filled(ALL_OK)
+    first = digests(report(database, campaign, tmp_path))
+    again = (
+        "import sys; from results.database import Database; from results.report import report\n"
+        "with Database.open(sys.argv[1]) as database: report(database, database.campaigns()[0], sys.argv[2])"
+    )
+    for hash_seed in ("1", "2"):
+        folder = tmp_path / hash_seed
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", again, database.address, str(folder)]
+        subprocess.run(command, env=environment, cwd=ROOT, check=True)
+        assert {path.name: sha256(path) for path in folder.iterdir()} == first
+
+
+def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(filled: Filled) -> None:
+    some = ALL_OK | {KEYS[0]: ("timeout", 9.0)}
+    del some[KEYS[-1]]
+    database, campaign = filled(some, repetitions=3)
+    assert headline(frames.trials(database, campaign), campaign) == (
+        "22 of 24 planned trials are ok (not ok: 1, not run: 1). "
+        "rquic-xor was faster than rquic-off at 50% of 2 points for 10 kB (median DCT ratio 0.88) "
+        "and 0% of 2 points for 2 kB (median DCT ratio 1.25)."
+    )
+
+
+def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
+    filled: Filled, make: Make, tmp_path: Path
+) -> None:
+    database, campaign = filled({})
+    reasons = [f"reason <{n}> & more" for n in range(12)]
+    states = ["failed", "timeout", "unsupported", "invalid"]
+    for n, reason in enumerate(reasons):
+        database.record(campaign.id, make(n, state=states[n % 4], reason=reason))
+    database.record(campaign.id, make(3, state="invalid", reason="late again"))
+    database.record(campaign.id, make(20, reason="not to be shown"))
+    page = Page(report(database, campaign, tmp_path).html)
+    for n, reason in enumerate(reasons):
+        assert (reason in page.text) == (n != 3)
+    assert "late again" in page.text
+    assert "not to be shown" not in page.text
+    assert "Invalid runs that another attempt replaced: 1." in page.text
+
+
+def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
+    filled: Filled, tmp_path: Path
+) -> None:
+    design = 'title = "<script>alert(1)</script> & </pre>"\n'
+    provenance = {"git": {"commit": "0123abc", "changed": False}, "kernel": None}
+    page = Page(report(*filled({}, design_text=design, provenance=provenance), tmp_path).html)
+    assert design.strip() in page.text
+    assert "bandwidth_mbps" in page.text
+    assert "0123abc" in page.text
+    assert "git.commit" in page.text
+    assert "fecbench run campaign-0.toml --db campaign-0.sqlite" in page.text
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "changes", "sentences"),
+    [
+        ({}, {}, ["No trial is ok, so", "0 of 8000 planned trials are ok (not ok: 0, not run: 8000)."]),
+        (
+            dict.fromkeys(KEYS, ("failed", 1.0)),
+            {"repetitions": 3},
+            ["No trial is ok, so", "(not ok: 24, not run: 0)"],
+        ),
+        (
+            {key: ("ok" if key.variant == OFF else "failed", 1.0) for key in KEYS},
+            {},
+            ["No repetition is ok for the baseline and for another variant"],
+        ),
+        (
+            {key: ("ok", 1.0) for key in KEYS if key.variant == OFF},
+            {"variants": [Variant(label=OFF, implementation="rquic", options={}, baseline=True)]},
+            ["This design has one variant only", "No variant could be compared with a baseline."],
+        ),
+        (ALL_OK, {"variants": "without baseline"}, ["No variant of this design is a baseline"]),
+        ({}, {"points": [{}]}, ["This design varies no factor"]),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_a_sentence(
+    filled: Filled,
+    variants_without_baseline: list[Variant],
+    tmp_path: Path,
+    outcomes: Any,
+    changes: dict[str, Any],
+    sentences: list[str],
+) -> None:
+    if changes.get("variants") == "without baseline":
+        changes = {"variants": variants_without_baseline}
+    stale = tmp_path / "ratio.png"
+    stale.write_bytes(b"of an earlier report")
+    paths = report(*filled(outcomes, **changes), tmp_path)
+    page = Page(paths.html)
+    for sentence in sentences:
+        assert sentence in page.text
+    assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) < 3
+    assert not stale.exists()
+
+
+def test_trials_without_a_dct_leave_a_sentence(filled: Filled, make: Make, tmp_path: Path) -> None:
+    database, campaign = filled({})
+    database.record(campaign.id, make(0, metrics={"client": {"handshake_s": 0.1}}))
+    assert "No trial measured client.dct_s" in Page(report(database, campaign, tmp_path).html).text
+
+
+def test_a_folder_that_cannot_be_written_is_refused(filled: Filled, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for folder in (file, file / "below"):
+        with pytest.raises(DatabaseError, match=re.escape(str(folder))) as refusal:
+            report(*filled({}), folder)
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("factors", [1, 2, 5])
+def test_points_are_drawn_for_any_number_of_factors_choices_included(
+    filled: Filled, tmp_path: Path, factors: int
+) -> None:
+    points = [
+        {"loss.model": model} | {f"factor_{n}_ms": float(n + i) for n in range(factors - 1)}
+        for i, model in enumerate(["uniform", "ge", "ge"])
+    ]
+    _, campaign = filled({}, points=points)
+    figure = figures.points(campaign)
+    assert len(figure.axes) == max(1, factors * (factors - 1) // 2)
+    figures.save(figure, tmp_path / "points.png")
+
+
+def test_workloads_that_differ_in_more_than_size_are_named_by_their_label(filled: Filled) -> None:
+    page = Workload(label="page-3", name="page", parameters={"objects": 3})
+    _, sizes = filled({})
+    _, mixed = filled({}, workloads=[*sizes.workloads, page])
+    assert list(figures.workload_names(sizes).values()) == ["10 kB", "2 kB"]
+    assert list(figures.workload_names(mixed).values()) == ["download-10000", "download-2000", "page-3"]
+
+
+@given(size_bytes=st.integers(0, 10**12))
+@settings(max_examples=300)
+def test_sizes_are_shown_without_loss(size_bytes: int) -> None:
+    number, unit = figures.size(size_bytes).split()
+    assert round(float(number) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[unit]) == size_bytes
+
+
+def test_a_variant_keeps_its_colour_in_every_figure_and_when_others_fail(filled: Filled) -> None:
+    database, campaign = filled(ALL_OK)
+    _, failed = filled({key: ("ok" if key.variant == XOR else "failed", 1.0) for key in KEYS})
+    frame = frames.trials(database, campaign)
+    boxes = [patch.get_facecolor()[:3] for patch in figures.dct(frame, campaign).axes[0].patches]
+    curves = [line.get_color() for line in figures.ratio_ecdf(frame, campaign).axes[0].lines]
+    alone = figures.dct(frames.trials(database, failed), failed).axes[0].patches
+    off, xor = boxes[:2]
+    assert off != xor
+    assert boxes == [off, xor] * 2
+    assert {patch.get_facecolor()[:3] for patch in alone} == {xor}
+    assert len(curves) == 3  # the line at 1, and two sizes
