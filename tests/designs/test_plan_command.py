@@ -1,0 +1,74 @@
+"""`fecbench plan` on its own: tables, JSON and figure of a design's points."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import designs
+from runners.plan import plan
+from runners.refusal import Refusal
+
+SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def fecbench_plan():
+    app = typer.Typer()
+    app.command()(plan)
+
+    def run(*arguments: str | Path) -> str:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+        assert result.exit_code == 0
+        return result.output
+
+    return run
+
+
+def test_json_has_the_points_in_order_their_criteria_and_dmin(fecbench_plan) -> None:
+    document = json.loads(fecbench_plan(SMOKE, "--json"))
+    expected = designs.load(SMOKE).plan()
+    assert document == {"points": expected.points, "criteria": expected.criteria, "dmin": expected.dmin}
+
+
+def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None:
+    output = fecbench_plan(SMOKE)
+    expected = designs.load(SMOKE).plan()
+    for name in (*expected.points[0], *expected.criteria, "dmin"):
+        assert name in output
+    assert "= 12 trials" in output
+
+
+MIXED = """
+bandwidth_mbps = { min = 0.3, max = 10, scale = "log" }
+queue_packets = { min = 10, max = 20, integer = true }
+option.http = { choices = ["hq", "h3"] }
+"""
+
+
+@pytest.mark.parametrize("factors", ["loss.p = { min = 0.01, max = 0.1 }\n", MIXED], ids=["one", "mixed"])
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_the_plot_is_drawn_for_any_factors(fecbench_plan, tmp_path: Path, factors: str, suffix: str) -> None:
+    smoke = SMOKE.read_text()
+    design, figure = tmp_path / "design.toml", tmp_path / f"figure.{suffix}"
+    start, end = smoke.index("[factors]") + len("[factors]\n"), smoke.index("[constants]")
+    design.write_text(smoke[:start] + factors + "\n" + smoke[end:])
+    fecbench_plan(design, "--plot", figure)
+    content = figure.read_bytes()
+    assert content.startswith(PNG) if suffix == "png" else b"<svg" in content
+
+
+@pytest.mark.parametrize(
+    ("figure", "complaint"),
+    [
+        ("figure.txt", "must end with .png"),
+        ("figure", "must end with .png"),
+        ("absent/figure.png", "cannot be written"),
+    ],
+)
+def test_a_plot_that_cannot_be_written_is_refused(tmp_path: Path, figure: str, complaint: str) -> None:
+    with pytest.raises(Refusal, match=complaint):
+        plan(SMOKE, tmp_path / figure)
