@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+import designs
 from designs import Design
 from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
-from runners import certificates, provenance, schedule, scratch, verification
+from runners import certificates, parameters, provenance, schedule, scratch, verification
 from runners.crew import Crew, Finished
 from runners.implementations import Implementation
 from runners.messages import DropperOutcome
@@ -34,15 +35,29 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked to be run."""
+    """What a user asked to be run, made and checked by `request`."""
 
     design: Design
-    database: Database
-    name: str
+    points: Sequence[Mapping[str, Any]]
+    keys: Sequence[TrialKey]
+    implementations: Sequence[Implementation]
     backend: Backend
+    name: str
     jobs: int
     resume: bool
-    filters: Sequence[str]
+
+
+def request(
+    path: Path, *, name: str, backend: Backend, jobs: int, resume: bool, filters: Sequence[str]
+) -> Request:
+    """Everything about a campaign that can be known before a database is opened; raises on any bad input."""
+    design = designs.load(path)
+    parameters.check_names(design)
+    points = design.plan().points
+    parameters.check_values(design, points)
+    keys = schedule.filtered(schedule.trial_keys(design, len(points)), filters)
+    used = implementations_of(design)
+    return Request(design, points, keys, used, resolve_backend(backend), name or design.name, jobs, resume)
 
 
 def implementations_of(design: Design) -> list[Implementation]:
@@ -58,29 +73,23 @@ def implementations_of(design: Design) -> list[Implementation]:
     return list(found.values())
 
 
-def run(request: Request, watcher: Watcher) -> CampaignInfo:
+def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
     """Run what is missing of a campaign. Raises Refusal before anything is changed."""
-    design = request.design
-    used = implementations_of(design)
-    backend = resolve_backend(request.backend)
-    points = design.plan().points
-    keys = schedule.filtered(schedule.trial_keys(design, len(points)), request.filters)
-    campaign = _open_campaign(request, points, provenance.collect(used, backend))
-    attempts = _attempts_left(request.database, campaign, keys)
-    watcher.begun(campaign.name, len(keys), len(keys) - len(attempts))
+    campaign = _open_campaign(request, database)
+    attempts = _attempts_left(database, campaign, request.keys)
+    watcher.begun(campaign.name, len(request.keys), len(request.keys) - len(attempts))
     if attempts:
         with scratch.folder() as folder:
             certificates.write(folder, SERVER_NAME)
-            setting = Setting(design, points, backend, folder)
-            _run_trials(request, watcher, campaign, attempts, setting, folder)
+            setting = Setting(request.design, request.points, request.backend, folder)
+            _run_trials(setting, attempts, request.jobs, database, campaign, watcher)
     return campaign
 
 
-def _open_campaign(
-    request: Request, points: Sequence[Mapping[str, Any]], collected: dict[str, Any]
-) -> CampaignInfo:
+def _open_campaign(request: Request, database: Database) -> CampaignInfo:
     """The stored campaign to go on with, or a new one."""
-    design, database = request.design, request.database
+    design = request.design
+    collected = provenance.collect(request.implementations, request.backend)
     stored = database.campaign(request.name)
     if stored is None:
         return database.create_campaign(
@@ -88,7 +97,7 @@ def _open_campaign(
             design_text=design.text,
             seed=design.seed,
             provenance=collected,
-            points=[dict(point) for point in points],
+            points=[dict(point) for point in request.points],
             variants=[
                 Variant(
                     label=variant.label,
@@ -136,20 +145,20 @@ def _attempts_left(
 
 
 def _run_trials(
-    request: Request,
-    watcher: Watcher,
-    campaign: CampaignInfo,
-    attempts: dict[TrialKey, int],
     setting: Setting,
-    folder: Path,
+    attempts: dict[TrialKey, int],
+    jobs: int,
+    database: Database,
+    campaign: CampaignInfo,
+    watcher: Watcher,
 ) -> None:
-    with Crew(request.jobs) as crew:
+    with Crew(jobs) as crew:
         for number, key in enumerate(attempts):
-            crew.add(key, schedule.task_of(setting, key, folder / f"trial-{number}"))
+            crew.add(key, schedule.task_of(setting, key, setting.folder / f"trial-{number}"))
         for finished in crew.results():
             shutil.rmtree(finished.task.folder, ignore_errors=True)  # absent when the trial did not begin
             judgement = verification.judge(finished.task, finished.outcome)
-            request.database.record(campaign.id, record_of(finished, judgement))
+            database.record(campaign.id, record_of(finished, judgement))
             attempts[finished.key] -= 1
             again = judgement.state == "invalid" and attempts[finished.key] > 0
             if again:

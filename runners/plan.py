@@ -10,6 +10,7 @@ from rich.table import Table
 
 import designs
 from designs import Design, Plan
+from runners import parameters
 from runners.refusal import Refusal
 from runners.show import print_table
 
@@ -23,7 +24,9 @@ def plan(
 ) -> None:
     """Show the points of a design, and the criteria of their quality."""
     loaded = designs.load(design)
+    parameters.check_names(loaded)
     made = loaded.plan()
+    parameters.check_values(loaded, made.points)
     if plot is not None:
         _draw(loaded, made, plot)
     if as_json:

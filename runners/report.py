@@ -18,10 +18,10 @@ def report(
 ) -> None:
     """Draw the figures of a campaign (PNG and SVG) and write its page (HTML)."""
     # Imported here: drawing takes longer to load than most commands take to run.
-    from results import report as pages
+    from results.report import report as write
 
     with Database.open(db) as database:
-        paths = pages.report(database, one_campaign(database, campaign), output)
+        paths = write(database, one_campaign(database, campaign), output)
     made = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],

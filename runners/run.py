@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-import designs
 from results.database import Database
-from runners import campaign, parameters
-from runners.campaign import Request
+from runners import campaign
 from runners.progress import Reporter
 from runners.refusal import Refusal
 from runners.show import states_line, summary_table
@@ -33,16 +31,15 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
-    loaded = designs.load(design)
-    parameters.check_names(loaded)
-    parameters.check_values(loaded, loaded.plan().points)
+    request = campaign.request(
+        design, name=name, backend=link, jobs=jobs, resume=resume, filters=filters or []
+    )
     if os.geteuid() != 0:
         raise Refusal("fecbench run must be root: it makes network namespaces and loads BPF programs")
     reporter = Reporter()
     with Database.open(db, create=True) as database:
-        request = Request(loaded, database, name or loaded.name, link, jobs, resume, filters or [])
         try:
-            done = campaign.run(request, reporter)
+            done = campaign.run(request, database, reporter)
         finally:
             reporter.close()
         states = [state for state, _ in database.states(done.id).values()]

@@ -27,7 +27,7 @@ class Setting:
     design: Design
     points: Sequence[Mapping[str, Any]]
     backend: Backend
-    certificates: Path
+    folder: Path  # holds the certificates, and the scratch of each trial
 
 
 def trial_keys(design: Design, points: int) -> list[TrialKey]:
@@ -95,7 +95,7 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
         workload={"name": workload.name, **workload.parameters},
         options=parameters.options_of(design, key.variant, values),
         timeout_s=design.timeout_s or DEFAULT_TIMEOUT_S,
-        certificates=setting.certificates,
+        certificates=setting.folder,
         folder=folder,
         capture=capture,
     )

@@ -169,7 +169,9 @@ def _start_captures(task: Task, topology: Topology) -> list[subprocess.Popen[byt
 
 
 def _capture(host: Host, file: Path) -> subprocess.Popen[bytes]:
-    arguments = ["tcpdump", "-i", "any", "-n", "-U", "-Z", "root", "-w", str(file), "udp", "port", str(PORT)]
+    what = ["-i", "any", "-n", "udp", "port", str(PORT)]
+    # Each packet is written as it comes: none is in a buffer when the recording is ended.
+    arguments = ["tcpdump", "--immediate-mode", "-U", "-Z", "root", "-w", str(file), *what]
     process: subprocess.Popen[bytes] = host.popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr
     _await_line(process.stderr, b"listening on", f"tcpdump in {host.name}")

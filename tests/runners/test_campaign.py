@@ -179,7 +179,7 @@ def descendants() -> set[int]:
 
 
 def interfaces() -> set[str]:
-    return set(os.listdir("/sys/class/net"))
+    return {path.name for path in Path("/sys/class/net").iterdir()}
 
 
 def network_namespaces() -> set[str]:
@@ -188,7 +188,7 @@ def network_namespaces() -> set[str]:
     for folder in Path("/proc").iterdir():
         try:
             if folder.name.isdigit():
-                found.add(os.readlink(folder / "ns/net"))
+                found.add(str((folder / "ns/net").readlink()))
         except OSError:
             continue
     return found

@@ -1,26 +1,53 @@
 """Bad input to the command: one line that names it, status 2, nothing changed."""
 
 import json
+import signal
 import sqlite3
-import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
+from runners.command_line import main
 from runners.implementations import REPOSITORY
 
-FECBENCH = str(Path(sys.executable).parent / "fecbench")
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 
 
-def fecbench(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [FECBENCH, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
-    )
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def assert_refused(done: subprocess.CompletedProcess[str], *said: str) -> None:
+class Command(Protocol):
+    def __call__(self, *arguments: object) -> Done: ...
+
+
+@pytest.fixture
+def fecbench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """The command in this process: it is loaded once for all tests."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.chdir(REPOSITORY)
+        monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, printed.out, printed.err)
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def assert_refused(done: Done, *said: str) -> None:
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert done.stderr.count("\n") == 1, done.stderr
     for part in said:
@@ -48,7 +75,9 @@ def assert_refused(done: subprocess.CompletedProcess[str], *said: str) -> None:
         ("[plan]", "[plan", ["TOML"]),
     ],
 )
-def test_a_wrong_design_is_refused(tmp_path: Path, before: str, after: str, said: list[str]) -> None:
+def test_a_wrong_design_is_refused(
+    fecbench: Command, tmp_path: Path, before: str, after: str, said: list[str]
+) -> None:
     assert before in SMOKE
     design = tmp_path / "wrong.toml"
     design.write_text(SMOKE.replace(before, after, 1))
@@ -57,7 +86,7 @@ def test_a_wrong_design_is_refused(tmp_path: Path, before: str, after: str, said
     assert not database.exists()
 
 
-def test_plan_refuses_what_run_refuses(tmp_path: Path) -> None:
+def test_plan_refuses_what_run_refuses(fecbench: Command, tmp_path: Path) -> None:
     design = tmp_path / "wrong.toml"
     design.write_text(SMOKE.replace("owd_ms =", "ow_ms ="))
     assert_refused(fecbench("plan", design), "ow_ms", "owd_ms")
@@ -81,7 +110,7 @@ def folder(path: Path) -> None:
     "command", [("run", "designs/catalog/smoke.toml"), ("show",), ("report", "--output", "never-made")]
 )
 def test_what_is_no_results_database_is_refused_and_not_changed(
-    tmp_path: Path, make: object, command: tuple[str, ...]
+    fecbench: Command, tmp_path: Path, make: object, command: tuple[str, ...]
 ) -> None:
     path = tmp_path / "other.sqlite"
     make(path)  # type: ignore[operator]
@@ -90,7 +119,7 @@ def test_what_is_no_results_database_is_refused_and_not_changed(
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-def test_show_of_a_missing_database_is_refused(tmp_path: Path) -> None:
+def test_show_of_a_missing_database_is_refused(fecbench: Command, tmp_path: Path) -> None:
     assert_refused(fecbench("show", "--db", tmp_path / "missing.sqlite"), "missing.sqlite")
     assert list(tmp_path.iterdir()) == []
 
@@ -117,19 +146,19 @@ def test_show_of_a_missing_database_is_refused(tmp_path: Path) -> None:
         ["topo", "single-path", "--bandwidth-mbps", "0", "--owd-ms", "1"],
     ],
 )
-def test_wrong_arguments_are_refused(arguments: list[str]) -> None:
+def test_wrong_arguments_are_refused(fecbench: Command, arguments: list[str]) -> None:
     assert_refused(fecbench(*arguments))
     assert not (REPOSITORY / "x.sqlite").exists()
 
 
 @pytest.mark.parametrize("command", ["doctor", "plan", "run", "show", "replay", "report", "topo", "clean"])
-def test_every_command_has_a_help(command: str) -> None:
+def test_every_command_has_a_help(fecbench: Command, command: str) -> None:
     done = fecbench(command, "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
 
 
-def test_losses_agree_with_the_oracle_through_the_stable_form() -> None:
+def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench: Command) -> None:
     done = fecbench(
         *[
             "losses",
@@ -178,7 +207,7 @@ def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: 
 
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "designs" / "catalog").glob("*.toml")))
-def test_every_design_of_the_catalogue_can_be_planned(path: Path) -> None:
+def test_every_design_of_the_catalogue_can_be_planned(fecbench: Command, path: Path) -> None:
     done = fecbench("plan", path, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["points"]

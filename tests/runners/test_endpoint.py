@@ -36,8 +36,8 @@ def run_to_end(program: str) -> Endpoint:
 def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
     endpoint = run_to_end(
         "import sys, time\n"
-        'for part in (\'{"event": "re\', \'ady"}\\n{"event": "done", "metr\', \'ics": {"dct_s": 1.5}}\\n\'):\n'
-        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.05)\n"
+        'for byte in \'{"event": "ready"}\\n{"event": "done", "metrics": {"dct_s": 1.5}}\\n\':\n'
+        "    sys.stdout.write(byte); sys.stdout.flush(); time.sleep(0.001)\n"
     )
     assert endpoint.ready
     assert endpoint.metrics == {"dct_s": 1.5}

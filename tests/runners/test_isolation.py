@@ -54,7 +54,7 @@ def test_the_answer_comes_back_and_orphans_are_killed() -> None:
 def test_network_and_proc_are_its_own() -> None:
     def body() -> bytes:
         subprocess.run(["ip", "link", "add", "isolated0", "type", "veth"], check=True)
-        return " ".join(name for name in os.listdir("/proc") if name.isdigit()).encode()
+        return " ".join(path.name for path in Path("/proc").iterdir() if path.name.isdigit()).encode()
 
     assert run_isolated(body, 10) == b"1"
     assert "isolated0" not in subprocess.run(["ip", "link"], capture_output=True, text=True).stdout
