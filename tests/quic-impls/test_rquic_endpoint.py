@@ -1,4 +1,4 @@
-"""The rQUIC endpoint as the harness sees it, over loopback: impl.toml, JSON files, events, exit codes, signals."""
+"""The rQUIC endpoint as the harness sees it, over loopback: impl.toml, files, events, exit codes, signals."""
 
 from __future__ import annotations
 
@@ -157,8 +157,11 @@ def test_content_of_any_size_is_transferred_and_metrics_are_complete(
         assert 0 < client["handshake_s"] <= client["dct_s"]
         for metrics in (client, server):
             assert [name for name in COUNTERS if name not in metrics] == []
-            assert (metrics["source_sent"] > 0) == (scheme == "xor")
-            assert (metrics["repair_sent"] > 0) == (scheme == "xor")
+            assert scheme == "xor" or metrics["source_sent"] == metrics["repair_sent"] == 0
+        # A short transfer may travel in the same datagrams as the handshake, which are never protected.
+        assert (
+            size < 1_000_000 or scheme != "xor" or client["repair_received"] + server["repair_received"] > 0
+        )
         assert max(client["bytes_received"], server["bytes_received"]) > size
 
 
@@ -234,7 +237,7 @@ def test_an_unsupported_workload_exits_with_127(assignment: dict[str, Any], role
 
 
 def option_values() -> Iterator[tuple[str, Any, bool]]:
-    """Values of each option at, and just beyond, the limits that impl.toml gives; and whether they are right."""
+    """Values of each option at and just beyond the limits in impl.toml, and whether they are right."""
     for name, option in IMPLEMENTATION["options"].items():
         yield name, option["default"], True
         if option["type"] == "string":

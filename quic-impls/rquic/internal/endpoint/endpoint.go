@@ -3,6 +3,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -57,11 +58,12 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	e := newEndpoint(s, assignment, fail)
-	defer e.transport.Close()
+	run := e.fetch
 	if assignment.Role == "server" {
-		return e.serve(ctx, out)
+		run = e.serve
 	}
-	return e.fetch(ctx, out)
+	err := run(ctx, out)
+	return cmp.Or(err, e.transport.Close(), e.observer.Flush())
 }
 
 func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) *endpoint {

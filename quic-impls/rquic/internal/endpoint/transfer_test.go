@@ -180,14 +180,14 @@ func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
 	}
 }
 
-// quic-go changes the connection ID after 10,000 packets.
+// quic-go changes the connection ID after 5,000 to 15,000 packets.
 func TestRecoveryGoesOnAfterAChangeOfTheConnectionID(t *testing.T) {
 	ids := map[string]int{}
 	count := func(n uint64, datagram []byte) bool {
 		if !header.IsLong(datagram) {
 			ids[string(datagram[1:header.Prefix])]++
 		}
-		return n%20 == 19 // never two in a generation of 10, so all are recovered
+		return n%21 == 20 // never two of a generation of 10, and each place in turn
 	}
 	o := transfer{
 		workload: download(30_000_000), options: fecOptions,
@@ -195,7 +195,7 @@ func TestRecoveryGoesOnAfterAChangeOfTheConnectionID(t *testing.T) {
 			Mbps: 100, Delay: wifiDelay, Queue: 100_000_000, Drops: count,
 		},
 	}.succeed(t)
-	if len(ids) < 3 {
+	if len(ids) < 2 {
 		t.Errorf("the server used %d connection IDs", len(ids))
 	}
 	sent := 0
@@ -203,7 +203,7 @@ func TestRecoveryGoesOnAfterAChangeOfTheConnectionID(t *testing.T) {
 		sent += n
 	}
 	t.Logf("%d datagrams to %d connection IDs, client %v, server %v", sent, len(ids), o.client, o.server)
-	if o.client["packets_recovered"] < 0.9*float64(sent)/20*0.9 || o.server["packets_lost"] > 20 {
+	if o.client["packets_recovered"] < 0.8*float64(sent)/21 || o.server["packets_lost"] > 20 {
 		t.Errorf("client %v, server %v", o.client, o.server)
 	}
 }

@@ -6,9 +6,11 @@ package observer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
@@ -37,6 +39,26 @@ type Observer struct {
 	Open func() Connection
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
+
+	files sync.WaitGroup // recorders with a qlog file
+}
+
+// flushTimeout is how long Flush waits; far longer than the layers of a closed connection take to end.
+const flushTimeout = 5 * time.Second
+
+// Flush waits until the qlog files of all connections are complete, which have to be closed.
+func (o *Observer) Flush() error {
+	complete := make(chan struct{})
+	go func() {
+		o.files.Wait()
+		close(complete)
+	}()
+	select {
+	case <-complete:
+		return nil
+	case <-time.After(flushTimeout):
+		return fmt.Errorf("QLOGDIR: a qlog file was not complete %v after its connection closed", flushTimeout)
+	}
 }
 
 // Trace has the signature of quic.Config.Tracer.
@@ -65,7 +87,10 @@ func (t *trace) AddProducer() qlogwriter.Recorder {
 	t.producers.Add(1)
 	r := &recorder{trace: t}
 	if t.file != nil {
-		r.file = t.file.AddProducer()
+		r.file = t.file.AddProducer() // nil once the file is complete
+	}
+	if r.file != nil {
+		t.observer.files.Add(1)
 	}
 	return r
 }
@@ -86,10 +111,11 @@ func (r *recorder) Close() error {
 	if r.trace.producers.Add(-1) == 0 && r.trace.connection != nil {
 		r.trace.connection.Closed()
 	}
-	if r.file != nil {
-		return r.file.Close()
+	if r.file == nil {
+		return nil
 	}
-	return nil
+	defer r.trace.observer.files.Done()
+	return r.file.Close()
 }
 
 func (t *trace) observe(event qlogwriter.Event) {
