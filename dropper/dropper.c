@@ -1,4 +1,5 @@
 /* The command: attaches droppers, shows what they counted and dropped, and detaches them. */
+#include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -186,25 +187,30 @@ static void run_log(const struct request *request, const struct place *place) {
     printf("]}\n");
 }
 
-int main(int argc, char **argv) {
-    struct request request = read_command_line(argc, argv);
+static void run(const struct request *request) {
     struct place place;
 
-    if (request.action == ACTION_USAGE) {
+    if (request->action == ACTION_USAGE) {
         fputs(usage, stdout);
-        return 0;
+        return;
     }
-    keep_libbpf_warning();
-    place = enter(request.netns, request.interface, request.direction);
-    if (request.action == ACTION_ATTACH)
-        run_attach(&request, &place);
-    else if (request.action == ACTION_DETACH)
-        run_detach(&request, &place);
-    else if (request.action == ACTION_SHOW)
-        run_show(&request, &place);
+    place = enter(request->netns, request->interface, request->direction);
+    if (request->action == ACTION_ATTACH)
+        run_attach(request, &place);
+    else if (request->action == ACTION_DETACH)
+        run_detach(request, &place);
+    else if (request->action == ACTION_SHOW)
+        run_show(request, &place);
     else
-        run_log(&request, &place);
+        run_log(request, &place);
+}
+
+int main(int argc, char **argv) {
+    struct request request = read_command_line(argc, argv);
+
+    keep_libbpf_warning();
+    run(&request);
     if (fflush(stdout) != 0)
-        fail(0, "cannot write the answer");
+        fail(errno, "cannot write the answer");
     return 0;
 }

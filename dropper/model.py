@@ -25,6 +25,7 @@ SEEDS = 2**64
 LONGEST = 2**24
 """Packets in the longest sequence of verdicts, as in the BPF program: a bitmap of 2 MiB."""
 
+_ROUNDING = 1e-9  # relative: how far a burst length computed from p and r may fall short of the shortest
 _CHUNK = 2**18  # packets judged at a time: the temporary arrays stay in the cache
 
 
@@ -255,7 +256,10 @@ def gilbert_elliott_from(
     most_changes = min(bad, 1 - bad)
     shortest = loss_rate / (within_states + most_changes * (k - h) ** 2)
     longest = loss_rate / within_states if within_states else math.inf
-    if not isinstance(mean_burst_length, Real) or not shortest <= mean_burst_length < longest:
+    reachable = (
+        isinstance(mean_burst_length, Real) and shortest * (1 - _ROUNDING) <= mean_burst_length < longest
+    )
+    if not reachable:
         raise LossModelError(
             f"burst = {mean_burst_length!r}: must be from {shortest:.10g} to below {longest:.10g} packets"
             f" for rate = {loss_rate!r}, k = {k!r}, h = {h!r}"

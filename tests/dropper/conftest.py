@@ -1,6 +1,7 @@
 """Throw-away network namespaces for the dropper, and its BPF program run without a network."""
 
 import ctypes
+import functools
 import json
 import os
 import socket
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -47,7 +49,7 @@ class Namespace:
         """What `make` gives, called by a thread that has entered the namespace: a socket stays there."""
 
         def enter_and_make() -> Any:
-            with open(self.path) as namespace:
+            with Path(self.path).open() as namespace:
                 if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), CLONE_NEWNET) != 0:
                     raise OSError(ctypes.get_errno(), f"cannot enter {self.path}")
             return make()
@@ -78,7 +80,9 @@ class Namespace:
 
 @contextmanager
 def namespaces(*interfaces: str) -> Iterator[list[Namespace]]:
-    """Quiet namespaces: no IPv6 address is configured or announced but by us."""
+    """Quiet namespaces: no IPv6 address is configured or announced but by us. Skips the test without root."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
     unique = uuid.uuid4().hex[:8]
     made = [
         Namespace(f"fecbench-test-{unique}-{interface}", interface, f"10.83.0.{i}", f"fd83::{i}")
@@ -117,14 +121,8 @@ def built() -> None:
         pytest.fail(f"{COMMAND} is not built: make build")
 
 
-@pytest.fixture(scope="session")
-def root() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
-
-
 @pytest.fixture
-def veth(root: None) -> Iterator[tuple[Namespace, Namespace]]:
+def veth() -> Iterator[tuple[Namespace, Namespace]]:
     """Two namespaces joined by a veth pair whose sender makes one packet of each datagram."""
     with namespaces("near0", "far0") as (near, far):
         peer = ("peer", "name", far.interface, "netns", far.name)
@@ -136,7 +134,7 @@ def veth(root: None) -> Iterator[tuple[Namespace, Namespace]]:
 
 
 @pytest.fixture(scope="module")
-def lone(root: None) -> Iterator[Namespace]:
+def lone() -> Iterator[Namespace]:
     """An interface that no packet crosses: one end of a veth pair that is down."""
     with namespaces("lone0") as [namespace]:
         namespace.run("ip", "link", "add", "lone0", "type", "veth", "peer", "name", "spare0")
@@ -168,11 +166,6 @@ class _TestRunOptions(ctypes.Structure):
     )
 
 
-def socket_buffer(gso_segs: int, gso_size: int) -> bytes:
-    """A struct __sk_buff with these members, the rest 0."""
-    return struct.pack("164xI8xI12x", gso_segs, gso_size)
-
-
 class Program:
     """The program of an attached dropper, run by BPF_PROG_TEST_RUN."""
 
@@ -183,7 +176,7 @@ class Program:
             raise OSError(ctypes.get_errno(), f"no BPF program {program_id}")
 
     def run(self, frame: bytes, repeat: int = 1, skb: bytes | None = None) -> int:
-        """Judges the frame as often as wanted; the mean duration in ns."""
+        """Judges the frame as often as wanted, with this struct __sk_buff; the mean duration in ns."""
         options = _TestRunOptions(
             sz=ctypes.sizeof(_TestRunOptions),
             data_in=frame,
@@ -210,7 +203,7 @@ def program_at(namespace: Namespace) -> Iterator[Program]:
         program.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def quic_frame() -> bytes:
     """An Ethernet frame with a UDP datagram of 1200 bytes to PORT over IPv4."""
     udp = struct.pack("!HHHH", 50000, PORT, 1208, 0)
@@ -219,6 +212,17 @@ def quic_frame() -> bytes:
     return bytes(12) + struct.pack("!H", 0x0800) + ip + udp + bytes(1200)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run_program() -> Callable[[Namespace], Any]:
     return program_at
+
+
+@pytest.fixture(scope="session")
+def quiet_namespaces() -> Callable[..., Any]:
+    return namespaces
+
+
+@pytest.fixture(scope="session")
+def mac() -> Callable[[Namespace], bytes]:
+    """The address of a namespace's interface, as in a frame."""
+    return functools.cache(lambda namespace: bytes.fromhex(mac_of(namespace).replace(":", "")))

@@ -77,9 +77,11 @@ def test_a_dropper_records_two_to_the_twenty_verdicts_unless_told_otherwise(lone
 
 @pytest.mark.parametrize("seed", [0, 1, SEEDS - 1])
 @pytest.mark.parametrize("probability", [0.0, SMALLEST, 0.5, 1 - SMALLEST, 1.0])
-def test_extreme_probabilities_and_seeds_agree_with_the_oracle(lone, run_program, quic_frame, probability, seed):
-    model = GilbertElliott(probability, 1 - probability, 1 - probability, probability)
-    for model in (Uniform(probability), model):
+def test_extreme_probabilities_and_seeds_agree_with_the_oracle(
+    lone, run_program, quic_frame, probability, seed
+):
+    restless = GilbertElliott(probability, 1 - probability, 1 - probability, probability)
+    for model in (Uniform(probability), restless):
         attach(lone.attachment("ingress"), model, seed, QUIC)
         with run_program(lone) as program:
             program.run(quic_frame, repeat=20_000)
@@ -108,7 +110,9 @@ def test_command_and_oracle_round_probabilities_to_the_same_thresholds(lone, pro
     assert thresholds["loss_good"] == threshold(1 - probability)
 
 
-@pytest.mark.parametrize("model", [Uniform(0.3), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)])
+@pytest.mark.parametrize(
+    "model", [Uniform(0.3), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((1, 5), 7, True)]
+)
 def test_two_cpus_at_once_lose_no_update(lone, run_program, quic_frame, model):
     cpus = sorted(os.sched_getaffinity(0))[:2]
     if len(cpus) < 2:

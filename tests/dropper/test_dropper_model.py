@@ -1,0 +1,320 @@
+"""The oracle follows its contract, and its closed forms describe it. Needs no root."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from dropper.model import (
+    FORMS,
+    LONGEST,
+    SEEDS,
+    GilbertElliott,
+    LossModelError,
+    Pattern,
+    Uniform,
+    draws,
+    gilbert_elliott_from,
+    loss_model,
+    markov,
+    mean_burst_length,
+    pack,
+    parameters_of,
+    parse_drop_list,
+    stationary_loss_rate,
+    threshold,
+    unpack,
+    verdicts,
+)
+
+probabilities = st.floats(0, 1)
+seeds = st.integers(0, SEEDS - 1)
+drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
+uniforms = st.builds(Uniform, probabilities)
+chains = st.builds(GilbertElliott, probabilities, probabilities, probabilities, probabilities)
+patterns = st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
+models = uniforms | chains | patterns
+
+
+# ---- The contract ----
+
+
+def one_at_a_time(model, seed, packets):
+    """The contract of the models, word for word."""
+
+    def draw(n, j):
+        z = (seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        return (z ^ (z >> 31)) >> 32
+
+    def happens(q, n, j):
+        return draw(n, j) < round(q * 2**32)
+
+    bad = False
+    for n in range(packets):
+        match model:
+            case Uniform(p):
+                yield happens(p, n, 0)
+            case Pattern(dropped, length, repeat):
+                end = length if length is not None else max(dropped, default=-1) + 1
+                yield (n % end if repeat and end else n) in dropped
+            case GilbertElliott(p, r, k, h):
+                yield happens(1 - h if bad else 1 - k, n, 0)
+                if happens(r if bad else p, n, 1):
+                    bad = not bad
+
+
+@given(models, seeds, st.integers(0, 700))
+@example(Uniform(1.0), 0, 10)
+@example(Uniform(2.0**-32), 0, 10)
+@example(GilbertElliott(1.0, 1.0, 1.0, 0.0), SEEDS - 1, 100)  # reverses its state at each packet
+def test_verdicts_are_those_of_the_contract(model, seed, packets):
+    assert verdicts(model, seed, packets).tolist() == list(one_at_a_time(model, seed, packets))
+
+
+def test_draws_are_the_upper_halves_of_the_published_splitmix64_sequence():
+    published = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]  # of seed 1234567: Rosetta Code, "Pseudo-random numbers/Splitmix64"
+    drawn = np.empty(6, dtype=np.uint64)
+    drawn[0::2], drawn[1::2] = draws(1234567, 0, 3, 0), draws(1234567, 0, 3, 1)
+    assert drawn[:5].tolist() == [output >> 32 for output in published]
+
+
+def test_a_chain_carries_its_state_over_the_chunks_in_which_it_is_computed():
+    model, packets = GilbertElliott(0.001, 0.0005, 0.99, 0.2), 600_000
+    assert verdicts(model, 9, packets).tolist() == list(one_at_a_time(model, 9, packets))
+
+
+@given(models, seeds, st.integers(0, 400), st.integers(0, 400))
+def test_the_verdicts_of_fewer_packets_begin_those_of_more(model, seed, fewer, more):
+    fewer, more = sorted((fewer, more))
+    assert np.array_equal(verdicts(model, seed, fewer), verdicts(model, seed, more)[:fewer])
+
+
+@given(probabilities, probabilities, seeds)
+def test_packets_lost_at_a_lower_probability_are_lost_at_a_higher_one(p, q, seed):
+    lower, higher = verdicts(Uniform(min(p, q)), seed, 500), verdicts(Uniform(max(p, q)), seed, 500)
+    assert not np.any(lower & ~higher)
+
+
+@given(probabilities, probabilities, seeds)
+def test_a_chain_that_never_leaves_the_good_state_is_uniform(k, h, seed):
+    chain = GilbertElliott(0.0, 0.5, k, h)
+    assert np.array_equal(verdicts(chain, seed, 500), verdicts(Uniform(1 - k), seed, 500))
+
+
+@given(probabilities, probabilities)
+def test_markov_is_ge_with_all_delivered_in_good_and_none_in_bad(p, r):
+    assert markov(p, r) == GilbertElliott(p, r, k=1.0, h=0.0)
+
+
+@given(seeds)
+@example(0)
+@example(SEEDS - 1)
+def test_probability_zero_loses_nothing_and_one_everything_whatever_the_seed(seed):
+    assert not verdicts(Uniform(0.0), seed, 1000).any()
+    assert verdicts(Uniform(1.0), seed, 1000).all()
+
+
+@pytest.mark.parametrize(
+    ("probability", "right"),
+    [
+        (0.0, 0),
+        (2.0**-32, 1),
+        (1 - 2.0**-32, 2**32 - 1),
+        (1.0, 2**32),
+        (0.5 / 2**32, 0),
+        (1.5 / 2**32, 2),
+        (2.5 / 2**32, 2),
+    ],
+)
+def test_a_threshold_is_the_nearest_multiple_of_two_to_the_minus_32_and_halves_go_to_even(probability, right):
+    assert threshold(probability) == right
+
+
+def test_different_seeds_and_directions_lose_different_packets():
+    patterns = {pack(verdicts(Uniform(0.05), seed, 2000)) for seed in range(200)}
+    assert len(patterns) == 200
+
+
+@given(st.lists(st.booleans()))
+def test_unpack_gives_back_what_pack_packed(bits):
+    judged = np.array(bits, dtype=np.bool_)
+    assert np.array_equal(unpack(pack(judged), len(bits)), judged)
+
+
+def test_bit_n_of_a_bitmap_counted_from_the_least_is_packet_n():
+    judged = np.zeros(20, dtype=np.bool_)
+    judged[[0, 9, 19]] = True
+    assert pack(judged) == bytes([0b1, 0b10, 0b1000])
+
+
+# ---- Closed forms ----
+
+STATISTICS = [
+    Uniform(0.03),
+    GilbertElliott(0.01, 0.25, 0.98, 0.05),
+    GilbertElliott(0.3, 0.9, 0.6, 0.5),
+    GilbertElliott(0.02, 0.1, 0.2, 0.9),  # the good state loses more
+    markov(0.005, 0.3),
+    gilbert_elliott_from(0.02, 3.0),
+    gilbert_elliott_from(0.05, 2.0, k=0.99, h=0.1),
+]
+
+
+def observed(model, packets=2_000_000):
+    lost = verdicts(model, 0, packets)
+    begins = np.count_nonzero(lost[1:] & ~lost[:-1]) + int(lost[0])
+    return np.count_nonzero(lost) / packets, np.count_nonzero(lost) / begins
+
+
+@pytest.mark.parametrize("model", STATISTICS, ids=str)
+def test_long_sequences_have_the_loss_rate_and_burst_length_of_the_closed_forms(model):
+    rate, burst = observed(model)
+    # 2 % is more than four standard deviations of the slowest of these chains over two million packets
+    assert rate == pytest.approx(stationary_loss_rate(model), rel=0.02)
+    assert burst == pytest.approx(mean_burst_length(model), rel=0.02)
+
+
+@given(st.floats(0.001, 0.9), st.floats(1.0, 50.0), st.floats(0.9, 1.0), st.floats(0.0, 0.3))
+def test_a_model_made_from_a_rate_and_a_burst_length_has_them(rate, burst, k, h):
+    try:
+        model = gilbert_elliott_from(rate, burst, k, h)
+    except LossModelError:
+        assume(False)
+    assert stationary_loss_rate(model) == pytest.approx(rate, rel=1e-9)
+    assert mean_burst_length(model) == pytest.approx(burst, rel=1e-6)
+
+
+@given(st.floats(0.001, 1), st.floats(0.001, 1), st.floats(0.6, 0.99), st.floats(0.01, 0.4))
+def test_p_and_r_come_back_from_the_rate_and_burst_length_of_a_model(p, r, k, h):
+    model = GilbertElliott(p, r, k, h)
+    again = gilbert_elliott_from(stationary_loss_rate(model), mean_burst_length(model), k, h)
+    assert (again.p, again.r) == (pytest.approx(p, rel=1e-6), pytest.approx(r, rel=1e-6))
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_a_markov_burst_lasts_one_over_r(p, r):
+    assert mean_burst_length(markov(p, r)) == pytest.approx(1 / r)
+
+
+@given(st.floats(0.001, 0.999))
+def test_uniform_bursts_are_geometric(p):
+    assert mean_burst_length(Uniform(p)) == pytest.approx(1 / (1 - p))
+
+
+def test_no_loss_has_no_bursts_and_total_loss_never_ends():
+    assert mean_burst_length(Uniform(0.0)) == 0
+    assert mean_burst_length(Uniform(1.0)) == math.inf
+    assert stationary_loss_rate(markov(0.1, 0.0)) == 1
+    assert stationary_loss_rate(gilbert_elliott_from(0.0, 3.0)) == 0
+
+
+@given(patterns.filter(lambda pattern: pattern.repeat and pattern.packets))
+def test_a_repeated_pattern_loses_its_share(pattern):
+    assert (
+        stationary_loss_rate(pattern)
+        == np.count_nonzero(verdicts(pattern, 0, pattern.packets)) / pattern.packets
+    )
+
+
+# ---- Parameters ----
+
+
+@given(models)
+def test_a_model_comes_back_from_its_parameters(model):
+    assert loss_model(parameters_of(model)) == model
+
+
+@pytest.mark.parametrize(
+    ("parameters", "model"),
+    [
+        ({"model": "none"}, Uniform(0.0)),
+        ({"model": "uniform", "p": 1}, Uniform(1.0)),
+        ({"model": "markov", "p": 0.1, "r": 0.2}, markov(0.1, 0.2)),
+        ({"model": "ge", "p": 0.1, "r": 0.2}, GilbertElliott(0.1, 0.2, 1.0, 0.0)),
+        ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.99}, gilbert_elliott_from(0.1, 2.0, k=0.99)),
+        ({"model": "markov", "rate": 0.1, "burst": 2}, gilbert_elliott_from(0.1, 2.0)),
+        ({"model": "pattern", "drop": "3,7-9"}, Pattern((3, 7, 8, 9))),
+        ({"model": "pattern", "drop": [3], "length": 9, "repeat": True}, Pattern((3,), 9, True)),
+    ],
+    ids=str,
+)
+def test_parameters_give_their_model(parameters, model):
+    assert loss_model(parameters) == model
+
+
+@pytest.mark.parametrize(
+    ("parameters", "named"),
+    [
+        ({}, "model = None: must be one of none, uniform, ge, markov, pattern"),
+        ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
+        ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
+        ({"model": "uniform"}, "model uniform takes p (given: nothing)"),
+        ({"model": "uniform", "p": 0.1, "q": 1}, "unknown key q: model uniform takes p"),
+        ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
+        ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
+        ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),
+        ({"model": "uniform", "p": True}, "p = True: must be a number"),
+        ({"model": "ge", "p": 0.1}, "model ge takes p, r, [k], [h] or rate, burst, [k], [h] (given: p)"),
+        ({"model": "ge", "p": 0.1, "r": 0.1, "rate": 0.1}, "model ge takes p, r, [k], [h] or rate, burst"),
+        ({"model": "ge", "p": 0.1, "r": -0.1}, "r = -0.1: must be a probability"),
+        ({"model": "markov", "p": 0.1, "r": 0.1, "k": 1}, "unknown key k: model markov takes"),
+        ({"model": "ge", "rate": 0.1, "burst": 0.5}, "burst = 0.5: must be from 1 to below inf packets"),
+        (
+            {"model": "ge", "rate": 0.01, "burst": 2, "k": 0.9},
+            "rate = 0.01: must be above 1 - k = 0.1 and below",
+        ),
+        ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.1, "h": 0.2}, "h = 0.2: must be less than k = 0.1"),
+        ({"model": "pattern", "drop": 7}, "drop = 7: must be packet indices"),
+        ({"model": "pattern", "drop": [-1]}, "dropped = -1: must be an integer from 0"),
+        ({"model": "pattern", "drop": "3", "length": 3}, "length = 3: must be an integer from 4"),
+        ({"model": "pattern", "drop": "3", "repeat": "yes"}, "repeat = 'yes': must be true or false"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_refused_in_one_line_that_names_them(parameters, named):
+    with pytest.raises(LossModelError) as refusal:
+        loss_model(parameters)
+    assert named in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_every_model_is_refused_an_unknown_key():
+    for name in FORMS:
+        with pytest.raises(LossModelError, match="unknown key frequency"):
+            loss_model({"model": name, "frequency": 1})
+
+
+@given(drop_lists)
+def test_a_drop_list_gives_its_indices(indices):
+    assert parse_drop_list(",".join(map(str, indices))) == indices
+    assert parse_drop_list("\n".join(f"{n}-{n}" for n in indices) + ",") == indices
+
+
+@pytest.mark.parametrize("text", ["x", "3-", "-3", "9-7", "1-2-3", "3.5", "٣", str(LONGEST), f"0-{LONGEST}"])
+def test_what_is_not_a_drop_list_is_refused(text):
+    with pytest.raises(LossModelError, match=r"^drop = "):
+        parse_drop_list(text)
+
+
+@pytest.mark.parametrize(
+    ("seed", "packets", "named"),
+    [(-1, 10, "seed = -1"), (SEEDS, 10, "seed = "), (0, -1, "packets = -1"), (0, LONGEST + 1, "packets = ")],
+)
+def test_a_seed_or_a_number_of_packets_out_of_range_is_refused(seed, packets, named):
+    with pytest.raises(LossModelError, match=named):
+        verdicts(Uniform(0.1), seed, packets)
+
+
+def test_a_bitmap_that_holds_fewer_verdicts_is_refused():
+    with pytest.raises(LossModelError, match="packets = 9: must be an integer from 0 to 8"):
+        unpack(b"\0", 9)

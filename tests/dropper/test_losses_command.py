@@ -1,0 +1,101 @@
+"""`fecbench losses` prints what the oracle predicts. Needs no root."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dropper.model import (
+    GilbertElliott,
+    LossModelError,
+    Pattern,
+    Uniform,
+    gilbert_elliott_from,
+    markov,
+    verdicts,
+)
+from runners.losses import losses
+
+
+def run(*arguments):
+    return CliRunner().invoke(losses, list(arguments))
+
+
+def document(*arguments):
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "model"),
+    [
+        (["uniform", "--p", "0.02"], Uniform(0.02)),
+        (
+            ["ge", "--p", "0.01", "--r", "0.25", "--k", "0.98", "--h", "0.05"],
+            GilbertElliott(0.01, 0.25, 0.98, 0.05),
+        ),
+        (["ge", "--p", "0.01", "--r", "0.25"], GilbertElliott(0.01, 0.25, 1.0, 0.0)),
+        (["ge", "--rate", "0.02", "--burst", "4"], gilbert_elliott_from(0.02, 4.0)),
+        (["markov", "--p", "0.01", "--r", "0.25"], markov(0.01, 0.25)),
+        (["pattern", "--drop", "3,7-9"], Pattern((3, 7, 8, 9))),
+        (["pattern", "--drop", "3", "--length", "10", "--repeat"], Pattern((3,), 10, True)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_document_has_the_losses_of_the_oracle(arguments, model):
+    printed = document(*arguments, "--seed", "42", "--packets", "5000")
+    assert printed["dropped"] == np.flatnonzero(verdicts(model, 42, 5000)).tolist()
+    assert (printed["seed"], printed["packets"]) == (42, 5000)
+
+
+def test_the_document_repeats_the_model_with_all_its_parameters():
+    printed = document("ge", "--p", "0.01", "--r", "0.25", "--k", "0.98", "--h", "0.05")
+    assert printed["model"] == {"model": "ge", "p": 0.01, "r": 0.25, "k": 0.98, "h": 0.05}
+    assert printed["stationary_loss_rate"] == pytest.approx((0.25 * 0.02 + 0.01 * 0.95) / 0.26)
+    assert printed["mean_burst_length"] > 1
+
+
+def test_without_a_seed_and_a_number_of_packets_it_is_seed_0_and_1000_packets():
+    printed = document("uniform", "--p", "0.1")
+    assert (printed["seed"], printed["packets"]) == (0, 1000)
+
+
+def test_losses_that_never_end_have_no_mean_burst_length_in_json():
+    assert document("uniform", "--p", "1", "--packets", "2")["mean_burst_length"] is None
+
+
+def test_the_summary_counts_losses_and_bursts():
+    result = run("pattern", "--drop", "3,7-9", "--packets", "100")
+    assert result.exit_code == 0
+    assert "4 of 100 packets" in result.stdout
+    assert "2, mean length 2" in result.stdout
+    assert "3, 7, 8, 9" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["uniform", "--p", "0", "--packets", "0"], ["pattern", "--drop", ""]])
+def test_no_losses_and_no_packets_are_no_error(arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0
+    assert "none" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["uniform", "--p", "2"], "p = 2.0"),
+        (["uniform", "--p", "0.1", "--seed", "-1"], "seed = -1"),
+        (["uniform", "--p", "0.1", "--packets", "-1"], "packets = -1"),
+        (["ge", "--p", "0.1"], "model ge takes p, r"),
+        (["ge", "--p", "0.1", "--r", "0.1", "--burst", "3"], "model ge takes p, r"),
+        (["markov"], "given: nothing"),
+        (["pattern", "--drop", "9-7"], "drop = '9-7'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_wrong_value_is_named(arguments, named):
+    result = run(*arguments)
+    assert isinstance(result.exception, LossModelError)
+    assert named in str(result.exception)
+    assert result.stdout == ""
