@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import designs
-from results.database import CampaignInfo, Database, StoredTrial
+from results.database import CampaignInfo, Database, StoredTrial, VerdictLog
 from runners import certificates, provenance, schedule, scratch, verification
 from runners.campaign import implementations_of, record_of
 from runners.crew import Crew, Finished
@@ -77,15 +77,18 @@ def _run(campaign: CampaignInfo, stored: StoredTrial, output: Path) -> Finished:
 
 def _same_losses(before: StoredTrial, after: StoredTrial) -> bool:
     """Whether every packet that both runs sent met the same verdict."""
-    logs = zip(before.record.verdicts, after.record.verdicts, strict=False)
+    recorded = {(log.link, log.direction): log for log in before.record.verdicts}
     return bool(after.record.verdicts) and all(
-        _same_prefix(a.bitmap, b.bitmap, min(a.packets, b.packets)) for a, b in logs
+        _same_prefix(log, recorded[log.link, log.direction])
+        for log in after.record.verdicts
+        if (log.link, log.direction) in recorded
     )
 
 
-def _same_prefix(one: bytes, other: bytes, bits: int) -> bool:
-    mask = (1 << min(bits, 8 * len(one), 8 * len(other))) - 1
-    return int.from_bytes(one, "little") & mask == int.from_bytes(other, "little") & mask
+def _same_prefix(one: VerdictLog, other: VerdictLog) -> bool:
+    bits = min(one.packets, other.packets, 8 * len(one.bitmap), 8 * len(other.bitmap))
+    mask = (1 << bits) - 1
+    return (int.from_bytes(one.bitmap, "little") ^ int.from_bytes(other.bitmap, "little")) & mask == 0
 
 
 def _print_comparison(recorded: dict[str, Any], replayed: dict[str, Any]) -> None:

@@ -222,7 +222,9 @@ def test_a_killed_campaign_leaves_nothing_and_resumes_with_what_is_missing(
     for _ in range(4):
         before = descendants(), interfaces(), network_namespaces()
         harness = started(design, database)
-        time.sleep(moments.uniform(0.8, 2.5))
+        assert harness.stderr
+        assert "campaign little" in harness.stderr.readline()
+        time.sleep(moments.uniform(0, 2))
         harness.send_signal(number)
         _, said = harness.communicate(timeout=20)
         if number != signal.SIGKILL and harness.returncode != 0:
