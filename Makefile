@@ -1,7 +1,6 @@
 # make demo   all set-up, then the demonstration campaign with its figure and report
 # make test   all set-up, then all tests
 # make build  all set-up alone; leaves .venv/bin/fecbench
-# make bench  speeds, each beside a peer or a limit
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -20,7 +19,7 @@ PACKAGES := mininet clang llvm libbpf-dev libelf-dev zlib1g-dev linux-libc-dev b
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test build bench lint packages environment parts lock clean
+.PHONY: demo test build lint packages environment parts lock clean
 
 demo: build
 	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --db $(OUT)/demo.sqlite --resume

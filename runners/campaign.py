@@ -162,7 +162,7 @@ def _run_trials(
             attempts[finished.key] -= 1
             again = judgement.state == "invalid" and attempts[finished.key] > 0
             if again:
-                crew.add_first(finished.key, finished.task)
+                crew.add_soon(finished.key, finished.task)
             watcher.ended(finished.key, judgement, _dct_s(finished), again)
 
 

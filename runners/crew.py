@@ -22,6 +22,7 @@ from runners.worker import MARGIN_S
 
 READ_BYTES = 1 << 20
 STOP_LIMIT_S = 5.0
+RETRY_AFTER_TRIALS = 10
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,9 @@ class Crew:
         """Run this task after all others."""
         self._pending.append((key, task))
 
-    def add_first(self, key: TrialKey, task: Task) -> None:
-        """Run this task next."""
-        self._pending.appendleft((key, task))
+    def add_soon(self, key: TrialKey, task: Task) -> None:
+        """Run this task after a few others: what disturbed it may have passed by then."""
+        self._pending.insert(RETRY_AFTER_TRIALS, (key, task))
 
     def results(self) -> Iterator[Finished]:
         """Run all tasks, those added meanwhile included, and yield each as it ends."""
