@@ -114,15 +114,16 @@ def run(
 
 # Frames of a few hundred µs at these rates, arriving both faster and slower than they can leave.
 frames = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(14, 1600)), min_size=1, max_size=80)
+delays = st.sampled_from([0, 1, MS]) | st.integers(0, 50 * MS)
 paths = st.builds(
     Lane,
     rate_bps=st.integers(300_000, 1_000_000_000),
-    delay_ns=st.integers(0, 50 * MS),
+    delay_ns=delays,
     queue_bytes=st.integers(1514, 30_000),
 ) | st.builds(
     Lane,
     rate_bps=st.integers(300_000, 1_000_000_000),
-    delay_ns=st.integers(0, 50 * MS),
+    delay_ns=delays,
     queue_packets=st.integers(1, 20),
 )
 
@@ -190,7 +191,7 @@ def test_every_frame_in_is_out_or_dropped_or_in_flight(
     assert all(result.exits[i] <= stopped_ns for i in due)
 
 
-@given(paths, frames, st.lists(st.integers(0, 300 * MS), max_size=40))
+@given(paths, frames, st.lists(st.integers(0, 50 * MS), max_size=100))
 @settings(max_examples=200, deadline=None)
 def test_when_the_link_is_looked_at_changes_nothing(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]], looks: list[int]
@@ -201,6 +202,20 @@ def test_when_the_link_is_looked_at_changes_nothing(
     assert never.fates == often.fates
     assert never.exits == often.exits
     assert never.order == often.order
+
+
+@given(paths, frames)
+@settings(max_examples=100, deadline=None)
+def test_a_frame_leaves_when_it_is_due_and_not_a_nanosecond_before(
+    core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
+) -> None:
+    arrivals, lengths = timed(sent)
+    all_out = run(core, path, arrivals, lengths)
+    last = max(all_out.exits)
+    at_last = sum(all_out.exits[i] == last for i in all_out.accepted)
+    if all_out.accepted and last > arrivals[-1]:
+        assert run(core, path, arrivals, lengths, end_ns=last).outcome.in_flight == 0
+        assert run(core, path, arrivals, lengths, end_ns=last - 1).outcome.in_flight == at_last
 
 
 @pytest.mark.parametrize("rate_bps", [300_000, 7_777_777, 10_000_000, 999_999_937, 10_000_000_000])

@@ -80,8 +80,8 @@ struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
     struct frame *frame = direction->head;
     if (!frame || frame->exit_ns > now_ns)
         return NULL;
-    serve_queue(direction,
-                frame->serialized_ns); // with no delay, it may leave before the next arrival serves the queue
+    // With a short delay, it may leave before the next arrival serves the queue.
+    serve_queue(direction, frame->serialized_ns);
     direction->head = frame->next;
     if (!direction->head)
         direction->tail = NULL;
