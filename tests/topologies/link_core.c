@@ -22,8 +22,8 @@ static void hand_out(struct direction *direction, struct frame_pool *pool, uint6
 // Frame i arrives at arrivals[i]; the link is looked at each looks[j] ≤ the next arrival, then at end_ns.
 // fates[i], exits[i] (when it was due) and left[i] (its place in the order, or 0) are written.
 void run_link(const struct direction_settings *settings, size_t frames, const uint64_t *arrivals,
-              const uint32_t *lengths, size_t looks, const uint64_t *look_times, uint64_t end_ns, uint32_t *fates,
-              uint64_t *exits, uint64_t *left, struct outcome *outcome) {
+              const uint32_t *lengths, size_t looks, const uint64_t *look_times, uint64_t end_ns,
+              uint32_t *fates, uint64_t *exits, uint64_t *left, struct outcome *outcome) {
     struct direction direction;
     struct frame_pool pool;
     direction_init(&direction, settings);

@@ -138,7 +138,7 @@ def timed(gaps_and_lengths: list[tuple[int, int]]) -> tuple[list[int], list[int]
 def test_the_link_is_a_droptail_queue_before_a_serializer_before_a_constant_delay(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
 ) -> None:
-    """Against the same law in exact fractions: a frame is queued from its arrival until its last bit has left."""
+    """Against the same law in exact fractions: a frame is queued until its last bit has left."""
     arrivals, lengths = timed(sent)
     result = run(core, path, arrivals, lengths)
     free = Fraction(0)

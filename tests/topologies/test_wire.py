@@ -1,0 +1,263 @@
+"""The wire as a process: real frames through real TAPs, its report, its ends, its command line."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topologies.link import LinkEnd, LinkError, LinkSettings
+from topologies.namespace import run_inside, run_tool
+from topologies.wire_link import WIRE_BINARY, WireLink
+
+root = pytest.mark.root
+
+
+@root
+@pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (10, 600), (100, 6000)])
+def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: int) -> None:
+    made = wire(LinkSettings(bandwidth_mbps, 10, queue_packets=frames))
+    for _ in range(frames):
+        made.send(1242)
+    received = made.receive(frames)[:, 1]
+    assert len(received) == frames
+    gaps = np.diff(received)
+    measured = 1242 * 8 * 1e3 / gaps.mean()
+    print(
+        f"\n{bandwidth_mbps} Mbit/s: measured {measured:.5f}, gaps {np.percentile(gaps, [1, 50, 99]) / 1e3} µs"
+    )
+    # Loose, since the machine may be busy: the last of the frames is as late as it was when it woke us.
+    assert measured == pytest.approx(bandwidth_mbps, rel=0.02)
+
+
+@root
+@pytest.mark.parametrize("owd_ms", [0, 1, 20, 200])
+def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: float) -> None:
+    made = wire(LinkSettings(100, owd_ms))
+    rng = random.Random(1)
+    for _ in range(200):
+        made.send(1242)
+        time.sleep(rng.uniform(0.0005, 0.003))  # the traffic, not a wait
+    times = made.receive(200)
+    error_us = (times[:, 1] - times[:, 0]) / 1e3 - owd_ms * 1e3 - 1242 * 8 / 100
+    print(f"\nOWD {owd_ms} ms: error p50/p99/max {np.percentile(error_us, [50, 99, 100]).round(1)} µs")
+    assert len(times) == 200
+    assert error_us.min() > -10  # nothing is faster than light, up to the two clocks' reading
+    assert np.median(error_us) < 2000
+
+
+@root
+@pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
+def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> None:
+    made = wire(LinkSettings(0.1, 0, **limit))  # 99 ms for each frame
+    for _ in range(50):
+        made.send(1242)
+    made.receive(1)
+    up = made.link.finish().directions["up"]
+    assert up.frames_in == 50
+    assert up.queue_dropped == 30
+    assert up.max_queue_packets == 20
+    assert up.max_queue_bytes == 20 * 1242
+    assert up.conserved
+
+
+@root
+def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
+    made = wire(LinkSettings(100, 300))
+    for _ in range(5):
+        made.send(1000)
+    assert len(made.receive(5)) == 5
+    for _ in range(7):
+        made.send(1000)
+    time.sleep(0.1)  # the seven are in the delay line, none is due
+    report = made.link.finish()
+    for _ in range(3):
+        made.send(1000)
+    assert len(made.receive(1, timeout_s=0.5)) == 0
+    up = report.directions["up"]
+    assert (up.frames_in, up.frames_out, up.in_flight) == (12, 5, 7)
+    assert (up.bytes_in, up.bytes_out) == (12_000, 5_000)
+    assert report.conserved
+    assert report.directions["down"].frames_in == 0
+    received = json.loads(
+        run_inside(made.far.netns_path, partial(run_tool, ["ip", "-j", "-s", "link", "show", "far"]))
+    )
+    assert received[0]["stats64"]["rx"]["packets"] == up.frames_out
+
+
+@root
+def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
+    made = wire(LinkSettings(100, 1))
+    run_inside(made.near.netns_path, partial(run_tool, ["ip", "link", "set", "near", "mtu", "9000"]))
+    made.send(1514)
+    made.send(1515)
+    made.send(9014)
+    assert len(made.receive(3, timeout_s=0.3)) == 1
+    up = made.link.finish().directions["up"]
+    assert (up.frames_in, up.bytes_in) == (3, 1514 + 1515 + 9014)
+    assert (up.oversize_dropped, up.frames_out) == (2, 1)
+    assert up.conserved
+
+
+@root
+def test_frames_that_the_kernel_discards_break_conservation(wire: Any) -> None:
+    made = wire(LinkSettings(100, 1))
+    pid = made.link._process.pid
+    os.kill(pid, signal.SIGSTOP)  # nobody reads: the TAP's queue of 10,000 overflows
+    for _ in range(10_500):
+        made.send(100)
+    os.kill(pid, signal.SIGCONT)
+    made.receive(1)
+    up = made.link.finish().directions["up"]
+    assert up.kernel_dropped == 500
+    assert not up.conserved
+
+
+@root
+def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
+    made = wire(LinkSettings(100, 1), late_bound_us=20_000)
+    cpu = min(os.sched_getaffinity(0))
+    os.sched_setaffinity(made.link._process.pid, {cpu})
+    # Something of higher priority takes the wire's CPU for 100 ms.
+    script = (
+        f"import os, time; os.sched_setaffinity(0, {{{cpu}}});"
+        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60)); print(flush=True);"
+        "end = time.monotonic() + 0.1\nwhile time.monotonic() < end: pass"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as hog:
+        assert hog.stdout is not None
+        hog.stdout.readline()
+        for _ in range(10):
+            made.send(500)
+    assert len(made.receive(10)) == 10
+    report = made.link.finish()
+    up = report.directions["up"]
+    print(f"\nread lag {up.read_lag_us}, lateness {up.lateness_us}")
+    assert up.read_lag_us.max > 50_000
+    assert up.lateness_us.max >= up.read_lag_us.max
+    assert up.late == 10
+    assert report.late == 10
+
+
+@root
+def test_the_report_says_what_ran_and_how(wire: Any) -> None:
+    made = wire(LinkSettings(7.5, 12, queue_bytes=20_000), late_bound_us=345)
+    made.send(100)
+    made.receive(1)
+    report = made.link.finish()
+    assert report.backend == "wire"
+    assert report.command[0] == str(WIRE_BINARY)
+    assert report.configuration == {
+        "rate_bps": 7_500_000,
+        "delay_ns": 12_000_000,
+        "queue_bytes": 20_000,
+        "mtu": 1500,
+        "late_bound_us": 345,
+    }
+    assert report.late_bound_us == 345
+    assert 0 < report.cpu_s < report.elapsed_s
+    version = subprocess.run([WIRE_BINARY, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.split() == ["wire", report.version]
+
+
+def arguments(near: str, far: str, **changes: str) -> list[str]:
+    options = {
+        "near-netns": near,
+        "near-interface": "near",
+        "far-netns": far,
+        "far-interface": "far",
+        "rate-bps": "1000000",
+        "delay-ns": "0",
+        "queue-packets": "10",
+    } | {name.replace("_", "-"): value for name, value in changes.items()}
+    return [str(WIRE_BINARY), *(word for name, value in options.items() for word in (f"--{name}", value))]
+
+
+@root
+@pytest.mark.parametrize("ending", ["end of input", signal.SIGTERM, signal.SIGINT])
+def test_every_orderly_end_reports_and_removes_the_interfaces(two_namespaces: Any, ending: Any) -> None:
+    near, far = two_namespaces
+    with subprocess.Popen(arguments(near, far), stdin=-1, stdout=-1, stderr=-1, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["event"] == "ready"
+        if ending == "end of input":
+            process.stdin.close()
+        else:
+            process.send_signal(ending)
+        assert json.loads(process.stdout.read())["event"] == "report"
+    assert process.returncode == 0
+    for path in (near, far):
+        links = json.loads(run_inside(path, partial(run_tool, ["ip", "-j", "link"])))
+        assert [link["ifname"] for link in links] == ["lo"]
+
+
+@root
+def test_a_link_that_cannot_be_made_says_why_in_one_line(two_namespaces: Any) -> None:
+    near, far = two_namespaces
+    link = WireLink(LinkEnd(near, "same"), LinkEnd(near, "same"), LinkSettings(1, 1), 1000)
+    with pytest.raises(LinkError, match=r"^wire: cannot create the TAP .*busy$"):
+        link.wait_ready()
+    link.close()
+    link = WireLink(LinkEnd("/nowhere", "near"), LinkEnd(far, "far"), LinkSettings(1, 1), 1000)
+    with pytest.raises(LinkError, match=r"^wire: cannot open /nowhere: No such file or directory$"):
+        link.wait_ready()
+    link.close()
+
+
+@root
+def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
+    made = wire(LinkSettings(1, 1))
+    made.link._process.kill()
+    made.link._process.wait()
+    with pytest.raises(LinkError, match="ended with SIGKILL"):
+        made.link.finish()
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"rate_bps": "fast"}, "--rate-bps is fast; it must be a whole number from 1000 to 100000000000"),
+        ({"rate_bps": "999"}, "--rate-bps is 999; it must be"),
+        ({"rate_bps": "-5"}, "--rate-bps is -5; it must be"),
+        ({"rate_bps": "99999999999999999999999"}, "--rate-bps is 99999999999999999999999; it must be"),
+        ({"delay_ns": "1.5"}, "--delay-ns is 1.5; it must be"),
+        ({"queue_packets": "0"}, "--queue-packets is 0; it must be"),
+        ({"queue_bytes": "1514"}, "one of --queue-bytes and --queue-packets must be given, not both"),
+        ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
+        ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
+        ({"bogus": "1"}, "--bogus is not an option"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(changes: dict[str, str], complaint: str) -> None:
+    refusal = subprocess.run(arguments("-", "-", **changes), capture_output=True, text=True, check=False)
+    assert refusal.returncode == 2
+    assert refusal.stderr.startswith(f"wire: {complaint}")
+    assert refusal.stderr.count("\n") == 1
+    assert refusal.stdout == ""
+
+
+@pytest.mark.parametrize("missing", ["near-netns", "far-interface", "rate-bps", "delay-ns", "queue-packets"])
+def test_each_option_that_has_no_default_is_asked_for(missing: str) -> None:
+    words = arguments("-", "-")
+    at = words.index(f"--{missing}")
+    refusal = subprocess.run(words[:at] + words[at + 2 :], capture_output=True, text=True, check=False)
+    assert refusal.returncode == 2
+    assert f"--{missing}" in refusal.stderr
+
+
+@root
+@pytest.mark.parametrize("command", ["stop", "x" * 100])
+def test_an_unknown_command_is_refused(two_namespaces: Any, command: str) -> None:
+    refusal = subprocess.run(
+        arguments(*two_namespaces), input=f"{command}\n", capture_output=True, text=True, check=False
+    )
+    assert refusal.returncode == 2
+    assert refusal.stderr.endswith("the only one is finish\n")
