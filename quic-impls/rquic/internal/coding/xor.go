@@ -75,9 +75,6 @@ func (d *xorDecoder) Source(generation, id uint8, symbol []byte) []Recovered {
 }
 
 func (d *xorDecoder) Repair(generation, id, size uint8, payload []byte) []Recovered {
-	if size == 0 || size > header.MaxGenerationSize {
-		return nil
-	}
 	g := d.generation(generation)
 	if g == nil || g.repaired {
 		return nil

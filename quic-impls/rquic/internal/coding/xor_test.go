@@ -129,6 +129,25 @@ func TestAnEncoderSaysWhenAGenerationIsComplete(t *testing.T) {
 	}
 }
 
+func TestASourcePacketThatComesTwiceCountsOnce(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 12))
+	code := XOR{GenerationSize: 3}
+	sources, repair := generation(random, code.NewEncoder(), 0, 0, 3)
+	decoder := code.NewDecoder()
+	for _, source := range []arrival{sources[0], sources[0], sources[1]} {
+		source.arrive(decoder)
+	}
+	recovered := repair.arrive(decoder)
+	if len(recovered) != 1 || !isSymbol(recovered[0].Symbol, sources[2].symbol) {
+		t.Fatalf("recovered %v, right is %v", recovered, sources[2])
+	}
+	for _, again := range []arrival{sources[2], repair} {
+		if recovered := again.arrive(decoder); len(recovered) > 0 {
+			t.Errorf("recovered %v once more", recovered)
+		}
+	}
+}
+
 func TestAStaleGenerationIsDroppedByItsAge(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	code := XOR{GenerationSize: 2}
@@ -141,6 +160,9 @@ func TestAStaleGenerationIsDroppedByItsAge(t *testing.T) {
 	}
 	if recovered := staleRepair.arrive(decoder); len(recovered) > 0 {
 		t.Errorf("recovered %v", recovered)
+	}
+	if _, kept := decoder.(*xorDecoder).generations[0]; kept {
+		t.Error("it is kept again")
 	}
 }
 

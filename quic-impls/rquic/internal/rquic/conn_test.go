@@ -160,21 +160,42 @@ func TestAChangeOfTheConnectionIDCompletesTheGeneration(t *testing.T) {
 }
 
 func TestTwoConnectionsOfOneSocketAreCodedApart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sending, receiving, _ := pair(2, func(n uint64, _ []byte) bool { return n == 2 })
-		writers := []*announcer{newAnnouncer(t, sending), newAnnouncer(t, sending)}
-		writers[1].id = "bbbb"
-		sent := 0
-		for range 4 {
-			for _, writer := range writers {
-				writer.write([]byte(writer.id), true, false)
-				sent++
+	source := rand.New(rand.NewPCG(1, 2))
+	for lost := range uint64(12) {
+		synctest.Test(t, func(t *testing.T) {
+			sending, receiving, _ := pair(2, func(n uint64, _ []byte) bool { return n == lost })
+			writers := []*announcer{newAnnouncer(t, sending), newAnnouncer(t, sending)}
+			writers[1].id = "bbbb"
+			var sent [][]byte
+			for range 4 {
+				for _, writer := range writers {
+					sent = append(sent, writer.write(random(source, 100), true, false))
+				}
 			}
+			got := readAll(t, receiving)
+			slices.SortFunc(sent, bytes.Compare)
+			slices.SortFunc(got, bytes.Compare)
+			if lost > 1 && !slices.EqualFunc(got, sent, bytes.Equal) {
+				t.Errorf("losing datagram %d: %d of %d packets arrived", lost, len(got), len(sent))
+			}
+		})
+	}
+}
+
+func TestAReceiverThatGivesWayReleasesWhatItHolds(t *testing.T) {
+	_, receiving, _ := pair(9, lossylink.Nothing)
+	now := time.Now()
+	for n := range maxReceivers + 1 {
+		for _, id := range []byte{0, 2} { // 2 is held, since 1 is missing
+			receiving.receive(now.Add(time.Duration(n)), []byte{'A', 'a', 'a', 'a', byte(n), 1, id, 0, 1, byte(n)}, nil)
 		}
-		if got := readAll(t, receiving); len(got) != sent || receiving.Recovered.Load() != 1 {
-			t.Errorf("%d of %d packets arrived, %d of them recovered", len(got), sent, receiving.Recovered.Load())
-		}
-	})
+	}
+	if right := maxReceivers + 2; len(receiving.ready) != right {
+		t.Errorf("%d packets are released, right is %d", len(receiving.ready), right)
+	}
+	if last := receiving.ready[maxReceivers].datagram; last[header.Prefix] != 0 {
+		t.Errorf("released %x, not the one that was held longest", last)
+	}
 }
 
 func TestAPacketOtherThanTheAnnouncedOneIsRefused(t *testing.T) {

@@ -1,0 +1,117 @@
+package observer
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
+)
+
+// listener keeps what it hears.
+type listener struct {
+	heard  []SentPacket
+	closed int
+}
+
+func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
+func (l *listener) Closed()                 { l.closed++ }
+
+func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {
+	t.Helper()
+	l := &listener{}
+	o := &Observer{Open: func() Connection { return l }}
+	return o, o.Trace(t.Context(), true, quic.ConnectionID{}), l
+}
+
+func sent(packetType qlog.PacketType, checksum qlog.DatagramPayloadChecksum, frames ...any) qlog.PacketSent {
+	e := qlog.PacketSent{Header: qlog.PacketHeader{PacketType: packetType}, DatagramPayloadChecksum: checksum}
+	e.Raw.Length = 100
+	for _, f := range frames {
+		e.Frames = append(e.Frames, qlog.Frame{Frame: f})
+	}
+	return e
+}
+
+func TestWhatAPacketIsFollowsFromItsFrames(t *testing.T) {
+	for name, c := range map[string]struct {
+		frames []any
+		right  SentPacket
+	}{
+		"nothing but an ACK": {[]any{&qlog.AckFrame{}}, SentPacket{Length: 100}},
+		"a ping":             {[]any{&qlog.PingFrame{}}, SentPacket{Length: 100, AckEliciting: true}},
+		"an ACK and data":    {[]any{&qlog.AckFrame{}, &qlog.StreamFrame{}}, SentPacket{Length: 100, AckEliciting: true}},
+		"the end of a stream": {
+			[]any{&qlog.StreamFrame{}, &qlog.StreamFrame{Fin: true}},
+			SentPacket{Length: 100, AckEliciting: true, EndsStream: true},
+		},
+		"a close": {[]any{&qlog.AckFrame{}, &qlog.ConnectionCloseFrame{}}, SentPacket{Length: 100, Closes: true}},
+	} {
+		_, trace, l := listening(t)
+		trace.AddProducer().RecordEvent(sent(qlog.PacketType1RTT, 0, c.frames...))
+		if !slices.Equal(l.heard, []SentPacket{c.right}) {
+			t.Errorf("%s: heard %+v", name, l.heard)
+		}
+	}
+}
+
+func TestOnlyDatagramsThatBeginWithAShortHeaderAreAnnounced(t *testing.T) {
+	_, trace, l := listening(t)
+	recorder := trace.AddProducer()
+	for _, e := range []qlog.PacketSent{
+		sent(qlog.PacketTypeInitial, 7), sent(qlog.PacketTypeHandshake, 7), sent(qlog.PacketType1RTT, 7), // one datagram
+		sent(qlog.PacketTypeHandshake, 8), sent(qlog.PacketType1RTT, 9), // two
+		sent(qlog.PacketType1RTT, 0), // one more, after the handshake
+	} {
+		recorder.RecordEvent(e)
+	}
+	if len(l.heard) != 2 {
+		t.Errorf("%d packets were announced, right is 2", len(l.heard))
+	}
+}
+
+func TestAConnectionIsClosedWithTheLastOfItsLayers(t *testing.T) {
+	_, trace, l := listening(t)
+	layers := []qlogwriter.Recorder{trace.AddProducer(), trace.AddProducer()}
+	for i, layer := range layers {
+		if l.closed != 0 {
+			t.Errorf("closed with layer %d", i)
+		}
+		if err := layer.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if l.closed != 1 {
+		t.Errorf("closed %d times", l.closed)
+	}
+}
+
+func TestSpuriousLossesAreCountedEvenWhenNobodyListens(t *testing.T) {
+	o := &Observer{}
+	recorder := o.Trace(t.Context(), false, quic.ConnectionID{}).AddProducer()
+	recorder.RecordEvent(qlog.SpuriousLoss{})
+	recorder.RecordEvent(sent(qlog.PacketType1RTT, 0))
+	if o.SpuriousLosses.Load() != 1 {
+		t.Error(o.SpuriousLosses.Load())
+	}
+}
+
+func TestFlushWaitsForTheFiles(t *testing.T) {
+	t.Setenv("QLOGDIR", t.TempDir())
+	o := &Observer{}
+	recorder := o.Trace(t.Context(), false, quic.ConnectionID{}).AddProducer()
+	flushed := make(chan error, 1)
+	go func() { flushed <- o.Flush() }()
+	select {
+	case <-flushed:
+		t.Error("flushed while the connection is open")
+	default:
+	}
+	if err := recorder.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-flushed; err != nil {
+		t.Error(err)
+	}
+}
