@@ -148,7 +148,7 @@ def summary_table(database: Database, campaign: CampaignInfo) -> None:
     # Imported here: pandas takes longer to load than most commands take to run.
     from results import frames
 
-    frame = frames.summary(frames.trials(database, campaign), campaign)
+    frame = frames.summary(frames.trials(database, campaign, [frames.DCT]), campaign)
     table = Table(box=box.SIMPLE_HEAD)
     for column in frame.columns:
         table.add_column(str(column), justify="right" if frame[column].dtype.kind in "fi" else "left")
