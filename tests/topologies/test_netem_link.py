@@ -1,0 +1,162 @@
+"""The netem backend: the tc commands that it gives, all of them on a kernel that has netem, most on any other."""
+
+import re
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import topologies.netem_link
+from topologies.link import LinkSettings
+from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.netem_link import (
+    DELAY_LINE_LIMIT_PACKETS,
+    burst_bytes,
+    delay_commands,
+    netem_is_available,
+    queue_commands,
+    root_counters,
+)
+from topologies.topology import Topology, build
+
+root = pytest.mark.root
+
+SHOWN_BY_TC_6_1 = """[{"kind":"tbf","handle":"1:","root":true,"refcnt":3,"options":{"rate":1250000,"burst":2764,
+"lat":58000,"limit":75000},"bytes":1984,"packets":14,"drops":3,"overlimits":9,"requeues":0,"backlog":2484,"qlen":2},
+{"kind":"pfifo","handle":"10:","parent":"1:1","options":{"limit":5},"bytes":1984,"packets":14,"drops":3,
+"overlimits":0,"requeues":0,"backlog":2484,"qlen":2}]"""
+
+
+def test_a_queue_in_bytes_is_the_limit_of_the_shaper() -> None:
+    assert queue_commands("r1-r2", LinkSettings(10, 20, queue_bytes=75_000)) == [
+        "qdisc add dev r1-r2 root handle 1: tbf rate 10000000bit burst 1639 limit 75000"
+    ]
+
+
+def test_a_queue_in_packets_is_a_queue_below_the_shaper() -> None:
+    shaper, queue = queue_commands("r1-r2", LinkSettings(0.3, 20, queue_packets=7))
+    assert shaper.startswith("qdisc add dev r1-r2 root handle 1: tbf rate 300000bit ")
+    assert queue == "qdisc add dev r1-r2 parent 1:1 handle 10: pfifo limit 7"
+
+
+@given(st.floats(0.1, 10_000), st.floats(0, 10_000))
+def test_no_link_can_fill_the_delay_line(bandwidth_mbps: float, owd_ms: float) -> None:
+    settings = LinkSettings(bandwidth_mbps, owd_ms)
+    (command,) = delay_commands("far", settings)
+    limit = int(re.search(r"limit (\d+)$", command)[1])
+    smallest_frame_bits = 8 * 14
+    assert limit == DELAY_LINE_LIMIT_PACKETS
+    assert limit > settings.rate_bps * settings.delay_ns / 1e9 / smallest_frame_bits
+    assert f" delay {settings.delay_ns}ns " in command
+
+
+@given(st.floats(0.1, 10_000))
+def test_the_shaper_lets_a_full_frame_pass(bandwidth_mbps: float) -> None:
+    assert burst_bytes(LinkSettings(bandwidth_mbps, 1)) >= 1514
+
+
+def test_the_counters_are_those_of_the_root_qdisc() -> None:
+    counters = root_counters(SHOWN_BY_TC_6_1)
+    assert (counters.packets, counters.bytes, counters.drops, counters.queued) == (14, 1984, 3, 2)
+
+
+@root
+@pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
+def test_this_kernel_s_queue_holds_exactly_its_limit(limit: dict[str, int]) -> None:
+    settings = LinkSettings(0.1, 0, **limit)
+
+    def count_drops() -> tuple[int, int]:
+        commands = [
+            "link add v0 address 02:00:00:00:00:0a mtu 1500 type veth peer name v1",
+            "link set v0 up",
+            "link set v1 up",
+            "address add 10.8.0.1/24 dev v0",
+            "neighbour add 10.8.0.2 lladdr 02:00:00:00:00:0b dev v0 nud permanent",
+        ]
+        run_tool(["sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"])
+        run_tool(["ip", "-batch", "-"], commands)
+        run_tool(["tc", "-batch", "-"], queue_commands("v0", settings))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+            for _ in range(50):
+                sender.sendto(bytes(1200), ("10.8.0.2", 9))
+        counters = root_counters(run_tool(["tc", "-s", "-j", "qdisc", "show", "dev", "v0"]))
+        return counters.drops, counters.packets + counters.queued
+
+    # The first frame finds a full bucket and does not wait.
+    assert run_in_new(count_drops) == (29, 21)
+
+
+@pytest.fixture(params=["without the delay", "with the delay"])
+def netem_topology(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Callable[..., Topology], bool]]:
+    """build() with the netem backend. Without the delay, a shaper that never shapes stands in for netem, so
+    that everything else is tested on kernels without it."""
+    delayed = request.param == "with the delay"
+    if delayed and not netem_is_available():
+        pytest.skip("needs sch_netem")
+    if not delayed:
+        stand_in = "qdisc add dev {} root handle 1: tbf rate 10gbit burst 1000000 limit 1000000"
+        monkeypatch.setattr(topologies.netem_link, "delay_commands", lambda end, _: [stand_in.format(end)])
+        monkeypatch.setattr("topologies.topology.netem_is_available", lambda: True)
+    yield lambda **settings: build("single-path", {"internet": LinkSettings(**settings)}, "netem"), delayed
+
+
+@root
+def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, delayed = netem_topology
+    with make(bandwidth_mbps=10, owd_ms=20) as topology:
+        assert topology.backend == "netem"
+        ping = ["ping", "-q", "-c", "20", "-i", "0.01", topology.server.address]
+        said, _ = topology.client.popen(ping, stdout=subprocess.PIPE, text=True).communicate(timeout=20)
+        report = topology.finish()["internet"]
+    minimum_ms = float(said.split("rtt")[1].split("=")[1].split("/")[0])
+    assert (40 if delayed else 0) <= minimum_ms < (45 if delayed else 5)
+    assert report.conserved
+    for direction in report.directions.values():
+        assert (direction.frames_in, direction.frames_out, direction.in_flight) == (20, 20, 0)
+        assert direction.bytes_out == 20 * 98
+    assert report.late is None
+
+
+@root
+def test_finish_waits_until_the_link_has_drained(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    with make(bandwidth_mbps=1, owd_ms=10, queue_packets=30) as topology:
+        in_client = f"/proc/{topology.client.pid}/ns/net"
+        socket_made = run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+        with socket_made as sender:
+            for _ in range(50):
+                sender.sendto(bytes(1200), (topology.server.address, 9))
+        started = time.monotonic()
+        up = topology.finish()["internet"].directions["up"]
+        drained_s = time.monotonic() - started
+    assert (up.frames_in, up.queue_dropped) == (50, 19)
+    assert (up.frames_out, up.in_flight) == (31, 0)
+    assert up.conserved
+    assert 0.25 < drained_s < 2  # 30 frames of 9.9 ms
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@root
+def test_a_topology_with_netem_leaves_nothing(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    before = descriptors()
+    make(bandwidth_mbps=10, owd_ms=20).close()
+    assert descriptors() == before

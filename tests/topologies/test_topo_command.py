@@ -1,0 +1,101 @@
+"""`fecbench topo`: commands in, reports out, nothing left."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent.parent
+COMMAND = """
+import sys, typer
+from runners.topo import topo
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(topo)
+sys.exit(app(standalone_mode=False))
+"""
+LINK = ["single-path", "--bandwidth-mbps", "10", "--owd-ms", "5"]
+
+pytestmark = pytest.mark.root
+
+
+def topo(*words: str, commands: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, *words],
+        input=commands,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=REPOSITORY,
+        timeout=60,
+    )
+
+
+def test_it_runs_the_commands_of_standard_input_and_prints_the_reports() -> None:
+    ping = "client ping -q -c 7 -i 0.01 server\n"
+    done = topo(*LINK, "--json", commands=ping + "r1 cat /proc/sys/net/ipv4/ip_forward\n" + ping)
+    assert done.returncode == 0
+    report = json.loads(done.stdout)["internet"]
+    assert report["backend"] == "wire"
+    assert report["configuration"]["rate_bps"] == 10_000_000
+    assert report["directions"]["up"]["frames_out"] == 14
+    assert done.stderr.count("7 received") == 2
+
+
+def test_each_link_has_a_report_for_people_too() -> None:
+    done = topo(*LINK, "--queue-packets", "7", commands="client ping -q -c 3 -i 0.01 server\n")
+    assert done.returncode == 0
+    assert done.stdout.startswith("link internet (wire ")
+    assert done.stdout.count("3 frames in, 0 dropped by the queue, 3 out, 0 in flight, conserved") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (
+            ["singel-path", *LINK[1:]],
+            "topology 'singel-path': there is none of that name; did you mean 'single-path'",
+        ),
+        ([*LINK[:3], "--owd-ms", "-1"], "owd_ms is -1.0; it must be"),
+        (
+            [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
+            "queue_bdp = 1.0 and queue_packets = 9 are given",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], named: str) -> None:
+    refusal = topo(*words)
+    assert refusal.returncode != 0
+    assert named in refusal.stderr.strip().splitlines()[-1]
+    assert refusal.stdout == ""
+
+
+def test_a_terminal_gets_mininet_s_command_line(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(REPOSITORY)
+        environment = os.environ | {"HOME": str(tmp_path)}
+        os.execve(sys.executable, [sys.executable, "-c", COMMAND, *LINK], environment)
+    expect(terminal, "mininet> ")
+    os.write(terminal, b"client ping -q -c 1 server\n")
+    assert "1 received" in expect(terminal, "mininet> ")
+    os.write(terminal, b"exit\n")
+    expect(terminal, "down 1 frames in")
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def expect(terminal: int, wanted: str, timeout_s: float = 20) -> str:
+    said, deadline = "", time.monotonic() + timeout_s
+    while wanted not in said:
+        ready, _, _ = select.select([terminal], [], [], deadline - time.monotonic())
+        assert ready, f"{wanted!r} did not come after {said!r}"
+        said += os.read(terminal, 4096).decode()
+    return said
