@@ -75,13 +75,18 @@ def binaries(implementations: Iterable[Implementation]) -> dict[str, str | None]
     return {str(path.relative_to(REPOSITORY)): sha256_of(path) for path in programs}
 
 
+def without_password(argument: str) -> str:
+    """An argument as it may be kept and shown: the password of a URL is left out."""
+    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", argument)
+
+
 def collect(implementations: Iterable[Implementation], link: str) -> dict[str, Any]:
     """The provenance of a campaign that uses these implementations and this link backend."""
     cpuinfo = Path("/proc/cpuinfo")
     return {
         "fecbench": metadata.version("fecbench"),
         "revision": revision(),
-        "command": sys.argv,
+        "command": [without_password(argument) for argument in sys.argv],
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpu": cpu_model(cpuinfo.read_text()) if cpuinfo.is_file() else None,
