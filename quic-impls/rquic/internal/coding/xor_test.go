@@ -172,7 +172,8 @@ func TestALyingCodedPacketRecoversNothing(t *testing.T) {
 	sources, repair := generation(random, code.NewEncoder(), 0, 10, 4)
 	lies := map[string]arrival{
 		"size 0":             {true, 0, repair.id, 0, repair.symbol},
-		"size above 63":      {true, 0, repair.id, 64, repair.symbol},
+		"size 255":           {true, 0, repair.id, 255, repair.symbol},
+		"two of the four":    {true, 0, repair.id - 2, 2, repair.symbol},
 		"an earlier last id": {true, 0, repair.id - 1, 4, repair.symbol},
 		"too small":          {true, 0, repair.id, 2, repair.symbol},
 		"another one's gen":  {true, 1, repair.id, 4, repair.symbol},

@@ -12,6 +12,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
 )
@@ -62,6 +64,31 @@ func TestBadRequestsAreRefusedAndTheServerGoesOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// wrong is a server that answers with whatever.
+type wrong string
+
+func (x wrong) download(_ context.Context, _ int64, w io.Writer) error {
+	_, err := io.WriteString(w, string(x))
+	return err
+}
+
+func (x wrong) upload(context.Context, int64, io.Reader) (string, error) { return string(x), nil }
+
+func TestContentThatIsNotRightIsRefused(t *testing.T) {
+	for workload, answers := range map[string]map[wrong]string{
+		"download": {"four": "sent 4 bytes", "sixsix": "more than the 5 bytes", "right": "SHA-256", "": "sent 0 bytes"},
+		"upload":   {"00ff": "SHA-256", "": "SHA-256"},
+	} {
+		for answer, reason := range answers {
+			e := endpoint{assignment: contract.Assignment{Workload: contract.Workload{Name: workload, Size: 5}}}
+			err := e.transfer(t.Context(), answer, content.Hash(0, 5))
+			if err == nil || !strings.Contains(err.Error(), reason) {
+				t.Errorf("%s answered with %q: %v", workload, answer, err)
+			}
+		}
+	}
 }
 
 func TestBadHTTP3RequestsGetAStatus(t *testing.T) {

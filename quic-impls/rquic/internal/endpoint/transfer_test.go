@@ -39,10 +39,15 @@ func TestEveryTransferArrivesInEveryArm(t *testing.T) {
 						options := withScheme(fecOptions, scheme)
 						options.HTTP = http
 						for _, size := range []int64{0, 1, 1252, 50_000, 500_000} {
-							transfer{
+							o := transfer{
 								workload: contract.Workload{Name: workload, Size: size}, options: options,
 								up: wifi(drops[0]), down: wifi(drops[1]),
 							}.succeed(t)
+							// The server hears all that the client sends, unless it fills the queue.
+							sent, received := o.client["bytes_sent"], o.server["bytes_received"]
+							if name == "no loss" && size <= 50_000 && sent != received {
+								t.Errorf("the client sent %v bytes, the server received %v", sent, received)
+							}
 						}
 					})
 				}
