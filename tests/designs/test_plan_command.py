@@ -42,20 +42,31 @@ def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None
     assert "= 12 trials" in output
 
 
-MIXED = """
+ONE_FACTOR = """
+[factors]
+loss.p = { min = 0.01, max = 0.1 }
+[constants]
+loss.model = "uniform"
+bandwidth_mbps = 5
+owd_ms = 10
+"""
+EVERY_KIND = """
+[factors]
 bandwidth_mbps = { min = 0.3, max = 10, scale = "log" }
 queue_packets = { min = 10, max = 20, integer = true }
 option.http = { choices = ["hq", "h3"] }
+[constants]
+owd_ms = 10
 """
 
 
-@pytest.mark.parametrize("factors", ["loss.p = { min = 0.01, max = 0.1 }\n", MIXED], ids=["one", "mixed"])
+@pytest.mark.parametrize("tables", [ONE_FACTOR, EVERY_KIND], ids=["one factor", "every kind of factor"])
 @pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_the_plot_is_drawn_for_any_factors(fecbench_plan, tmp_path: Path, factors: str, suffix: str) -> None:
+def test_the_plot_is_drawn_for_any_factors(fecbench_plan, tmp_path: Path, tables: str, suffix: str) -> None:
     smoke = SMOKE.read_text()
     design, figure = tmp_path / "design.toml", tmp_path / f"figure.{suffix}"
-    start, end = smoke.index("[factors]") + len("[factors]\n"), smoke.index("[constants]")
-    design.write_text(smoke[:start] + factors + "\n" + smoke[end:])
+    start, end = smoke.index("[factors]"), smoke.index("[[workloads]]")
+    design.write_text(smoke[:start] + tables + smoke[end:])
     fecbench_plan(design, "--plot", figure)
     content = figure.read_bytes()
     assert content.startswith(PNG) if suffix == "png" else b"<svg" in content

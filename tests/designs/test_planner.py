@@ -151,6 +151,12 @@ def test_sobol_has_one_point_in_each_slice_for_powers_of_two(factors, exponent, 
     assert (np.sort(slices, axis=0) == np.arange(points)[:, None]).all()
 
 
+@pytest.mark.parametrize("method", ["sobol", "halton"])
+def test_a_longer_sequence_begins_with_the_shorter_one(method: str) -> None:
+    longer = planned({"method": method, "points": 16}).points
+    assert planned({"method": method, "points": 9}).points == longer[:9]
+
+
 def test_a_grid_is_every_combination_with_the_last_factor_fastest() -> None:
     factors = {"a": {"min": 1, "max": 100, "scale": "log"}, "b": {"choices": ["x", "y"]}}
     plan = planned({"method": "grid", "levels": 3}, factors)

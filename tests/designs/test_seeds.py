@@ -19,7 +19,15 @@ def test_different_roots_or_paths_have_different_seeds(root, path, other_root, o
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [(["ab", "c"], ["a", "bc"]), (["1"], [1]), (["a"], ["a", ""]), ([0], []), ([-1], [255]), ([1], [1, 0])],
+    [
+        (["ab", "c"], ["a", "bc"]),
+        (["asb"], ["a", "b"]),
+        (["1"], [1]),
+        (["a"], ["a", ""]),
+        ([0], []),
+        ([-1], [255]),
+        ([1], [1, 0]),
+    ],
 )
 def test_paths_that_look_alike_have_different_seeds(one, other) -> None:
     assert seed(7, *one) != seed(7, *other)
