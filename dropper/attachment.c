@@ -82,25 +82,22 @@ static struct place opposite(const struct place *place) {
     return other;
 }
 
-static struct bpf_tc_hook hook_of(const struct place *place) {
-    return (struct bpf_tc_hook){
-        .sz = sizeof(struct bpf_tc_hook), .ifindex = place->ifindex, .attach_point = place->direction};
+/* libbpf refuses padding that is not zero, which an initializer need not make so. */
+static void name_hook(struct bpf_tc_hook *hook, const struct place *place) {
+    memset(hook, 0, sizeof(*hook));
+    hook->sz = sizeof(*hook);
+    hook->ifindex = place->ifindex;
+    hook->attach_point = place->direction;
+}
+
+static void name_our_filter(struct bpf_tc_opts *filter) {
+    memset(filter, 0, sizeof(*filter));
+    filter->sz = sizeof(*filter);
+    filter->handle = DROPPER_HANDLE;
+    filter->priority = DROPPER_PRIORITY;
 }
 
 /* ---- Finding ---- */
-
-/* The id of whatever BPF program sits at our handle and priority; 0 if there is none. */
-static uint32_t occupant(const struct place *place) {
-    struct bpf_tc_hook hook = hook_of(place);
-    LIBBPF_OPTS(bpf_tc_opts, query, .handle = DROPPER_HANDLE, .priority = DROPPER_PRIORITY);
-    int error = bpf_tc_query(&hook, &query);
-
-    /* EINVAL: there is no qdisc, no filter chain, or another kind of filter at the priority. */
-    if (error && error != -ENOENT && error != -EINVAL)
-        fail(error, "cannot look for filters at %s %s", place->interface, direction_name(place));
-    forget_libbpf_warning();
-    return error ? 0 : query.prog_id;
-}
 
 static void read_program(uint32_t id, struct bpf_prog_info *info) {
     uint32_t size = sizeof(*info);
@@ -147,16 +144,17 @@ static struct attached open_maps(uint32_t program_id, const uint32_t *map_ids, u
     return attached;
 }
 
-/* True if nobody else's program holds our place; program_id is 0 if it is free. */
+/* True if nobody else holds our place; program_id is 0 if it is free. */
 static bool find_ours(const struct place *place, struct attached *attached) {
-    uint32_t map_ids[16];
+    uint32_t map_ids[16], id;
     struct bpf_prog_info info = {.nr_map_ids = sizeof(map_ids) / sizeof(map_ids[0]),
                                  .map_ids = (uintptr_t)map_ids};
-    uint32_t id = occupant(place);
 
     *attached = (struct attached){.program_id = 0};
-    if (!id)
+    if (!find_filter(place->ifindex, place->direction, DROPPER_PRIORITY, DROPPER_HANDLE, &id))
         return true;
+    if (!id)
+        return false;
     read_program(id, &info);
     if (strcmp(info.name, DROPPER_PROGRAM) != 0)
         return false;
@@ -169,9 +167,8 @@ struct attached find(const struct place *place) {
 
     if (!find_ours(place, &attached))
         fail(0,
-             "%s %s: the place of the dropper (handle %#x, priority %u) is held by program %u of somebody "
-             "else",
-             place->interface, direction_name(place), DROPPER_HANDLE, DROPPER_PRIORITY, occupant(place));
+             "%s %s: the place of the dropper (handle %#x, priority %u) is held by a filter of somebody else",
+             place->interface, direction_name(place), DROPPER_HANDLE, DROPPER_PRIORITY);
     return attached;
 }
 
@@ -274,10 +271,12 @@ static bool made_by_us(const struct place *place) {
 /* True if the qdisc is ours to remove: made now, or by an earlier dropper of this interface. */
 static bool provide_clsact(const struct place *place) {
     struct place other = opposite(place);
-    struct bpf_tc_hook hook = hook_of(place);
     bool ours = made_by_us(place) || made_by_us(&other);
-    int error = bpf_tc_hook_create(&hook);
+    struct bpf_tc_hook hook;
+    int error;
 
+    name_hook(&hook, place);
+    error = bpf_tc_hook_create(&hook);
     if (error && error != -EEXIST)
         fail(error, "cannot add a clsact qdisc to %s", place->interface);
     forget_libbpf_warning();
@@ -286,11 +285,12 @@ static bool provide_clsact(const struct place *place) {
 
 /* Others may have come to use the qdisc since it was made. */
 static void remove_unused_clsact(const struct place *place) {
-    struct bpf_tc_hook hook = hook_of(place);
+    struct bpf_tc_hook hook;
     int error;
 
     if (has_filter_chains(place->ifindex))
         return;
+    name_hook(&hook, place);
     hook.attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS; /* the qdisc itself, in libbpf's terms */
     error = bpf_tc_hook_destroy(&hook);
     if (error)
@@ -318,34 +318,39 @@ uint32_t attach(const struct place *place, struct dropper_configuration configur
     bool replace = occupied_by_us(place);
     struct bpf_object *object = load(pattern, recorded);
     struct bpf_program *program = bpf_object__find_program_by_name(object, DROPPER_PROGRAM);
-    struct bpf_tc_hook hook = hook_of(place);
-    LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = bpf_program__fd(program), .handle = DROPPER_HANDLE,
-                .priority = DROPPER_PRIORITY, .flags = replace ? BPF_TC_F_REPLACE : 0);
+    struct bpf_tc_hook hook;
+    struct bpf_tc_opts filter;
     int error;
 
     configuration.made_clsact = provide_clsact(place);
     configure(object, &configuration);
-    error = bpf_tc_attach(&hook, &options);
+    name_hook(&hook, place);
+    name_our_filter(&filter);
+    filter.prog_fd = bpf_program__fd(program);
+    filter.flags = replace ? BPF_TC_F_REPLACE : 0;
+    error = bpf_tc_attach(&hook, &filter);
     if (error) {
         if (configuration.made_clsact)
             remove_unused_clsact(place);
         fail(error, "cannot attach to %s %s (handle %#x, priority %u)", place->interface,
              direction_name(place), DROPPER_HANDLE, DROPPER_PRIORITY);
     }
-    return options.prog_id;
+    return filter.prog_id;
 }
 
 bool detach(const struct place *place) {
     struct attached attached = find(place);
-    struct bpf_tc_hook hook = hook_of(place);
-    LIBBPF_OPTS(bpf_tc_opts, options, .handle = DROPPER_HANDLE, .priority = DROPPER_PRIORITY);
+    struct bpf_tc_hook hook;
+    struct bpf_tc_opts filter;
     bool made_clsact;
     int error;
 
     if (!attached.program_id)
         return false;
     made_clsact = read_configuration(&attached).made_clsact;
-    error = bpf_tc_detach(&hook, &options);
+    name_hook(&hook, place);
+    name_our_filter(&filter);
+    error = bpf_tc_detach(&hook, &filter);
     if (error)
         fail(error, "cannot detach from %s %s", place->interface, direction_name(place));
     if (made_clsact)

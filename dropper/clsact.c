@@ -1,25 +1,30 @@
 #include "clsact.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <linux/netlink.h>
+#include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
 #include "failure.h"
 
-typedef bool (*property)(const struct nlmsghdr *message, int ifindex);
+struct question {
+    struct nlmsghdr header;
+    struct tcmsg about;
+};
+
+/* Called for each object of an answer. */
+typedef void (*reader)(const struct nlmsghdr *message, void *context);
+
+/* ---- Questions and answers ---- */
 
 /* Asks for all objects of the type under the parent; returns the socket on which the answer comes. */
 static int ask(uint16_t type, int ifindex, uint32_t parent) {
-    const struct {
-        struct nlmsghdr header;
-        struct tcmsg about;
-    } question = {
+    const struct question question = {
         .header = {.nlmsg_len = sizeof(question),
                    .nlmsg_type = type,
                    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
@@ -33,7 +38,7 @@ static int ask(uint16_t type, int ifindex, uint32_t parent) {
 }
 
 /* Reads one part of the answer; false when it was the last. */
-static bool read_part(int fd, int ifindex, property property, bool *found) {
+static bool read_part(int fd, int ifindex, reader read, void *context) {
     _Alignas(struct nlmsghdr) char part[32768]; /* the largest that the kernel makes of a dump */
     int left = recv(fd, part, sizeof(part), 0);
 
@@ -41,51 +46,105 @@ static bool read_part(int fd, int ifindex, property property, bool *found) {
         fail(errno, "cannot read the filters of interface %d", ifindex);
     for (const struct nlmsghdr *message = (void *)part; NLMSG_OK(message, (unsigned int)left);
          message = NLMSG_NEXT(message, left)) {
+        const struct tcmsg *object = NLMSG_DATA(message);
+
         if (message->nlmsg_type == NLMSG_DONE)
             return false;
         if (message->nlmsg_type == NLMSG_ERROR)
             fail(((struct nlmsgerr *)NLMSG_DATA(message))->error, "cannot read the filters of interface %d",
                  ifindex);
-        *found |= property(message, ifindex);
+        if (object->tcm_ifindex == ifindex) /* qdiscs come of all interfaces, whatever was asked */
+            read(message, context);
     }
     return true;
 }
 
-static bool any(uint16_t type, int ifindex, uint32_t parent, property property) {
+static void read_all(uint16_t type, int ifindex, uint32_t parent, reader read, void *context) {
     int fd = ask(type, ifindex, parent);
-    bool found = false;
 
-    while (read_part(fd, ifindex, property, &found))
+    while (read_part(fd, ifindex, read, context))
         continue;
     close(fd);
-    return found;
 }
 
-/* The kernel lists the qdiscs of all interfaces, whatever was asked. */
-static bool is_ingress_qdisc(const struct nlmsghdr *message, int ifindex) {
-    const struct tcmsg *qdisc = NLMSG_DATA(message);
-    int left = TCA_PAYLOAD(message);
+static uint32_t parent_of(enum bpf_tc_attach_point direction) {
+    return TC_H_MAKE(TC_H_CLSACT, direction == BPF_TC_INGRESS ? TC_H_MIN_INGRESS : TC_H_MIN_EGRESS);
+}
 
-    if (qdisc->tcm_ifindex != ifindex)
-        return false;
-    for (const struct rtattr *attribute = TCA_RTA(qdisc); RTA_OK(attribute, left);
+static const struct rtattr *attribute_of(const struct rtattr *first, int left, unsigned short type) {
+    for (const struct rtattr *attribute = first; RTA_OK(attribute, left);
          attribute = RTA_NEXT(attribute, left))
-        if (attribute->rta_type == TCA_KIND)
-            return strcmp(RTA_DATA(attribute), "ingress") == 0;
-    return false;
+        if ((attribute->rta_type & NLA_TYPE_MASK) == type)
+            return attribute;
+    return NULL;
 }
 
-static bool is_chain(const struct nlmsghdr *message, int ifindex) {
-    const struct tcmsg *chain = NLMSG_DATA(message);
+static const struct rtattr *attribute(const struct nlmsghdr *message, unsigned short type) {
+    return attribute_of(TCA_RTA(NLMSG_DATA(message)), TCA_PAYLOAD(message), type);
+}
 
-    return message->nlmsg_type == RTM_NEWCHAIN && chain->tcm_ifindex == ifindex;
+static bool is_kind(const struct nlmsghdr *message, const char *kind) {
+    const struct rtattr *named = attribute(message, TCA_KIND);
+
+    return named && strcmp(RTA_DATA(named), kind) == 0;
+}
+
+/* ---- Qdiscs and chains ---- */
+
+static void read_qdisc(const struct nlmsghdr *message, void *found) {
+    *(bool *)found |= is_kind(message, "ingress");
 }
 
 bool has_ingress_qdisc(int ifindex) {
-    return any(RTM_GETQDISC, ifindex, 0, is_ingress_qdisc);
+    bool found = false;
+
+    read_all(RTM_GETQDISC, ifindex, 0, read_qdisc, &found);
+    return found;
+}
+
+static void read_chain(const struct nlmsghdr *message, void *found) {
+    *(bool *)found |= message->nlmsg_type == RTM_NEWCHAIN;
 }
 
 bool has_filter_chains(int ifindex) {
-    return any(RTM_GETCHAIN, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), is_chain) ||
-           any(RTM_GETCHAIN, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), is_chain);
+    bool found = false;
+
+    read_all(RTM_GETCHAIN, ifindex, parent_of(BPF_TC_INGRESS), read_chain, &found);
+    read_all(RTM_GETCHAIN, ifindex, parent_of(BPF_TC_EGRESS), read_chain, &found);
+    return found;
+}
+
+/* ---- Filters ---- */
+
+struct wanted {
+    uint32_t priority;
+    uint32_t handle;
+    bool found;
+    uint32_t program_id;
+};
+
+static uint32_t number(const struct rtattr *attribute) {
+    return attribute ? *(uint32_t *)RTA_DATA(attribute) : 0;
+}
+
+static void read_filter(const struct nlmsghdr *message, void *context) {
+    const struct tcmsg *filter = NLMSG_DATA(message);
+    const struct rtattr *options = attribute(message, TCA_OPTIONS);
+    struct wanted *wanted = context;
+
+    if (TC_H_MAJ(filter->tcm_info) >> 16 != wanted->priority || filter->tcm_handle != wanted->handle ||
+        number(attribute(message, TCA_CHAIN)) != 0)
+        return;
+    wanted->found = true;
+    if (options && is_kind(message, "bpf"))
+        wanted->program_id = number(attribute_of(RTA_DATA(options), RTA_PAYLOAD(options), TCA_BPF_ID));
+}
+
+bool find_filter(int ifindex, enum bpf_tc_attach_point direction, uint32_t priority, uint32_t handle,
+                 uint32_t *program_id) {
+    struct wanted wanted = {.priority = priority, .handle = handle};
+
+    read_all(RTM_GETTFILTER, ifindex, parent_of(direction), read_filter, &wanted);
+    *program_id = wanted.program_id;
+    return wanted.found;
 }

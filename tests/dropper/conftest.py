@@ -80,7 +80,7 @@ class Namespace:
 
 @contextmanager
 def namespaces(*interfaces: str) -> Iterator[list[Namespace]]:
-    """Quiet namespaces: no IPv6 address is configured or announced but by us. Skips the test without root."""
+    """Namespaces that send nothing of their own accord: IPv6 is off. Skips the test without root."""
     if os.geteuid() != 0:
         pytest.skip("needs root")
     unique = uuid.uuid4().hex[:8]
@@ -91,23 +91,27 @@ def namespaces(*interfaces: str) -> Iterator[list[Namespace]]:
     try:
         for namespace in made:
             subprocess.run(["ip", "netns", "add", namespace.name], check=True)
-            quiet = ("accept_dad=0", "router_solicitations=0", "addr_gen_mode=1")
-            settings = [f"net.ipv6.conf.default.{setting}" for setting in quiet]
-            namespace.run("sysctl", "-qw", *settings)
+            namespace.run("sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1")
         yield made
     finally:
         for namespace in made:
             subprocess.run(["ip", "netns", "del", namespace.name], check=True)
 
 
-def give_addresses(namespace: Namespace, neighbour: Namespace, neighbour_mac: str) -> None:
-    """Addresses and permanent neighbours, so that nothing but what a test sends crosses the link."""
+def join(namespace: Namespace, neighbour: Namespace) -> None:
+    """An address and a permanent neighbour, so that nothing but what a test sends crosses the link."""
     of = ("dev", namespace.interface)
     namespace.run("ip", "address", "add", f"{namespace.ipv4}/24", *of)
-    namespace.run("ip", "address", "add", f"{namespace.ipv6}/64", *of, "nodad")
     namespace.run("ip", "link", "set", namespace.interface, "up")
-    for address in (neighbour.ipv4, neighbour.ipv6):
-        namespace.run("ip", "neighbour", "replace", address, "lladdr", neighbour_mac, "nud", "permanent", *of)
+    namespace.run("ip", "neighbour", "add", neighbour.ipv4, "lladdr", mac_of(neighbour), *of)
+
+
+def join_by_ipv6(namespace: Namespace, neighbour: Namespace) -> None:
+    """The same for IPv6, which announces itself by packets of its own."""
+    of = ("dev", namespace.interface)
+    namespace.run("sysctl", "-qw", f"net.ipv6.conf.{namespace.interface}.disable_ipv6=0")
+    namespace.run("ip", "address", "add", f"{namespace.ipv6}/64", *of, "nodad")
+    namespace.run("ip", "neighbour", "add", neighbour.ipv6, "lladdr", mac_of(neighbour), *of)
 
 
 def mac_of(namespace: Namespace) -> str:
@@ -123,14 +127,21 @@ def built() -> None:
 
 @pytest.fixture
 def veth() -> Iterator[tuple[Namespace, Namespace]]:
-    """Two namespaces joined by a veth pair whose sender makes one packet of each datagram."""
+    """Two namespaces joined by a veth pair, over IPv4."""
     with namespaces("near0", "far0") as (near, far):
         peer = ("peer", "name", far.interface, "netns", far.name)
         near.run("ip", "link", "add", near.interface, "type", "veth", *peer)
-        macs = mac_of(near), mac_of(far)
-        give_addresses(near, far, macs[1])
-        give_addresses(far, near, macs[0])
+        join(near, far)
+        join(far, near)
         yield near, far
+
+
+@pytest.fixture
+def veth_with_ipv6(veth: tuple[Namespace, Namespace]) -> tuple[Namespace, Namespace]:
+    near, far = veth
+    join_by_ipv6(near, far)
+    join_by_ipv6(far, near)
+    return near, far
 
 
 @pytest.fixture(scope="module")
