@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from topologies.carrier import ensure_carrier
 from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import DirectionReport, LinkReport
 from topologies.namespace import run_in_new, run_inside, run_tool
@@ -102,6 +103,7 @@ class NetemLink:
         self._started_s = time.monotonic()
         self._command: list[str] = []
         try:
+            run_inside(self._relay_path, partial(write_sysctls, QUIET_SYSCTLS))
             self._connect(near, "near")
             self._connect(far, "far")
             run_inside(self._relay_path, self._prepare_relay)
@@ -145,14 +147,14 @@ class NetemLink:
             self._relay = None
 
     def _connect(self, end: LinkEnd, relay_interface: str) -> None:
-        command = (
+        commands = [
             f"link add {end.interface} mtu {MTU} type veth"
-            f" peer name {relay_interface} mtu {MTU} netns {self._relay_path}"
-        )
-        run_inside(end.netns_path, partial(run_tool, ["ip", "-batch", "-"], [command]))
+            f" peer name {relay_interface} mtu {MTU} netns {self._relay_path}",
+            f"link set {end.interface} up",
+        ]
+        run_inside(end.netns_path, partial(run_tool, ["ip", "-batch", "-"], commands))
 
     def _prepare_relay(self) -> None:
-        write_sysctls(QUIET_SYSCTLS)
         run_tool(["ip", "-batch", "-"], ["link set near up", "link set far up"])
         switch_off_merging(["near", "far"])
         self._run_tc(
@@ -161,6 +163,7 @@ class NetemLink:
             + delay_commands("near", self._settings)
             + delay_commands("far", self._settings)
         )
+        ensure_carrier(["near", "far"])
 
     def _tc(self, end: LinkEnd, commands: list[str]) -> None:
         run_inside(end.netns_path, partial(self._run_tc, commands))

@@ -14,6 +14,7 @@ from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
+from topologies.carrier import ensure_carrier
 from topologies.layout import Layout, Port
 from topologies.link import MTU
 from topologies.namespace import run_in_parallel, run_inside, run_tool
@@ -67,8 +68,10 @@ class Network:
         run_in_parallel(partial(self._ip, node, commands) for node, commands in by_node.items())
 
     def configure(self) -> None:
-        """Addresses, permanent neighbours, routes, offloads."""
+        """Addresses, permanent neighbours, routes, offloads; afterwards every interface carries frames."""
         run_in_parallel(partial(self._configure, node) for node in self.layout.nodes)
+        for node in self.layout.nodes:
+            run_inside(self.netns_path(node), partial(ensure_carrier, self._interfaces(node)))
         for node in self.layout.nodes:
             for port, _ in self.layout.ports(node):
                 _ConfiguredInterface(port, self.mininet[node])
@@ -101,5 +104,7 @@ class Network:
             ]
         commands += [f"route add {network} via {hop}" for network, hop in self.layout.routes.get(node, ())]
         self._ip(node, commands)
-        interfaces = [own.interface for own, _ in ports]
-        run_inside(self.netns_path(node), partial(switch_off_merging, interfaces))
+        run_inside(self.netns_path(node), partial(switch_off_merging, self._interfaces(node)))
+
+    def _interfaces(self, node: str) -> list[str]:
+        return [own.interface for own, _ in self.layout.ports(node)]

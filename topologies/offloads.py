@@ -4,15 +4,12 @@ One packet is then one frame on every interface: a super-packet would be one los
 and one entry of a queue. Checksum offload stays on: the emulated link's TAPs have none, so the kernel fills
 in checksums before a frame reaches the wire; without it, kernels before 6.11 refuse UDP_SEGMENT to the
 hosts.
-
-Through the ioctls of ethtool (linux/ethtool.h): microseconds, where a run of `ethtool` takes milliseconds.
 """
 
-import array
-import fcntl
 import socket
 import struct
 
+from topologies.ethtool import control_socket, ethtool
 from topologies.link import LinkError
 
 MERGING_OFFLOADS = (
@@ -31,7 +28,6 @@ MERGING_OFFLOADS = (
 )
 """Features by the kernel's names; `ethtool -K` calls groups of them tso, gso, gro and lro."""
 
-_SIOCETHTOOL = 0x8946
 _GET_STRINGS, _GET_STRING_COUNT, _GET_FEATURES, _SET_FEATURES = 0x1B, 0x37, 0x3A, 0x3B
 _FEATURE_STRINGS = 4  # ETH_SS_FEATURES
 _NAME_SIZE = 32  # ETH_GSTRING_LEN
@@ -39,7 +35,7 @@ _NAME_SIZE = 32  # ETH_GSTRING_LEN
 
 def switch_off_merging(interfaces: list[str]) -> None:
     """In the namespace of the calling thread. Raises LinkError if one stays on, naming it."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+    with control_socket() as control:
         for interface in interfaces:
             names = _feature_names(control, interface)
             unwanted = {index for index, name in enumerate(names) if name in MERGING_OFFLOADS}
@@ -50,20 +46,13 @@ def switch_off_merging(interfaces: list[str]) -> None:
                 raise LinkError(f"{interface}: {culprits} cannot be switched off")
 
 
-def _call(control: socket.socket, interface: str, request: bytes) -> bytes:
-    buffer = array.array("B", request)
-    address, _ = buffer.buffer_info()
-    fcntl.ioctl(control, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), address))
-    return buffer.tobytes()
-
-
 def _feature_names(control: socket.socket, interface: str) -> list[str]:
     # struct ethtool_sset_info, with one word of data
-    answer = _call(control, interface, struct.pack("=IIQI", _GET_STRING_COUNT, 0, 1 << _FEATURE_STRINGS, 0))
+    answer = ethtool(control, interface, struct.pack("=IIQI", _GET_STRING_COUNT, 0, 1 << _FEATURE_STRINGS, 0))
     count = struct.unpack("=IIQI", answer)[3]
     # struct ethtool_gstrings
     header = struct.pack("=III", _GET_STRINGS, _FEATURE_STRINGS, count)
-    text = _call(control, interface, header + bytes(count * _NAME_SIZE))[len(header) :]
+    text = ethtool(control, interface, header + bytes(count * _NAME_SIZE))[len(header) :]
     return [text[i * _NAME_SIZE : (i + 1) * _NAME_SIZE].split(b"\0")[0].decode() for i in range(count)]
 
 
@@ -72,14 +61,14 @@ def _set_features(control: socket.socket, interface: str, count: int, off: set[i
     blocks = -(-count // 32)
     meant = [sum(1 << (index % 32) for index in off if index // 32 == block) for block in range(blocks)]
     body = b"".join(struct.pack("=II", mask, 0) for mask in meant)
-    _call(control, interface, struct.pack("=II", _SET_FEATURES, blocks) + body)
+    ethtool(control, interface, struct.pack("=II", _SET_FEATURES, blocks) + body)
 
 
 def _active_features(control: socket.socket, interface: str, count: int) -> set[int]:
     # struct ethtool_gfeatures: per block available, requested, active, never changed
     blocks = -(-count // 32)
     header = struct.pack("=II", _GET_FEATURES, blocks)
-    answer = _call(control, interface, header + bytes(16 * blocks))
+    answer = ethtool(control, interface, header + bytes(16 * blocks))
     words = struct.unpack(f"={4 * blocks}I", answer[len(header) :])
     active = words[2::4]
     return {index for index in range(count) if active[index // 32] >> (index % 32) & 1}

@@ -27,7 +27,7 @@ from topologies.topology import Topology, build
 
 root = pytest.mark.root
 
-# Verbatim of iproute2 6.1: nine frames of 1042 bytes were offered to queue_commands' shaper with room for five.
+# Verbatim of iproute2 6.1: nine frames of 1042 bytes were offered to the shaper, with room for five.
 SHOWN_BY_TC = (Path(__file__).parent / "tc_qdisc_show.json").read_text()
 
 

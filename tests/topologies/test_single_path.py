@@ -167,6 +167,21 @@ def test_nothing_of_the_machine_is_changed() -> None:
 
 
 @root
+def test_the_first_packet_after_the_build_arrives() -> None:
+    """30 times, since interfaces that were not ready yet lost it in one build of ten."""
+    for _ in range(30):
+        with (
+            single_path(bandwidth_mbps=100, owd_ms=0) as topology,
+            udp_socket(topology.server) as server,
+            udp_socket(topology.client) as client,
+        ):
+            server.bind((topology.server.address, 4433))
+            server.settimeout(2)
+            client.sendto(b"first", (topology.server.address, 4433))
+            assert server.recv(100) == b"first"
+
+
+@root
 def test_two_topologies_at_once_do_not_meet() -> None:
     with single_path(bandwidth_mbps=10, owd_ms=5) as short, single_path(bandwidth_mbps=10, owd_ms=50) as long:
         pings = []
