@@ -1,7 +1,8 @@
 """Makes sure that interfaces carry frames before the first one is sent.
 
-An interface that is set up before its peer gets its queue only when a worker of the kernel has seen that it has
-a carrier: until then it discards every frame silently. Asking for its carrier makes the kernel do it now.
+An interface that is set up before its peer gets its queue only when a worker of the kernel has seen that it
+has a carrier: until then it discards every frame silently. Asking for its carrier makes the kernel do it
+now.
 """
 
 import struct
