@@ -357,6 +357,13 @@ def test_an_ingress_qdisc_of_others_has_no_egress_for_us(veth):
         attach(far.attachment("egress"), Uniform(0), 0)
 
 
+def test_an_ingress_qdisc_of_another_interface_is_none_of_ours(lone):
+    lone.run("tc", "qdisc", "add", "dev", "spare0", "ingress")
+    attach(lone.attachment("egress"), Uniform(0), 0)
+    detach(lone.attachment("egress"))
+    lone.run("tc", "qdisc", "del", "dev", "spare0", "ingress")
+
+
 # ---- Where, and what is shown ----
 
 

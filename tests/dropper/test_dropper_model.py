@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dropper.model import (
@@ -184,14 +184,11 @@ def test_long_sequences_have_the_loss_rate_and_burst_length_of_the_closed_forms(
     assert burst == pytest.approx(mean_burst_length(model), rel=0.02)
 
 
-@given(st.floats(0.001, 0.9), st.floats(1.0, 50.0), st.floats(0.9, 1.0), st.floats(0.0, 0.3))
-def test_a_model_made_from_a_rate_and_a_burst_length_has_them(rate, burst, k, h):
-    try:
-        model = gilbert_elliott_from(rate, burst, k, h)
-    except LossModelError:
-        assume(False)
-    assert stationary_loss_rate(model) == pytest.approx(rate, rel=1e-9)
-    assert mean_burst_length(model) == pytest.approx(burst, rel=1e-6)
+@given(st.floats(0.0001, 0.5), st.floats(1.0, 100.0))
+def test_a_model_made_from_a_rate_and_a_burst_length_has_them(rate, burst):
+    model = gilbert_elliott_from(rate, burst)
+    assert stationary_loss_rate(model) == pytest.approx(rate)
+    assert mean_burst_length(model) == pytest.approx(burst)
 
 
 @given(st.floats(0.001, 1), st.floats(0.001, 1), st.floats(0.6, 0.99), st.floats(0.01, 0.4))
