@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import sys
@@ -213,6 +214,23 @@ def test_a_link_that_cannot_be_made_says_why_in_one_line(two_namespaces: Any) ->
     with pytest.raises(LinkError, match=r"^wire: cannot open /nowhere: No such file or directory$"):
         link.wait_ready()
     link.close()
+
+
+@root
+def test_a_wire_ends_with_its_parent_even_if_its_input_stays_open(two_namespaces: Any) -> None:
+    script = (
+        f"import subprocess, time; wire = subprocess.Popen({arguments(*two_namespaces)!r}, stdout=-1);"
+        "wire.stdout.readline(); print(wire.pid, flush=True); time.sleep(1000)"
+    )
+    kept_open, wire_input = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", script], stdin=kept_open, stdout=-1, text=True) as parent:
+        assert parent.stdout is not None
+        wire_pid = os.pidfd_open(int(parent.stdout.readline()))
+        parent.kill()
+    ended, _, _ = select.select([wire_pid], [], [], 5)
+    for descriptor in (kept_open, wire_input, wire_pid):
+        os.close(descriptor)
+    assert ended
 
 
 @root

@@ -47,7 +47,6 @@ struct wire {
     struct run_delay run_delay;
     int signals;
     uint64_t started_ns;
-    bool finished; // forwarding has been stopped and the report printed
     char command[COMMAND_SIZE];
     size_t command_length;
 };
@@ -110,16 +109,11 @@ static struct direction_report lane_report(const struct lane *lane) {
     };
 }
 
-// Forwarding stops for good. The interfaces stay until the process ends, so that others can read their
-// counters.
-static void finish(struct wire *wire) {
-    if (wire->finished)
-        return;
-    wire->finished = true;
+static void report(struct wire *wire) {
     struct tap_drops near = tap_drops(&wire->near), far = tap_drops(&wire->far);
     wire->up.kernel_dropped = near.outgoing + far.incoming;
     wire->down.kernel_dropped = far.outgoing + near.incoming;
-    struct report report = {
+    struct report contents = {
         .options = &wire->options,
         .argc = wire->argc,
         .argv = wire->argv,
@@ -129,28 +123,27 @@ static void finish(struct wire *wire) {
         .up = lane_report(&wire->up),
         .down = lane_report(&wire->down),
     };
-    report_link(&report);
+    report_link(&contents);
 }
 
-// True at the end of standard input. The only command is `finish`.
-static bool read_commands(struct wire *wire) {
+enum request { REQUEST_NONE, REQUEST_FINISH, REQUEST_END };
+
+static enum request read_command(struct wire *wire) {
     size_t room = COMMAND_SIZE - wire->command_length;
     size_t length = system_read(STDIN_FILENO, wire->command + wire->command_length, room, "standard input");
     if (length == 0)
-        return true;
+        return REQUEST_END;
     wire->command_length += length;
-    char *end;
-    while ((end = memchr(wire->command, '\n', wire->command_length))) {
-        *end = 0;
-        if (strcmp(wire->command, "finish") != 0)
-            die(EXIT_BAD_INPUT, "%s is not a command; the only one is finish", wire->command);
-        finish(wire);
-        wire->command_length -= (size_t)(end + 1 - wire->command);
-        memmove(wire->command, end + 1, wire->command_length);
-    }
-    if (wire->command_length == COMMAND_SIZE)
+    char *end = memchr(wire->command, '\n', wire->command_length);
+    if (!end && wire->command_length == COMMAND_SIZE)
         die(EXIT_BAD_INPUT, "a command is longer than %d bytes; the only one is finish", COMMAND_SIZE);
-    return false;
+    if (!end)
+        return REQUEST_NONE;
+    *end = 0;
+    if (strcmp(wire->command, "finish") != 0)
+        die(EXIT_BAD_INPUT, "%s is not a command; the only one is finish", wire->command);
+    wire->command_length = 0; // nothing of use can follow it
+    return REQUEST_FINISH;
 }
 
 static uint64_t next_exit(const struct wire *wire) {
@@ -169,24 +162,22 @@ static void wait_until(uint64_t deadline_ns, struct pollfd *events, nfds_t count
     system_wait(events, count, &timeout);
 }
 
-static void forward(struct wire *wire) {
+enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS };
+
+static enum request requested(struct wire *wire, const struct pollfd *events) {
+    if (events[SIGNALS].revents)
+        return REQUEST_END;
+    return events[COMMANDS].revents ? read_command(wire) : REQUEST_NONE;
+}
+
+// Until something else is requested; says what.
+static enum request forward(struct wire *wire, struct pollfd *events) {
     uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
-    enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS };
-    struct pollfd events[EVENTS] = {
-        [COMMANDS] = {STDIN_FILENO, POLLIN, 0},
-        [SIGNALS] = {wire->signals, POLLIN, 0},
-        [NEAR] = {wire->near.fd, POLLIN, 0},
-        [FAR] = {wire->far.fd, POLLIN, 0},
-    };
     for (;;) {
-        // Once it is finished, frames are left where they are.
-        wait_until(wire->finished ? NEVER : next_exit(wire), events, wire->finished ? NEAR : EVENTS);
-        if (events[SIGNALS].revents)
-            return;
-        if (events[COMMANDS].revents && read_commands(wire))
-            return;
-        if (wire->finished)
-            continue;
+        wait_until(next_exit(wire), events, EVENTS);
+        enum request request = requested(wire, events);
+        if (request != REQUEST_NONE)
+            return request;
         uint64_t read_lag_ns = run_delay_since_last(&wire->run_delay);
         if (events[NEAR].revents)
             lane_read(&wire->up, &wire->pool, read_lag_ns);
@@ -195,6 +186,13 @@ static void forward(struct wire *wire) {
         lane_write(&wire->up, &wire->pool, late_bound_ns);
         lane_write(&wire->down, &wire->pool, late_bound_ns);
     }
+}
+
+// The interfaces stay, and their counters with them; frames are left where they are.
+static void wait_for_end(struct wire *wire, struct pollfd *events) {
+    do
+        system_wait(events, NEAR, NULL);
+    while (requested(wire, events) != REQUEST_END);
 }
 
 // The link must not outlive whoever made it, even if that was killed before this line was reached.
@@ -250,7 +248,15 @@ int main(int argc, char **argv) {
 
     wire.started_ns = system_now_ns();
     report_ready(&wire.options, &wire.scheduling);
-    forward(&wire);
-    finish(&wire);
+    struct pollfd events[EVENTS] = {
+        [COMMANDS] = {STDIN_FILENO, POLLIN, 0},
+        [SIGNALS] = {wire.signals, POLLIN, 0},
+        [NEAR] = {wire.near.fd, POLLIN, 0},
+        [FAR] = {wire.far.fd, POLLIN, 0},
+    };
+    enum request request = forward(&wire, events);
+    report(&wire);
+    if (request == REQUEST_FINISH)
+        wait_for_end(&wire, events);
     return 0;
 }
