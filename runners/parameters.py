@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import dropper.model
 from designs import Design
-from dropper.model import LossModelError
+from dropper.model import FORMS, LossModelError
 from runners import implementations, workloads
 from runners.refusal import Refusal, nearest
 from topologies.link import LinkSettings, TopologyError
@@ -18,7 +18,7 @@ from topologies.topology import TOPOLOGIES
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 LINK_NAMES = frozenset(field.name for field in fields(LinkSettings))
-LOSS_NAMES = frozenset({"model", "p", "r", "k", "h", "rate", "burst", "drop", "repeat"})
+LOSS_NAMES = frozenset({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms)))
 
 
 def known_names() -> set[str]:
