@@ -18,8 +18,7 @@
 #include "dropper.h"
 
 #define VLAN_TAGS_MAX 2         /* IEEE 802.1ad: a service tag and a customer tag */
-#define EXTENSION_HEADERS_MAX 8 /* RFC 8200, 4.1: at most six come before a transport header in good order   \
-                                 */
+#define EXTENSION_HEADERS_MAX 8 /* RFC 8200, 4.1: at most six precede a transport header */
 
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_MORE_FRAGMENTS 0x2000
