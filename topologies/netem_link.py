@@ -55,7 +55,8 @@ def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
 def delay_commands(interface: str, settings: LinkSettings) -> list[str]:
     """tc commands for the delay line, at the egress of `interface`."""
     return [
-        f"qdisc add dev {interface} root handle 1: netem delay {settings.delay_ns}ns"
+        # tc up to 6.1 knows no unit below the microsecond, but fractions of it
+        f"qdisc add dev {interface} root handle 1: netem delay {settings.delay_ns / 1000:.3f}us"
         f" limit {DELAY_LINE_LIMIT_PACKETS}"
     ]
 
