@@ -5,10 +5,10 @@ import sys
 from types import FrameType
 
 import typer
-from dropper.command import DropperError
-from dropper.model import LossModelError
 
 from designs import DesignError
+from dropper.command import DropperError
+from dropper.model import LossModelError
 from results.database import DatabaseError
 from runners.clean import clean
 from runners.doctor import doctor
@@ -20,7 +20,7 @@ from runners.report import report
 from runners.run import run
 from runners.show import show
 from runners.topo import topo
-from topologies.link import TopologyError
+from topologies.link import LinkError, TopologyError
 
 BAD_INPUT = 2
 
@@ -62,7 +62,7 @@ def main() -> None:
         _end(f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
     except (Refusal, DesignError, DatabaseError, LossModelError, TopologyError) as error:
         _end(str(error), BAD_INPUT)
-    except (DropperError, OSError) as error:
+    except (DropperError, LinkError, OSError) as error:
         _end(str(error), 1)
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
