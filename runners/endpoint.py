@@ -13,9 +13,9 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError
 
 Role = Literal["client", "server"]
 
@@ -28,12 +28,16 @@ OBEY_LIMIT_S = 3.0
 DRAIN_LIMIT_S = 1.0
 
 
+# A metric becomes a column, a key and a label of an axis.
+MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z")]
+
+
 class Message(BaseModel):
     """One line of an endpoint's standard output."""
 
     model_config = ConfigDict(extra="forbid")
     event: Literal["ready", "done"]
-    metrics: dict[str, FiniteFloat] = {}
+    metrics: dict[MetricName, FiniteFloat] = {}
 
 
 class Endpoint:
@@ -53,8 +57,8 @@ class Endpoint:
 
     @property
     def stderr(self) -> str:
-        """The end of its standard error."""
-        return self._stderr.decode(errors="replace")
+        """The end of its standard error, without what is no text; PostgreSQL takes NUL for none."""
+        return self._stderr.decode(errors="replace").replace("\0", "\ufffd")
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""

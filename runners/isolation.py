@@ -53,8 +53,10 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
     """The body of the first process of the new namespaces."""
     # Seen from inside a new PID namespace, the parent's id is 0.
     die_with_parent(0)
+    # To the first process of a PID namespace the default means that they do nothing. To ignore them would
+    # be inherited by the endpoints, which are asked to end by these signals.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, signal.SIG_DFL)
     _mount_own_proc()
     with os.fdopen(answer, "wb") as stream:
         stream.write(function())

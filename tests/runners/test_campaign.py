@@ -1,14 +1,9 @@
-"""Whole campaigns by the command, with real endpoints: results, resumption, and what a kill leaves."""
+"""Whole campaigns by the command, with real endpoints: results and resumption."""
 
 import json
 import os
-import random
-import signal
-import sqlite3
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -154,107 +149,6 @@ def test_a_campaign_of_that_name_with_another_design_is_refused(design: Path, tm
     assert database.read_bytes() == before
 
 
-def started(design: Path, database: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*FECBENCH, "run", str(design), "--db", str(database), "--resume"],
-        cwd=REPOSITORY,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def descendants() -> set[int]:
-    """All processes that have our processes of harnesses as ancestors, or run a part of a trial."""
-    parts = {str(path) for path in BUILT} | {"runners.worker"}
-    found = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            arguments = (folder / "cmdline").read_text().split("\0") if folder.name.isdigit() else []
-        except OSError:
-            continue
-        if parts & set(arguments) or any(part.startswith("mininet:") for part in arguments):
-            found.add(int(folder.name))
-    return found
-
-
-def interfaces() -> set[str]:
-    return {path.name for path in Path("/sys/class/net").iterdir()}
-
-
-def network_namespaces() -> set[str]:
-    """The network namespaces that any process is in."""
-    found = set()
-    for folder in Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit():
-                found.add(str((folder / "ns/net").readlink()))
-        except OSError:
-            continue
-    return found
-
-
-def await_nothing_left(before: tuple[set[int], set[str], set[str]]) -> None:
-    deadline = time.monotonic() + 10
-    while True:
-        left = (
-            descendants() - before[0],
-            interfaces() - before[1],
-            network_namespaces() - before[2],
-        )
-        if not any(left):
-            return
-        assert time.monotonic() < deadline, f"left behind: {left}"
-        time.sleep(0.02)
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_killed_campaign_leaves_nothing_and_resumes_with_what_is_missing(
-    design: Path, tmp_path: Path, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setenv("TMPDIR", str(scratch))
-    monkeypatch.setattr(tempfile, "tempdir", None)
-    database = tmp_path / "x.sqlite"
-    moments = random.Random(number)
-    finished: set[str] = set()
-    for _ in range(4):
-        before = descendants(), interfaces(), network_namespaces()
-        harness = started(design, database)
-        assert harness.stderr
-        assert "campaign little" in harness.stderr.readline()
-        time.sleep(moments.uniform(0, 2))
-        harness.send_signal(number)
-        _, said = harness.communicate(timeout=20)
-        if number != signal.SIGKILL:
-            assert list(scratch.iterdir()) == []
-            if harness.returncode == 128 + number:
-                assert "ended by" in said.splitlines()[-1]
-            else:  # the signal came when all was done; Python's own end is ended by it as by default
-                assert harness.returncode in (0, -number)
-                assert len(stored(database)) == TRIALS
-        await_nothing_left(before)
-        if database.exists() and stored(database):
-            now = {json.dumps(trial) for trial in stored(database)}
-            assert finished <= now, "a finished trial was lost or changed"
-            finished = now
-    resumed = fecbench("run", design, "--db", database, "--resume")
-    assert resumed.returncode == 0, resumed.stderr
-    assert_complete(database)
-    assert finished <= {json.dumps(trial) for trial in stored(database)}
-    assert fecbench("clean").returncode == 0
-    assert list(scratch.iterdir()) == []
-
-
-def stored(database: Path) -> list[Any]:
-    """The trials as they lie in the file; none when the file has no tables yet."""
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'trials'").fetchall():
-            return []
-        return connection.execute("SELECT id, variant, point, repetition, started_at FROM trials").fetchall()
-
-
 def test_two_trials_at_once_do_not_meet(design: Path, tmp_path: Path) -> None:
     ran = fecbench("run", design, "--db", tmp_path / "x.sqlite", "--jobs", "2")
     assert ran.returncode == 0, ran.stderr
@@ -277,3 +171,15 @@ def test_replay_meets_the_same_losses_and_records_everything(design: Path, tmp_p
         assert (artefacts / f"{host}.pcap").stat().st_size > 1000
         assert list((artefacts / host).glob("*.sqlog")) or list((artefacts / host).glob("*.qlog"))
     assert (artefacts / "client" / "keys.log").read_text().strip()
+
+
+def test_auto_runs_several_trials_at_once_and_keeps_what_it_did(design: Path, tmp_path: Path) -> None:
+    design.write_text(DESIGN.replace("owd_ms = 5\n", "owd_ms = 100\n"))  # they last while others begin
+    database = tmp_path / "x.sqlite"
+    ran = fecbench("run", design, "--db", database, "--jobs", "auto")
+    assert ran.returncode == 0, ran.stderr
+    trials = assert_complete(database)
+    assert min(trial["checks"]["trials_at_once"] for trial in trials) >= 1
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+        (provenance,) = connection.execute("SELECT provenance FROM campaigns").fetchone()
+    assert json.loads(provenance)["jobs"] == "auto"

@@ -60,6 +60,19 @@ def test_network_and_proc_are_its_own() -> None:
     assert "isolated0" not in subprocess.run(["ip", "link"], capture_output=True, text=True).stdout
 
 
+def test_signals_do_not_end_the_first_process_and_end_what_it_starts() -> None:
+    def body() -> bytes:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        child = subprocess.Popen(["sleep", "600"])
+        child.terminate()
+        another = subprocess.Popen(["sleep", "600"])
+        another.send_signal(signal.SIGINT)
+        return f"{child.wait(5)} {another.wait(5)}".encode()
+
+    assert run_isolated(body, 20) == f"{-signal.SIGTERM} {-signal.SIGINT}".encode()
+
+
 def test_a_body_that_fails_is_an_error() -> None:
     def body() -> bytes:
         raise RuntimeError("broken")

@@ -68,6 +68,27 @@ for name in os.listdir("/proc"):
 time.sleep(0.2)
 sys.exit(1)
 """
+# Stops the wire while packets are in its delay line, for longer than they should stay there.
+STOP_THE_WIRE = """
+import json, os, signal, socket, sys, time
+task = json.load(open(sys.argv[1]))
+socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(20):
+    socket_.sendto(b"x", (task["address"], task["port"]))
+for name in os.listdir("/proc"):
+    if name.isdigit() and open(f"/proc/{name}/cmdline").read().split("\\0")[0].endswith("/wire"):
+        os.kill(int(name), signal.SIGSTOP)
+        time.sleep(0.4)
+        os.kill(int(name), signal.SIGCONT)
+"""
+# Detaches the dropper of one direction from outside, as root can.
+DETACH_THE_DROPPER = f"""
+import os, subprocess
+for name in os.listdir("/proc"):
+    if name.isdigit():
+        where = ["--netns", name, "--dev", "r1-r2", "--ingress"]
+        subprocess.run([{str(DROPPER)!r}, "detach", *where], stderr=subprocess.DEVNULL)
+"""
 
 
 def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_s: float = 20) -> Task:
@@ -78,6 +99,7 @@ def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_
         backend="wire",
         links={"internet": LinkSettings(bandwidth_mbps=10, owd_ms=5)},
         late_bound_us=1000_000,  # these tests are about something else
+        stall_share=1000,
         losses={"internet": {"up": {"model": "none"}, "down": loss}},
         seeds={"content": 3, "internet/up": 1, "internet/down": 2},
         commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
@@ -166,6 +188,66 @@ def test_a_wire_that_is_killed_makes_the_trial_invalid(tmp_path: Path) -> None:
     _, judgement = run(task(tmp_path, client=KILL_THE_WIRE))
     assert judgement.state == "invalid"
     assert judgement.reason
+
+
+def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid(tmp_path: Path) -> None:
+    slow = {"internet": LinkSettings(bandwidth_mbps=10, owd_ms=200)}
+    asked = task(tmp_path, client=STOP_THE_WIRE + CLIENT)
+    _, judgement = run(asked.model_copy(update={"links": slow, "late_bound_us": 50_000}))
+    assert judgement.state == "invalid"
+    assert "packets left the emulator later than its bound" in judgement.reason
+
+
+def test_a_dropper_that_is_detached_makes_the_trial_invalid(tmp_path: Path) -> None:
+    _, judgement = run(task(tmp_path, client=CLIENT + DETACH_THE_DROPPER))
+    assert judgement.state == "invalid"
+    assert "r1-r2" in judgement.reason
+
+
+FORK = "import os, time\nif os.fork() == 0: os.setsid(); "
+READY = 'print(\'{"event": "ready"}\', flush=True)\n'
+DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 1}}\', flush=True)\n'
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "state", "said"),
+    [
+        ({"client": "import sys\nwhile True: sys.stderr.write('e' * 9999)"}, "timeout", "in time"),
+        ({"client": f"while True: {READY}"}, "failed", "client wrote more than"),
+        ({"client": "import os\nwhile True: os.write(1, b'x' * 65536)"}, "failed", "client wrote a message"),
+        ({"client": DONE + FORK + "time.sleep(600)"}, "ok", ""),
+        ({"client": DONE + FORK + "os.execlp('yes', 'yes')\nos.wait()"}, "failed", "client wrote"),
+        ({"client": DONE + "import os; os.kill(os.getpid(), 9)"}, "failed", "client ended with -9"),
+        ({"client": "import os, time; os.close(1); os.close(2); time.sleep(600)"}, "timeout", "in time"),
+        (
+            {"server": READY + "import sys; sys.exit(0)", "client": DONE},
+            "failed",
+            "ended without a done message",
+        ),
+        (
+            {"server": READY + "import sys; sys.exit('broken')", "client": DONE},
+            "failed",
+            "server ended with 1",
+        ),
+        ({"server": READY + "while True: print('x')", "client": DONE}, "failed", "server wrote"),
+        (
+            {"server": SERVER.replace("sys.exit(0)", "pass"), "client": DONE},
+            "failed",
+            "server ended with -15",
+        ),
+    ],
+)
+def test_an_endpoint_that_floods_forks_or_dies_is_bounded_and_told(
+    tmp_path: Path, endpoints: dict[str, str], state: str, said: str
+) -> None:
+    asked = task(tmp_path, timeout_s=1, **endpoints)  # type: ignore[arg-type]
+    finished, _ = run(asked)
+    unhindered = finished.outcome.model_copy(update={"stalled_s": None})  # a flood may well starve others
+    judgement = verification.judge(asked, unhindered)
+    assert judgement.state == state, judgement.reason
+    assert said in judgement.reason
+    assert finished.duration_s < 30
+    assert len(finished.outcome.model_dump_json()) < 100_000
 
 
 def test_a_worker_that_is_killed_makes_the_trial_invalid_and_the_next_one_runs(tmp_path: Path) -> None:

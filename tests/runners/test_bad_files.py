@@ -1,0 +1,162 @@
+"""Bad files, as they come: mutated designs, impl.toml files and endpoint messages give one line, never a
+traceback. What a design's keys and values may be is tested in tests/designs."""
+
+import contextlib
+import io
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from runners import implementations
+from runners.command_line import main
+from runners.endpoint import Endpoint
+from runners.implementations import IMPLEMENTATIONS, REPOSITORY
+from runners.refusal import Refusal
+
+DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
+DECLARATION = (IMPLEMENTATIONS / "rquic" / "impl.toml").read_text()
+MESSAGES = b'{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5, "packets_sent": 40}}\n'
+
+# What a person may type, and what a broken disk may hold, in the place of something right.
+SCRAPS = (
+    st.sampled_from(
+        ["", " ", '"', "'''", "\n", "[", "]", "[[", "{", "}", "=", ",", ".", "#", "\\", "\0", "\x1b", "é"]
+    )
+    | st.sampled_from(
+        ["-1", "0", "1e999", "-0.0", "nan", "inf", "0x10", "9" * 20, "1979-05-27", "true", "[1, 2]"]
+    )
+    | st.sampled_from(
+        ['"text"', "{ min = 1, max = 0 }", "{ min = 1, max = 2, scale = 3 }", "../..", "/dev/zero"]
+    )
+    | st.text(max_size=8)
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn, text: str) -> str:
+    """The text with a few places replaced, words and values more often than others."""
+    for _ in range(draw(st.integers(1, 3))):
+        starts = [n for n in range(len(text)) if text[n : n + 1].isalnum() != text[n - 1 : n].isalnum()]
+        begin = draw(st.sampled_from(starts or [0]) | st.integers(0, len(text)))
+        end = (
+            draw(st.sampled_from([n for n in starts if n > begin] or [begin]))
+            if draw(st.booleans())
+            else begin
+        )
+        text = text[:begin] + draw(SCRAPS) + text[min(end, begin + 200) :]
+    return text
+
+
+bounded = settings(
+    max_examples=int(os.environ.get("FECBENCH_EXAMPLES", "150")),
+    deadline=timedelta(seconds=20),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(autouse=True)
+def handlers_of_signals() -> Iterator[None]:
+    """The command sets its own; here they are those of the tests again."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def plan(content: bytes) -> tuple[int, str]:
+    """The status and standard error of `fecbench plan` for a design with this content."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        path = Path(folder) / "design.toml"
+        path.write_bytes(content)
+        patch.setattr(sys, "argv", ["fecbench", "plan", str(path), "--json"])
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            try:
+                main()
+            except SystemExit as ended:
+                assert isinstance(ended.code, int)
+                return ended.code, said.getvalue()
+    raise AssertionError("the command did not end")
+
+
+def assert_planned_or_refused(content: bytes) -> None:
+    status, said = plan(content)
+    assert status in (0, 2), said
+    if status == 2:
+        assert said.startswith("fecbench: ")
+        assert said.count("\n") == 1
+        assert len(said) > len("fecbench: \n")
+
+
+@bounded
+@given(mutated(DESIGN))
+def test_a_mutated_design_is_planned_or_refused_in_one_line(text: str) -> None:
+    assert_planned_or_refused(text.encode(errors="surrogatepass"))
+
+
+@bounded
+@given(st.binary(max_size=200))
+def test_a_design_of_any_bytes_is_refused_in_one_line(content: bytes) -> None:
+    assert_planned_or_refused(content)
+
+
+@bounded
+@given(mutated(DECLARATION))
+def test_a_mutated_impl_toml_is_read_or_refused_in_one_line(text: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "rquic"
+        folder.mkdir()
+        (folder / "impl.toml").write_bytes(text.encode(errors="surrogatepass"))
+        try:
+            implementation = implementations.load(folder)
+            implementation.options({}, "here")
+        except Refusal as error:
+            assert "\n" not in str(error)
+            assert str(error).startswith(f"{folder}/impl.toml: ")
+
+
+def endpoint_that_is_killed() -> Endpoint:
+    """An endpoint whose process has ended: a kill of it harms nobody."""
+    process = subprocess.Popen([sys.executable, "-c", ""], start_new_session=True)
+    process.wait()
+    endpoint = Endpoint("client", process)
+    endpoint.exit_code = 0
+    return endpoint
+
+
+@bounded
+@given(
+    mutated(MESSAGES.decode()).map(lambda text: text.encode(errors="surrogatepass"))
+    | st.binary(max_size=200),
+    st.integers(1, 50),
+)
+@example(b'{"event": "done", "metrics": {"dct\\u0000s": 1}}\n', 50)
+@example(b'{"event": "done", "metrics": {"' + b"x" * 10_000 + b'": 1}}\n', 50)
+@example(b'{"event": "done", "metrics": {"n": 1' + b"0" * 5000 + b"}}\n", 50)
+@example(b"[" * 60_000 + b"\n", 1000)
+def test_mutated_messages_are_taken_or_complained_about_in_one_line(written: bytes, cut: int) -> None:
+    endpoint = endpoint_that_is_killed()
+    for begin in range(0, len(written), cut):
+        endpoint.take_stdout(written[begin : begin + cut])
+    assert "\n" not in endpoint.complaint
+    assert len(endpoint.complaint) < 500
+    for name in endpoint.metrics or {}:
+        assert name.isprintable()
+        assert len(name) <= 100
+
+
+@given(st.binary())
+def test_what_is_kept_of_standard_error_can_be_stored_as_text(written: bytes) -> None:
+    endpoint = endpoint_that_is_killed()
+    endpoint.take_stderr(written)
+    endpoint.stderr.encode()
+    assert "\0" not in endpoint.stderr  # PostgreSQL stores no NUL

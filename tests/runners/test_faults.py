@@ -1,0 +1,447 @@
+"""Campaigns under faults: kills at any moment, full, locked and read-only disks, a clock that is stepped.
+
+FECBENCH_KILLS=50 pytest tests/runners/test_faults.py -k kills    # as many kills as are wanted; by default 8
+"""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dropper.command import Attachment, attach
+from dropper.model import Pattern
+from runners import scratch
+from runners.implementations import REPOSITORY, all_of_them
+from runners.provenance import DROPPER, WIRE
+
+FECBENCH = str(Path(sys.executable).parent / "fecbench")
+BUILT = [DROPPER, WIRE, *(program for each in all_of_them().values() for program in each.programs())]
+KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))
+POWER_CUT = "power cut"
+KILL_KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, POWER_CUT)
+LIMIT_S = 60.0
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not all(path.exists() for path in BUILT), reason="needs make build"),
+]
+
+DESIGN = """
+name = "faulty"
+title = "What may go wrong?"
+seed = 5
+topology = "single-path"
+repetitions = 2
+timeout_s = 20
+[plan]
+method = "wsp"
+points = 2
+[factors]
+bandwidth_mbps = { min = 5, max = 20 }
+loss.p = { min = 0.05, max = 0.1 }
+[constants]
+owd_ms = 60
+loss.model = "uniform"
+[[workloads]]
+name = "download"
+size_bytes = 1_000
+[[variants]]
+label = "off"
+implementation = "rquic"
+options = { scheme = "none" }
+[[variants]]
+label = "xor"
+implementation = "rquic"
+"""
+TRIALS = set(product(("off", "xor"), range(2), range(2)))
+ONE_TRIAL = ("--filter", "variant=off", "--filter", "point=0", "--filter", "repetition=0")
+
+
+@pytest.fixture
+def design(tmp_path: Path) -> Path:
+    path = tmp_path / "faulty.toml"
+    path.write_text(DESIGN)
+    return path
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for temporary files of this test and of what it starts."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return folder
+
+
+def fecbench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [FECBENCH, *map(str, arguments)],
+        cwd=REPOSITORY,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The trials as they lie in the file; none when it has no tables yet."""
+
+    attempts: dict[int, tuple[Any, ...]]  # every run of every trial, whatever its state
+    trials: list[tuple[str, int, int]]  # those that count
+
+
+def stored(database: Path) -> Stored:
+    if not database.exists():
+        return Stored({}, [])
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=LIMIT_S)) as connection:
+        if not connection.execute("SELECT name FROM sqlite_master WHERE name = 'trials'").fetchall():
+            return Stored({}, [])
+        columns = "id, variant, point, repetition, attempt, state, started_at"
+        attempts = {row[0]: row[1:] for row in connection.execute(f"SELECT {columns} FROM trials")}
+        counting = "SELECT variant, point, repetition FROM trials WHERE NOT superseded"
+        trials = connection.execute(counting).fetchall()
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    return Stored(attempts, trials)
+
+
+# Kills
+
+
+def of_the_campaign(mark: str) -> set[int]:
+    """The processes whose command line or environment has the mark: the path of its temporary files."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and any(
+                mark.encode() in (folder / name).read_bytes() for name in ("cmdline", "environ")
+            ):
+                found.add(int(folder.name))
+        except OSError:
+            continue
+    return found - {os.getpid()}
+
+
+def children() -> dict[int, list[int]]:
+    """The children of every process."""
+    found: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit():
+                parent = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+                found.setdefault(parent, []).append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+def with_descendants(process: int) -> list[int]:
+    by_parent = children()
+    found, new = [], [process]
+    while new:
+        found += new
+        new = [child for parent in new for child in by_parent.get(parent, [])]
+    return found
+
+
+def cut_the_power(harness: subprocess.Popen[str], moments: random.Random) -> None:
+    """Kill harness, workers and everything in their trials at once."""
+    everything = with_descendants(harness.pid)
+    moments.shuffle(everything)
+    for process in everything:
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:  # it died with one that was killed before it
+            continue
+
+
+class Foreign:
+    """What somebody else has on this machine, with names like ours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.namespace = f"fecbench-foreign-{uuid.uuid4().hex[:8]}"
+        self.attachment = Attachment(f"/run/netns/{self.namespace}", "r1-r2", "ingress")
+        self.note = folder / f"{scratch.PREFIX}of-somebody-else" / "note"
+
+    def make(self) -> None:
+        self.note.parent.mkdir()
+        self.note.write_text("keep me")
+        self._run("ip", "netns", "add", self.namespace)
+        self._inside("ip", "tuntap", "add", "r1-r2", "mode", "tap")
+        self._inside("ip", "link", "set", "r1-r2", "up")
+        attach(self.attachment, Pattern((3,)), 1)
+        self.process = subprocess.Popen(
+            ["ip", "netns", "exec", self.namespace, "sleep", "1000"], env={"PATH": os.environ["PATH"]}
+        )
+
+    def remove(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._run("ip", "netns", "del", self.namespace)
+
+    def seen(self) -> list[object]:
+        """All that can be seen of it."""
+        listings = (
+            ("ip", "-j", "link"),
+            ("tc", "-j", "qdisc", "show", "dev", "r1-r2"),
+            ("tc", "-j", "filter", "show", "dev", "r1-r2", "ingress"),
+        )
+        return [
+            *(self._inside(*listing) for listing in listings),
+            self.note.read_text(),
+            self.process.poll(),
+        ]
+
+    def _inside(self, *arguments: str) -> str:
+        return self._run("ip", "netns", "exec", self.namespace, *arguments)
+
+    @staticmethod
+    def _run(*arguments: str) -> str:
+        return subprocess.run(arguments, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def foreign(temporary: Path) -> Iterator[Foreign]:
+    made = Foreign(temporary)
+    made.make()
+    yield made
+    made.remove()
+
+
+def named_namespaces_and_interfaces() -> set[str]:
+    """Those outside trials, where a trial makes none. Other tests make namespaces with names of their own."""
+    namespaces = {path.name for path in Path("/run/netns").iterdir() if "-test-" not in path.name}
+    return namespaces | {path.name for path in Path("/sys/class/net").iterdir()}
+
+
+def await_no_process(mark: str) -> None:
+    deadline = time.monotonic() + 10
+    while left := of_the_campaign(mark):
+        assert time.monotonic() < deadline, f"processes {left} are left"
+        time.sleep(0.02)
+
+
+def kill_at_some_moment(
+    design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
+) -> tuple[int, str]:
+    """Start or resume the campaign and kill it: while it begins or while it runs; status and last words."""
+    arguments = ["run", str(design), "--db", str(database), "--resume", "--jobs", str(moments.choice((1, 2)))]
+    harness = subprocess.Popen(
+        [FECBENCH, *arguments], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert harness.stderr
+    if moments.random() < 0.75:
+        while "trials to run" not in (line := harness.stderr.readline()):
+            assert line, "it ended before it began"
+    # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
+    time.sleep(moments.uniform(0, 1.5))
+    if isinstance(kind, signal.Signals):
+        harness.send_signal(kind)
+    else:
+        cut_the_power(harness, moments)
+    _, said = harness.communicate(timeout=LIMIT_S)
+    return harness.returncode, said
+
+
+@pytest.mark.timeout(60 + 15 * KILLS)
+def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_foreign(
+    design: Path, tmp_path: Path, temporary: Path, foreign: Foreign
+) -> None:
+    moments = random.Random(20260314)
+    databases = (tmp_path / f"{number}.sqlite" for number in count())
+    database = next(databases)
+    finished = stored(database)
+    theirs = foreign.seen()
+    around = named_namespaces_and_interfaces()
+    mark = str(temporary)
+    for number in range(KILLS):
+        if len(finished.trials) == len(TRIALS):
+            database = next(databases)
+            finished = stored(database)
+        left_before = set(temporary.iterdir())
+        kind = KILL_KINDS[number % len(KILL_KINDS)]
+        status, said = kill_at_some_moment(design, database, kind, moments)
+        await_no_process(mark)
+        if status not in (0, 1):  # it had not ended of itself
+            assert status in ((-signal.SIGKILL,) if kind == POWER_CUT else (-kind, 128 + kind)), said
+        if status > 128:
+            assert "what was finished is kept" in said.splitlines()[-1]
+        if status >= 0:
+            assert set(temporary.iterdir()) == left_before
+        finished = nothing_lost(finished, database)
+    resumed = fecbench("run", design, "--db", database, "--resume")
+    assert resumed.returncode in (0, 1), resumed.stderr
+    assert set(nothing_lost(finished, database).trials) == TRIALS
+    assert fecbench("clean").returncode == 0
+    assert list(temporary.iterdir()) == [foreign.note.parent]
+    assert foreign.seen() == theirs
+    assert named_namespaces_and_interfaces() == around
+
+
+def nothing_lost(before: Stored, database: Path) -> Stored:
+    """What the database holds now: all that it held before, and no trial twice."""
+    now = stored(database)
+    assert before.attempts.items() <= now.attempts.items(), "a finished trial was lost or changed"
+    assert len(now.trials) == len(set(now.trials)), "a trial is there twice"
+    return now
+
+
+# Disks and locks
+
+
+SMALL_DISK = 'mount -t tmpfs -o size="$1" none "$2" && shift 2 && exec "$@"'
+
+
+def on_a_small_disk(size: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a program that sees a disk of that size at `folder`, which ends with it."""
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", SMALL_DISK, "sh", size, str(folder), *map(str, arguments)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+
+
+FILL = """
+import json, subprocess, sys
+fecbench, design, folder = sys.argv[1:]
+
+def run(*arguments):
+    command = [fecbench, *arguments, "--db", folder + "/x.sqlite"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    said = ended.stderr.splitlines()
+    return {"status": ended.returncode, "said": said[-1:], "lines": len(said), "shown": ended.stdout}
+
+def trials():
+    return len(json.loads(run("show", "--json")["shown"])["trials"])
+
+def remount(option):
+    subprocess.run(["mount", "-o", "remount," + option, folder], check=True)
+
+report = {"full": run("run", design), "kept": trials()}
+remount("size=4m")
+report["resumed"] = run("run", design, "--resume")
+report["complete"] = trials()
+remount("ro")
+report["read_only"] = run("run", design, "--resume", "--campaign", "another")
+report["still"] = trials()
+print(json.dumps(report))
+"""
+
+
+def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_goes_on(
+    design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    ran = on_a_small_disk("104k", disk, sys.executable, "-c", FILL, FECBENCH, design, disk)
+    assert ran.returncode == 0, ran.stderr
+    report = json.loads(ran.stdout)
+    assert report["full"]["status"] == 2
+    assert report["full"]["said"] == [f"fecbench: {disk}/x.sqlite: cannot be written: the disk is full"]
+    assert 0 < report["kept"] < len(TRIALS)
+    assert report["resumed"]["status"] in (0, 1)
+    assert report["complete"] == report["still"] == len(TRIALS)
+    assert report["read_only"]["status"] == 2
+    assert report["read_only"]["lines"] == 1
+    assert "is read-only" in report["read_only"]["said"][0]
+    assert list(temporary.iterdir()) == []
+
+
+def test_without_room_for_the_certificates_the_command_fails_in_one_line(
+    design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    ran = on_a_small_disk("4k", temporary, FECBENCH, "run", design, "--db", tmp_path / "x.sqlite")
+    assert ran.returncode == 1
+    assert "No space left on device" in ran.stderr.splitlines()[-1]
+    assert "Traceback" not in ran.stderr
+
+
+def test_without_room_for_a_trial_it_is_invalid_and_says_why(
+    design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    database = tmp_path / "x.sqlite"
+    ran = on_a_small_disk("12k", temporary, FECBENCH, "run", design, "--db", database, *ONE_TRIAL)
+    assert ran.returncode == 1
+    states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
+    assert states == [("invalid", attempt) for attempt in (1, 2, 3, 4)]
+    assert "No space left on device" in ran.stderr
+
+
+IMPATIENT = "import results.database as d, runners.command_line as c; d.LOCK_WAIT_S = 0.2; c.main()"
+
+
+def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and_it_goes_on_later(
+    design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    database = tmp_path / "x.sqlite"
+    command = [sys.executable, "-c", IMPATIENT, "run", str(design), "--db", str(database)]
+    harness = subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    assert harness.stderr
+    while not (line := harness.stderr.readline()).startswith("[1/"):
+        assert line, "it ended before its first trial"
+    with closing(sqlite3.connect(database, isolation_level=None, timeout=LIMIT_S)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        _, said = harness.communicate(timeout=LIMIT_S)
+        holder.execute("ROLLBACK")
+    assert harness.returncode == 2
+    assert "is locked" in said.splitlines()[-1]
+    assert "Traceback" not in said
+    assert list(temporary.iterdir()) == []
+    before = stored(database)
+    assert 0 < len(before.trials) < len(TRIALS)
+    assert fecbench("run", design, "--db", database, "--resume").returncode in (0, 1)
+    assert set(nothing_lost(before, database).trials) == TRIALS
+
+
+# Clocks
+
+
+@pytest.fixture(scope="module")
+def stepped_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library that steps the real-time clock by two hours at every look at it."""
+    library = tmp_path_factory.mktemp("clock") / "stepped_clock.so"
+    source = Path(__file__).with_name("stepped_clock.c")
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return library
+
+
+def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
+    design: Path, tmp_path: Path, stepped_clock: Path
+) -> None:
+    look = [sys.executable, "-c", "import time; print(time.time() - time.time())"]
+    looked = subprocess.run(
+        look, env={"LD_PRELOAD": str(stepped_clock)}, check=True, capture_output=True, text=True
+    )
+    assert abs(float(looked.stdout)) > 7000, "the clock is not stepped"
+    database = tmp_path / "x.sqlite"
+    begun = time.monotonic()
+    ran = fecbench("run", design, "--db", database, "--json", LD_PRELOAD=str(stepped_clock))
+    taken_s = time.monotonic() - begun
+    assert ran.returncode in (0, 1), ran.stderr
+    shown = json.loads(fecbench("show", "--db", database, "--json").stdout)["trials"]
+    assert {(t["key"]["variant"], t["key"]["point"], t["key"]["repetition"]) for t in shown} == TRIALS
+    assert {trial["state"] for trial in shown} <= {"ok", "invalid"}, ran.stderr
+    for trial in shown:
+        assert 0 < trial["duration_s"] < taken_s
+        assert all(0 <= seconds < taken_s for seconds in trial["overhead_s"].values())
+    assert "left: 0 s" in ran.stderr
