@@ -19,6 +19,7 @@ class Task(BaseModel):
     backend: Backend
     links: dict[str, LinkSettings]
     late_bound_us: int  # a packet that leaves a link later than this counts as late
+    stall_share: float = 0.05  # endpoints that lack CPU for more of the completion time make it doubtful
     losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
     seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits
     commands: dict[Role, list[str]]
@@ -56,6 +57,7 @@ class Outcome(BaseModel):
     timed_out: bool = False
     links: dict[str, dict[str, Any]] = {}
     droppers: dict[str, DropperOutcome] = {}  # "internet/up" → …
+    stalled_s: float | None = None  # how long endpoints lacked the CPU; None: the kernel does not tell
     phases_s: dict[str, float] = {}
     failure: str = ""  # what went wrong in the harness itself, empty when nothing did
 

@@ -5,6 +5,7 @@ reports; whether the trial can be vouched for is decided in runners.verification
 """
 
 import base64
+import math
 import subprocess
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import dropper.command
 import dropper.model
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
+from runners import starvation
 from runners.endpoint import Endpoint, Role, Supervisor, assignment, command
 from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
 from topologies.topology import Host, Topology
@@ -109,11 +111,36 @@ def _run_endpoints(task: Task, topology: Topology, outcome: Outcome, phases: Pha
         return
     with phases("client"):
         client = _start(task, "client", topology, supervisor)
-        outcome.timed_out = not supervisor.wait(lambda: client.exit_code is not None, task.timeout_s)
+        outcome.stalled_s = _follow(client, server, supervisor, task.timeout_s)
+        outcome.timed_out = client.exit_code is None
     with phases("endpoints_end"):
         supervisor.end(client)
         supervisor.end(server)
     outcome.endpoints = {"client": _outcome(client), "server": _outcome(server)}
+
+
+def _follow(client: Endpoint, server: Endpoint, supervisor: Supervisor, timeout_s: float) -> float | None:
+    """Await the client's end or the time limit: for how long the endpoints were kept from running, in s.
+
+    What counts is the completion time, not the start of a program. None when the kernel does not tell.
+    """
+    deadline = time.monotonic() + timeout_s
+    stalled_s = None
+    if starvation.is_known():
+        watch = starvation.Watch((client.process.pid, server.process.pid))
+        while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
+            if time.monotonic() > deadline:
+                break
+            watch.sample()
+        done_at = time.monotonic()
+        dct_s = (client.metrics or {}).get("dct_s", math.inf)
+        stalled_s = watch.stalled_s(done_at - dct_s, done_at)
+    supervisor.wait(lambda: client.exit_code is not None, deadline - time.monotonic())
+    return stalled_s
+
+
+def _is_done(endpoint: Endpoint) -> bool:
+    return endpoint.metrics is not None or endpoint.exit_code is not None
 
 
 def _start(task: Task, role: Role, topology: Topology, supervisor: Supervisor) -> Endpoint:

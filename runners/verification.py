@@ -22,6 +22,9 @@ LATE_SHARE_OF_OWD = 0.05
 LATE_AT_LEAST_MS = 1.0
 LATE_SHARE_OF_PACKETS = 0.01
 
+# However short a download is, its endpoints may be kept from running for this long.
+STALLED_AT_LEAST_S = 0.005
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -51,6 +54,8 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
             checks["verdicts"][name] = verdicts
             doubts += _doubts_of_dropper(name, outcome.droppers[name], verdicts)
             doubts += _doubts_of_link(name, outcome.links[link], direction, outcome.droppers[name])
+    checks["stalled_s"] = outcome.stalled_s
+    doubts += _doubts_of_endpoints(task, outcome)
     if doubts:
         return Judgement("invalid", "; ".join(doubts), checks)
     state, reason = _state_of_endpoints(outcome)
@@ -104,6 +109,16 @@ def _doubts_of_link(
     return doubts
 
 
+def _doubts_of_endpoints(task: Task, outcome: Outcome) -> list[str]:
+    """A completion time or a timeout is doubtful when endpoints lacked CPU; how a program failed is not."""
+    duration_s = task.timeout_s if outcome.timed_out else _dct_s(outcome)
+    bound_s = max(STALLED_AT_LEAST_S, task.stall_share * duration_s)
+    if outcome.stalled_s is None or not duration_s or outcome.stalled_s <= bound_s:
+        return []
+    stalled_ms, bound_ms = 1e3 * outcome.stalled_s, 1e3 * bound_s
+    return [f"the endpoints were kept from running for {stalled_ms:.1f} ms, the bound is {bound_ms:.1f}"]
+
+
 def _state_of_endpoints(outcome: Outcome) -> tuple[State, str]:
     """The state of a trial whose network can be vouched for."""
     endpoints = outcome.endpoints
@@ -119,12 +134,17 @@ def _state_of_endpoints(outcome: Outcome) -> tuple[State, str]:
             return "failed", f"{role} ended with {endpoint.exit_code}: {_tail(endpoint)}"
         if endpoint.metrics is None:
             return "failed", f"{role} ended without a done message"
-    client = endpoints.get("client")
-    if client is None:
+    if "client" not in endpoints:
         return "failed", f"server was not ready in time: {_tail(endpoints['server'])}"
-    if not (client.metrics or {}).get("dct_s", 0.0) > 0.0:
+    if not _dct_s(outcome) > 0.0:
         return "failed", "client reported no dct_s above 0"
     return "ok", ""
+
+
+def _dct_s(outcome: Outcome) -> float:
+    """The download completion time that the client reported; 0 when it reported none."""
+    client = outcome.endpoints.get("client")
+    return (client.metrics or {}).get("dct_s", 0.0) if client else 0.0
 
 
 def _tail(endpoint: EndpointOutcome) -> str:

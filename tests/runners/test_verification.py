@@ -110,6 +110,15 @@ def be_late_too_often(broken: Outcome) -> None:
     broken.links["internet"]["directions"]["down"]["late"] = 11
 
 
+def keep_endpoints_from_running(broken: Outcome) -> None:
+    broken.stalled_s = 0.0501
+
+
+def starve_until_the_timeout(broken: Outcome) -> None:
+    broken.timed_out, broken.stalled_s = True, 0.501
+    broken.endpoints["client"].metrics = None
+
+
 def fail_in_the_harness(broken: Outcome) -> None:
     broken.failure = "LinkError: the wire ended"
 
@@ -123,6 +132,8 @@ def fail_in_the_harness(broken: Outcome) -> None:
         (lose_a_packet_on_the_link, "did not conserve"),
         (let_a_packet_pass_the_dropper_unseen, "the link sent 1003 packets, the dropper met 1002"),
         (be_late_too_often, "11 of 1002 packets left the emulator later"),
+        (keep_endpoints_from_running, "kept from running for 50.1 ms, the bound is 50.0"),
+        (starve_until_the_timeout, "kept from running for 501.0 ms, the bound is 500.0"),
         (fail_in_the_harness, "the wire ended"),
     ],
 )
@@ -139,6 +150,28 @@ def test_one_packet_in_a_hundred_may_be_late() -> None:
     late = outcome()
     late.links["internet"]["directions"]["down"]["late"] = 10
     assert verification.judge(task(), late).state == "ok"
+
+
+def test_endpoints_may_be_kept_from_running_for_a_twentieth_of_the_completion_time() -> None:
+    stalled = outcome()
+    stalled.stalled_s = 0.05
+    judgement = verification.judge(task(), stalled)
+    assert judgement.state == "ok"
+    assert judgement.checks["stalled_s"] == 0.05
+
+
+def test_a_short_download_may_be_stalled_for_5_ms() -> None:
+    short = outcome()
+    short.endpoints["client"].metrics = {"dct_s": 0.02}
+    short.stalled_s = 0.005
+    assert verification.judge(task(), short).state == "ok"
+
+
+def test_a_program_that_fails_has_failed_whatever_it_had_to_wait_for() -> None:
+    failing = outcome()
+    failing.endpoints["client"] = EndpointOutcome(exit_code=1)
+    failing.stalled_s = 3.0
+    assert verification.judge(task(), failing).state == "failed"
 
 
 def client_fails(broken: Outcome) -> None:

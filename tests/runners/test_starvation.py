@@ -1,0 +1,84 @@
+"""A program that is kept from running is noticed; one that waits of its own will is not."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from runners.starvation import INTERVAL_S, Watch
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
+
+# Wakes every ms on CPU 0, in its second thread.
+WORKER = """
+import os, threading, time
+os.sched_setaffinity(0, {0})
+print("ready", flush=True)
+def work():
+    while True:
+        time.sleep(0.001)
+thread = threading.Thread(target=work)
+thread.start()
+"""
+# Takes CPU 0 for 60 ms when it is told to.
+HOG = """
+import os, time
+os.sched_setaffinity(0, {0})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+print("ready", flush=True)
+input()
+end = time.monotonic() + 0.06
+while time.monotonic() < end:
+    pass
+print("done", flush=True)
+"""
+
+
+def started(program: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.fixture
+def worker() -> Iterator[subprocess.Popen[str]]:
+    with started(WORKER) as process:
+        yield process
+        process.kill()
+
+
+def test_a_thread_that_a_hog_keeps_from_running_has_stalled(worker: subprocess.Popen[str]) -> None:
+    watch = Watch([worker.pid])
+    with started(HOG) as hog:
+        begun = time.monotonic()
+        hog.communicate("go\n")
+    watch.sample()
+    ended = time.monotonic()
+    assert watch.stalled_s(begun, ended) > 0.05
+    assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
+
+
+def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True) as process:
+        watch = Watch([process.pid])
+    now = time.monotonic()
+    assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
+
+
+def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
+    watch = Watch([worker.pid + 1])
+    with started(HOG) as hog:
+        begun = time.monotonic()
+        hog.communicate("go\n")
+    watch.sample()
+    assert watch.stalled_s(begun, time.monotonic()) == 0.0
