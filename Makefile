@@ -1,6 +1,7 @@
 # make demo   all set-up, then the demonstration campaign with its figure and report
 # make test   all set-up, then all tests
 # make build  all set-up alone; leaves .venv/bin/fecbench
+# make bench  what the dropper and the emulated link cost, next to the kernel's own parts
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -19,7 +20,7 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test build lint packages environment parts lock clean
+.PHONY: demo test build bench lint packages environment parts lock clean
 
 # Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
 demo: build
@@ -33,6 +34,9 @@ demo: build
 test: build
 	@$(RUN) pytest
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
+
+bench: build
+	@$(RUN) bench
 
 build: packages environment parts
 	@mkdir -p $(OUT)

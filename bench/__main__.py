@@ -1,0 +1,6 @@
+"""`python -m bench`: all tables but that of the soak. Run it on a machine that does nothing else."""
+
+from bench import dropper_cost, link_cost
+
+dropper_cost.run()
+link_cost.run()

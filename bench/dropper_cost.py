@@ -1,0 +1,76 @@
+"""ns per packet of the dropper, for each kind of work, next to an empty program in the same rounds."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+from bench.bpf import Program
+from bench.table import Row, print_table
+from dropper.command import COMMAND, Attachment, Filter, attach
+from dropper.model import GilbertElliott, LossModel, Uniform
+from topologies.namespace import run_in_new, run_inside, run_tool
+
+ROUNDS = 9
+REPEAT = 1_000_000
+PORT = 4433
+QUIC = Filter("ipv4", "udp", PORT)
+OTHER_PORT = Filter("ipv4", "udp", PORT + 1)
+# The command records whole words; the shortest record has no effect after the first 64 packets.
+SHORTEST_RECORD, RECORD_OF_ALL = 64, 2**24
+GE = GilbertElliott(p=0.01, r=0.3, k=0.999, h=0.3)
+
+CASES: dict[str, tuple[LossModel, Filter, int]] = {
+    "no match (another port)": (Uniform(0.05), OTHER_PORT, SHORTEST_RECORD),
+    "no loss": (Uniform(0.0), QUIC, SHORTEST_RECORD),
+    "uniform, 5 %": (Uniform(0.05), QUIC, SHORTEST_RECORD),
+    "ge, 2.4 %": (GE, QUIC, SHORTEST_RECORD),
+    "ge, 2.4 %, with bitmap": (GE, QUIC, RECORD_OF_ALL),
+}
+
+
+def run() -> None:
+    """Print the table: the median, the least and the most of several rounds, and how many times the empty
+    program's."""
+    frame = quic_frame()
+    with ExitStack() as stack:
+        programs = {"an empty program": stack.enter_context(Program.empty())}
+        for name, (model, judged, record) in CASES.items():
+            programs[name] = stack.enter_context(_attached(model, judged, record))
+        # Round by round, so that what disturbs the machine disturbs all of them.
+        rounds = [
+            {name: program.ns_per_packet(frame, REPEAT) for name, program in programs.items()}
+            for _ in range(ROUNDS)
+        ]
+    rows = [Row(name, [each[name] for each in rounds]) for name in programs]
+    print_table(f"dropper, {REPEAT:,} packets of {len(frame)} bytes, {ROUNDS} rounds", "ns/packet", rows)
+
+
+@contextmanager
+def _attached(model: LossModel, judged: Filter, record: int) -> Iterator[Program]:
+    """The program of a dropper at an interface of its own, which no packet crosses."""
+    namespace = run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY))
+    try:
+        path = f"/proc/{os.getpid()}/fd/{namespace}"
+        add = ["ip", "link", "add", "lone0", "type", "veth", "peer", "name", "spare0"]
+        run_inside(path, partial(run_tool, add))
+        where = Attachment(path, "lone0", "ingress")
+        attach(where, model, seed=0x0123456789ABCDEF, filter=judged, record=record)
+        show = [str(COMMAND), "show", *where.arguments, "--json"]
+        shown = subprocess.run(show, check=True, capture_output=True, text=True)
+        with Program.of_id(json.loads(shown.stdout)["program_id"]) as program:
+            yield program
+    finally:
+        os.close(namespace)
+
+
+def quic_frame() -> bytes:
+    """An Ethernet frame with a UDP datagram of 1200 bytes to PORT over IPv4."""
+    udp = struct.pack("!HHHH", 50000, PORT, 1208, 0)
+    addresses = socket.inet_aton("10.83.0.1") + socket.inet_aton("10.83.0.2")
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 1228, 0, 0, 64, socket.IPPROTO_UDP, 0) + addresses
+    return bytes(12) + struct.pack("!H", 0x0800) + ip + udp + bytes(1200)
