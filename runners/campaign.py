@@ -12,6 +12,7 @@ import designs
 from designs import Design
 from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 from runners import certificates, parameters, provenance, schedule, scratch, verification
+from runners.admission import Jobs
 from runners.crew import Crew, Finished
 from runners.implementations import Implementation
 from runners.messages import DropperOutcome
@@ -43,12 +44,12 @@ class Request:
     implementations: Sequence[Implementation]
     backend: Backend
     name: str
-    jobs: int
+    jobs: Jobs
     resume: bool
 
 
 def request(
-    path: Path, *, name: str, backend: Backend, jobs: int, resume: bool, filters: Sequence[str]
+    path: Path, *, name: str, backend: Backend, jobs: Jobs, resume: bool, filters: Sequence[str]
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input."""
     design = designs.load(path)
@@ -89,7 +90,7 @@ def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
 def _open_campaign(request: Request, database: Database) -> CampaignInfo:
     """The stored campaign to go on with, or a new one."""
     design = request.design
-    collected = provenance.collect(request.implementations, request.backend)
+    collected = provenance.collect(request.implementations, request.backend) | {"jobs": request.jobs}
     stored = database.campaign(request.name)
     if stored is None:
         return database.create_campaign(
@@ -147,7 +148,7 @@ def _attempts_left(
 def _run_trials(
     setting: Setting,
     attempts: dict[TrialKey, int],
-    jobs: int,
+    jobs: Jobs,
     database: Database,
     campaign: CampaignInfo,
     watcher: Watcher,
@@ -158,6 +159,7 @@ def _run_trials(
         for finished in crew.results():
             shutil.rmtree(finished.task.folder, ignore_errors=True)  # absent when the trial did not begin
             judgement = verification.judge(finished.task, finished.outcome)
+            crew.judged(finished, valid=judgement.state != "invalid")
             database.record(campaign.id, record_of(finished, judgement))
             attempts[finished.key] -= 1
             again = judgement.state == "invalid" and attempts[finished.key] > 0
@@ -188,7 +190,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         exits={role: endpoint.exit_code for role, endpoint in endpoints.items()},
         stderr={role: endpoint.stderr for role, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
-        checks=judgement.checks,
+        checks={**judgement.checks, "trials_at_once": finished.trials_at_once},
     )
 
 

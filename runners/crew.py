@@ -1,6 +1,7 @@
 """The worker processes of a campaign: hands out tasks and yields outcomes as they come, in one thread."""
 
 import contextlib
+import math
 import os
 import select
 import selectors
@@ -10,12 +11,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pydantic import ValidationError
 
 from results.database import TrialKey
+from runners.admission import Ended, Jobs, admission
 from runners.implementations import REPOSITORY
 from runners.messages import Outcome, Task
 from runners.worker import MARGIN_S
@@ -33,7 +36,10 @@ class Finished:
     task: Task
     outcome: Outcome
     begun_at: float  # seconds since the epoch
+    begun: float  # seconds of the monotonic clock
     duration_s: float
+    cpu_s: float  # of all processes that were awaited, 0 when the worker was lost
+    trials_at_once: int  # most that ran during this one, itself included
 
 
 class Worker:
@@ -50,9 +56,11 @@ class Worker:
             start_new_session=True,  # a Ctrl-C is for the harness alone
         )
         self.key: TrialKey | None = None
+        self.trials_at_once = 0
         self._task: Task | None = None
         self._begun_at = 0.0
         self._begun = 0.0
+        self._cpu_s_before = 0.0
         self._answer = bytearray()
 
     @property
@@ -61,15 +69,20 @@ class Worker:
         return self.process.stdout.fileno()
 
     @property
+    def task(self) -> Task:
+        assert self._task
+        return self._task
+
+    @property
     def overdue_at(self) -> float:
         """When its trial, which limits itself, must have answered; seconds of the monotonic clock."""
-        assert self._task
-        return self._begun + self._task.timeout_s + 2 * MARGIN_S
+        return self._begun + self.task.timeout_s + 2 * MARGIN_S
 
     def give(self, key: TrialKey, task: Task) -> None:
         assert self.process.stdin
         self.key, self._task = key, task
         self._begun_at, self._begun = time.time(), time.monotonic()
+        self._cpu_s_before = cpu_s_of_children(self.process.pid)
         self._answer.clear()
         with contextlib.suppress(BrokenPipeError):  # it has ended: the end of its output says so, too
             self.process.stdin.write(task.model_dump_json().encode() + b"\n")
@@ -108,17 +121,26 @@ class Worker:
                     stream.close()
 
     def _finished(self, outcome: Outcome) -> Finished:
-        assert self.key and self._task
-        finished = Finished(self.key, self._task, outcome, self._begun_at, time.monotonic() - self._begun)
+        assert self.key
+        finished = Finished(
+            key=self.key,
+            task=self.task,
+            outcome=outcome,
+            begun_at=self._begun_at,
+            begun=self._begun,
+            duration_s=time.monotonic() - self._begun,
+            cpu_s=max(0.0, cpu_s_of_children(self.process.pid) - self._cpu_s_before),
+            trials_at_once=self.trials_at_once,
+        )
         self.key = self._task = None
         return finished
 
 
 class Crew:
-    """Up to `jobs` workers at a time. A context manager: at its end no worker is left."""
+    """A worker for each trial that may run at a time. A context manager: at its end no worker is left."""
 
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
+    def __init__(self, jobs: Jobs) -> None:
+        self._admission = admission(jobs)
         self._idle: list[Worker] = []
         self.busy: list[Worker] = []
         self._pending: deque[tuple[TrialKey, Task]] = deque()
@@ -143,23 +165,44 @@ class Crew:
     def results(self) -> Iterator[Finished]:
         """Run all tasks, those added meanwhile included, and yield each as it ends."""
         while self._pending or self.busy:
-            self.fill()
-            yield from self._wait()
+            yield from self._wait(self.fill())
 
-    def fill(self) -> None:
-        """Hand tasks out while a worker is free."""
-        while self._pending and len(self.busy) < self._jobs:
+    def fill(self) -> float:
+        """Hand tasks out while another trial may begin; the seconds until the next one perhaps may."""
+        while self._pending:
+            wait_s = self._admission.wait_s(self._pending[0][1], [worker.task for worker in self.busy])
+            if wait_s > 0:
+                return wait_s
             worker = self._idle.pop() if self._idle else Worker()
             self.busy.append(worker)
+            worker.trials_at_once = 0
             worker.give(*self._pending.popleft())
+            for each in self.busy:
+                each.trials_at_once = max(each.trials_at_once, len(self.busy))
+            self._admission.began()
+        return math.inf
 
-    def _wait(self) -> list[Finished]:
-        """What has ended when at least one worker has something to say or is overdue."""
-        limit = min(worker.overdue_at for worker in self.busy) - time.monotonic()
+    def judged(self, finished: Finished, *, valid: bool) -> None:
+        """Tell what was found of a trial: how many may run at once depends on it."""
+        overhead_s = finished.duration_s - finished.outcome.phases_s.get("client", 0.0)
+        self._admission.ended(
+            Ended(
+                finished.task,
+                finished.begun,
+                finished.duration_s,
+                finished.cpu_s,
+                overhead_s,
+                disturbed=not valid,
+            )
+        )
+
+    def _wait(self, limit_s: float) -> list[Finished]:
+        """What has ended when a worker has something to say or is overdue, or when the limit has passed."""
+        overdue_s = min(worker.overdue_at for worker in self.busy) - time.monotonic()
         with selectors.DefaultSelector() as selector:
             for worker in self.busy:
                 selector.register(worker.stdout, selectors.EVENT_READ, worker)
-            ready = [key.data for key, _ in selector.select(max(0.0, limit))]
+            ready = [key.data for key, _ in selector.select(max(0.0, min(overdue_s, limit_s)))]
         finished = [result for worker in ready if (result := worker.read())]
         now = time.monotonic()
         for worker in self.busy:
@@ -170,3 +213,13 @@ class Crew:
             if worker.process.poll() is None:
                 self._idle.append(worker)
         return finished
+
+
+def cpu_s_of_children(process: int) -> float:
+    """The CPU time of the descendants of a process that it and they have awaited; 0 when it has ended."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    user, system = stat.rpartition(")")[2].split()[13:15]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")

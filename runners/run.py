@@ -9,6 +9,7 @@ import typer
 
 from results.database import Database
 from runners import campaign
+from runners.admission import Jobs
 from runners.progress import Reporter
 from runners.refusal import Refusal
 from runners.show import states_line, summary_table
@@ -22,7 +23,10 @@ def run(
         str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
     ] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
+    jobs: Annotated[
+        str,
+        typer.Option(metavar="N|auto", help="Trials at a time; auto: as many as do not disturb each other."),
+    ] = "1",
     link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
     filters: Annotated[
         list[str] | None,
@@ -32,7 +36,7 @@ def run(
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
     request = campaign.request(
-        design, name=name, backend=link, jobs=jobs, resume=resume, filters=filters or []
+        design, name=name, backend=link, jobs=_jobs(jobs), resume=resume, filters=filters or []
     )
     if os.geteuid() != 0:
         raise Refusal("fecbench run must be root: it makes network namespaces and loads BPF programs")
@@ -50,3 +54,11 @@ def run(
             summary_table(database, done)
             print(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1
+
+
+def _jobs(text: str) -> Jobs:
+    if text == "auto":
+        return "auto"
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise Refusal(f"--jobs {text}: must be auto or a whole number from 1 on")
+    return int(text)

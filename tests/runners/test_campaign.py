@@ -171,15 +171,3 @@ def test_replay_meets_the_same_losses_and_records_everything(design: Path, tmp_p
         assert (artefacts / f"{host}.pcap").stat().st_size > 1000
         assert list((artefacts / host).glob("*.sqlog")) or list((artefacts / host).glob("*.qlog"))
     assert (artefacts / "client" / "keys.log").read_text().strip()
-
-
-def test_auto_runs_several_trials_at_once_and_keeps_what_it_did(design: Path, tmp_path: Path) -> None:
-    design.write_text(DESIGN.replace("owd_ms = 5\n", "owd_ms = 100\n"))  # they last while others begin
-    database = tmp_path / "x.sqlite"
-    ran = fecbench("run", design, "--db", database, "--jobs", "auto")
-    assert ran.returncode == 0, ran.stderr
-    trials = assert_complete(database)
-    assert min(trial["checks"]["trials_at_once"] for trial in trials) >= 1
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
-        (provenance,) = connection.execute("SELECT provenance FROM campaigns").fetchone()
-    assert json.loads(provenance)["jobs"] == "auto"

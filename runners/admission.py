@@ -1,0 +1,159 @@
+"""Decides when another trial may begin beside those that run: `--jobs N`, or `--jobs auto`.
+
+Trials wait on the network, not on the CPU, so many fit on few cores. What moves their results is another
+trial that takes the CPU just when they want it. `Auto` therefore keeps much of the machine idle, lets trials
+begin one after another, and gives way when a trial could not be vouched for. It knows no clock and no machine
+but those it is given.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from runners.messages import Task
+
+Jobs = int | Literal["auto"]
+
+# This share of the cores stays idle: by what trials were measured to take, and by /proc/stat.
+# Mininet-HiFi (CoNEXT 2012) vouches for its runs from 35 % on.
+IDLE_SHARE = 0.35
+IDLE_WINDOW_S = 1.0
+# More trials at once than this move the results of single trials, though the CPU would suffice.
+TRIALS_PER_CORE = 6
+# What a trial takes before any was measured, in cores: set-up and waiting, and all that handles packets.
+CORES_PER_ENDPOINT = 0.03
+CORES_PER_MBPS = 0.01
+# Setting a trial up, the start of a worker included, before any was measured.
+SETUP_S = 0.6
+LEARNING_RATE = 0.1
+BACK_OFF = 0.6
+RECOVERY = 0.02
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is known of a trial that has ended."""
+
+    task: Task
+    begun: float  # by the clock of the admission
+    duration_s: float
+    cpu_s: float  # of all its processes
+    overhead_s: float  # of the duration, what is not the client's time
+    disturbed: bool  # the harness cannot vouch for it
+
+
+class Admission(Protocol):
+    """Is asked before a trial begins, and told of all that begin and end."""
+
+    def wait_s(self, task: Task, running: Sequence[Task]) -> float:
+        """How long `task` must still wait: 0 when it may begin, inf when one of `running` must end first."""
+
+    def began(self) -> None: ...
+
+    def ended(self, trial: Ended) -> None: ...
+
+
+class AtMost:
+    """A fixed number of trials at a time."""
+
+    def __init__(self, jobs: int) -> None:
+        self._jobs = jobs
+
+    def wait_s(self, task: Task, running: Sequence[Task]) -> float:  # noqa: ARG002
+        return 0.0 if len(running) < self._jobs else math.inf
+
+    def began(self) -> None:
+        pass
+
+    def ended(self, trial: Ended) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class ProcessorTime:
+    """What all cores together have spent, in any unit."""
+
+    idle: int
+    total: int
+
+
+class Auto:
+    """As many trials as do not disturb each other; always at least one."""
+
+    def __init__(
+        self, cores: int, clock: Callable[[], float], processor_time: Callable[[], ProcessorTime]
+    ) -> None:
+        self._cores = cores
+        self._clock = clock
+        self._processor_time = processor_time
+        self._window_began = clock()
+        self._at_window = processor_time()
+        self._idle_share = 1.0
+        self._last_began = -math.inf
+        self._setup_s = SETUP_S
+        self._cost_factor = 1.0  # measured cost ÷ expected cost
+        self._throttle = 1.0
+        self._backed_off_at = -math.inf
+
+    def wait_s(self, task: Task, running: Sequence[Task]) -> float:
+        if not running:
+            return 0.0
+        if not self._fits(task, running):
+            return math.inf
+        return max(self._until_set_up_s(), self._until_idle_s())
+
+    def began(self) -> None:
+        self._last_began = self._clock()
+
+    def ended(self, trial: Ended) -> None:
+        measured = trial.cpu_s / trial.duration_s / expected_cores(trial.task)
+        self._cost_factor += LEARNING_RATE * (measured - self._cost_factor)
+        self._setup_s += LEARNING_RATE * (trial.overhead_s - self._setup_s)
+        if not trial.disturbed:
+            self._throttle = min(1.0, self._throttle + RECOVERY)
+        elif trial.begun > self._backed_off_at:  # one that began earlier has been answered already
+            self._throttle *= BACK_OFF
+            self._backed_off_at = self._clock()
+
+    def _fits(self, task: Task, running: Sequence[Task]) -> bool:
+        cost = self._cost_factor * sum(expected_cores(each) for each in [task, *running])
+        limit = self._throttle * self._cores
+        return cost <= (1 - IDLE_SHARE) * limit and len(running) + 1 <= TRIALS_PER_CORE * limit
+
+    def _until_set_up_s(self) -> float:
+        """Set-up is nearly all of a trial's CPU: one at a time takes one of two cores."""
+        return max(0.0, self._last_began + 2 * self._setup_s / self._cores - self._clock())
+
+    def _until_idle_s(self) -> float:
+        now = self._clock()
+        if now - self._window_began >= IDLE_WINDOW_S:
+            reading = self._processor_time()
+            passed = reading.total - self._at_window.total
+            self._idle_share = (reading.idle - self._at_window.idle) / passed if passed else 1.0
+            self._window_began, self._at_window = now, reading
+        return 0.0 if self._idle_share >= IDLE_SHARE else self._window_began + IDLE_WINDOW_S - now
+
+
+def expected_cores(task: Task) -> float:
+    """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints."""
+    rate = sum(link.bandwidth_mbps for link in task.links.values())
+    return CORES_PER_ENDPOINT * len(task.commands) + CORES_PER_MBPS * rate
+
+
+def processor_time() -> ProcessorTime:
+    """What /proc/stat says now. Time that a hypervisor took away is not idle."""
+    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    user, nice, system, idle, iowait, interrupt, softirq, steal = map(int, fields)
+    waiting = idle + iowait
+    return ProcessorTime(waiting, waiting + user + nice + system + interrupt + softirq + steal)
+
+
+def admission(jobs: Jobs) -> Admission:
+    """The admission that a user asked for, for this machine."""
+    if jobs == "auto":
+        return Auto(len(os.sched_getaffinity(0)), time.monotonic, processor_time)
+    return AtMost(jobs)
