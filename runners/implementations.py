@@ -125,9 +125,13 @@ def load(folder: Path) -> Implementation:
     """The implementation in `folder`. Raises Refusal that names the file and the key."""
     path = folder / "impl.toml"
     try:
-        declaration = Declaration.model_validate(tomllib.loads(path.read_text()))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        written = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML, and integers too long to be converted
         raise Refusal(f"{path}: {error}") from error
+    except RecursionError:
+        raise Refusal(f"{path}: its arrays or tables are nested too deeply") from None
+    try:
+        declaration = Declaration.model_validate(written)
     except ValidationError as error:
         raise Refusal(f"{path}: {first_problem(error)}") from error
     if declaration.name != folder.name:
