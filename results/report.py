@@ -7,6 +7,7 @@ sentence in its place. A folder that cannot be written is refused.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ import jinja2
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results import figures, frames
+from results import equality, figures, frames
 from results.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial
+from results.equality import NothingToCompare
 from results.figures import NothingToDraw
 
 _TEMPLATES = jinja2.Environment(
@@ -55,12 +57,13 @@ def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> Re
     """
     folder = Path(folder)
     frame = frames.trials(database, campaign)
+    yardsticks = _yardsticks(database, campaign)
     doubtful = list(database.trials(campaign.id, [state for state in STATES if state != "ok"]))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         drawings = _draw_all(frame, campaign, folder)
         html = folder / "report.html"
-        html.write_text(_page(frame, campaign, drawings, doubtful), encoding="utf-8")
+        html.write_text(_page(frame, campaign, drawings, doubtful, yardsticks), encoding="utf-8")
     except OSError as error:
         raise DatabaseError(f"{folder}: the report cannot be written here: {error.strerror}") from error
     return ReportPaths(
@@ -111,7 +114,11 @@ def _base64(content: bytes) -> str:
 
 
 def _page(
-    frame: pd.DataFrame, campaign: CampaignInfo, drawings: list[_Drawing], doubtful: list[StoredTrial]
+    frame: pd.DataFrame,
+    campaign: CampaignInfo,
+    drawings: list[_Drawing],
+    doubtful: list[StoredTrial],
+    yardsticks: dict[str, list[str]],
 ) -> str:
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
@@ -121,12 +128,23 @@ def _page(
         states=_states(frame, campaign),
         repeated=int((frame["attempt"] - 1).sum()),
         doubtful=doubtful,
+        yardsticks=yardsticks,
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         provenance=list(_flat(campaign.provenance)),
         design_link=_base64(campaign.design_text.encode()),
         isnan=pd.isna,
     )
+
+
+def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[str]]:
+    """What the A/A campaigns in the same database found, by name: how small a difference can be seen."""
+    found = {}
+    for other in database.campaigns():
+        if other.name.startswith(equality.AA_PREFIX) and other.id != campaign.id:
+            with contextlib.suppress(NothingToCompare):  # it has not run far enough
+                found[other.name] = equality.sentences(equality.of_itself(database, other))
+    return found
 
 
 def headline(frame: pd.DataFrame, campaign: CampaignInfo) -> str:

@@ -10,6 +10,7 @@ from designs import DesignError
 from dropper.command import DropperError
 from dropper.model import LossModelError
 from results.database import DatabaseError
+from runners.aa import aa
 from runners.clean import clean
 from runners.doctor import doctor
 from runners.losses import losses
@@ -34,6 +35,7 @@ app.command()(plan)
 app.add_typer(losses, name="losses")
 app.command()(run)
 app.command()(show)
+app.command()(aa)
 app.command()(replay)
 app.command()(report)
 app.command()(topo)

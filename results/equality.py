@@ -1,0 +1,167 @@
+"""Whether two arms that met the same losses differ, and how many pairs it takes to see that they do.
+
+The unit is the log ratio of a pair of completion times: a pair shares point, workload, repetition and seeds,
+so that what a point is like cancels, and a ratio and its inverse are equally far from none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import stats
+
+from results import frames
+from results.database import CampaignInfo, Database
+from results.frames import DCT
+
+AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
+
+LEVEL = 0.05
+POWER = 0.8
+DIFFERENCES = (0.01, 0.02, 0.05, 0.10)
+QUANTILES = (0.05, 0.25, 0.75, 0.95)
+_RESAMPLES = 2000
+
+Logs = NDArray[np.float64]
+
+
+class NothingToCompare(ValueError):
+    """Fewer than two pairs are ok."""
+
+
+@dataclass(frozen=True)
+class Equality:
+    """The ratios of the second arm to the first; `interval` is the median's, of confidence 1 - LEVEL."""
+
+    pairs: int
+    median: float
+    interval: tuple[float, float]
+    quantiles: dict[float, float]
+    beyond: dict[float, float]
+    """Share of pairs whose ratio differs from 1 by more than this."""
+    p_value: float
+    """Of `p_value`: below LEVEL in the share LEVEL of comparisons of equal arms, at most."""
+    pairs_needed: dict[float, int]
+    """To see a relative difference with power POWER at level LEVEL."""
+
+    @property
+    def differ(self) -> bool:
+        return self.p_value < LEVEL
+
+
+def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
+    """Compare completion times in pairs: `first[i]` and `second[i]`, in s, met the same losses.
+
+    Raises NothingToCompare for fewer than two pairs, ValueError for times that are not above 0.
+    """
+    logs = _log_ratios(first, second)
+    ratios = np.exp(logs)
+    return Equality(
+        pairs=len(logs),
+        median=float(np.median(ratios)),
+        interval=_median_interval(logs),
+        quantiles={q: float(np.quantile(ratios, q)) for q in QUANTILES},
+        beyond={bound: float(np.mean(np.abs(ratios - 1) > bound)) for bound in (0.01, 0.05)},
+        p_value=p_value(logs),
+        pairs_needed={difference: pairs_needed(logs, difference) for difference in DIFFERENCES},
+    )
+
+
+def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
+    times = np.array([first, second], dtype=np.float64)
+    if times.shape[1] < 2:
+        raise NothingToCompare(f"{times.shape[1]} pairs are ok; a comparison needs at least 2")
+    if not (times > 0).all():
+        raise ValueError("completion times must be above 0")
+    logs: Logs = np.log(times[1] / times[0])
+    return logs
+
+
+def p_value(logs: Logs) -> float:
+    """Of the two-sided Wilcoxon signed-rank test that the log ratios are symmetric about 0 (Wilcoxon 1945).
+
+    It assumes no distribution: log ratios have heavy tails, since one loss more or less can cost a timeout.
+    Equal arms can be exchanged, so their log ratios are symmetric. The sign test would need no symmetry, but
+    half as many pairs again when the spread is normal. Equal pairs are dropped; 1 when all are equal.
+    """
+    logs = logs[logs != 0]
+    return float(stats.wilcoxon(logs, zero_method="wilcox").pvalue) if len(logs) else 1.0
+
+
+def _median_interval(logs: Logs) -> tuple[float, float]:
+    """The percentile bootstrap interval of the median ratio (Efron 1979), with a fixed seed."""
+    resampled = np.random.default_rng(0).choice(logs, (_RESAMPLES, len(logs)))
+    low, high = np.exp(np.quantile(np.median(resampled, axis=1), (LEVEL / 2, 1 - LEVEL / 2)))
+    return float(low), float(high)
+
+
+def pairs_needed(logs: Logs, difference: float) -> int:
+    """Pairs that show a relative `difference` by the test of `p_value`, when log ratios spread like `logs`.
+
+    Noether, "Sample size determination for some common nonparametric tests", JASA 82 (1987):
+    n = (z(1 - LEVEL/2) + z(POWER))² / (3 (p - 1/2)²) for the signed-rank test, with p the probability that
+    two independent log ratios have a positive sum; here in the spread observed, shifted by the difference.
+    A few too many where the difference is large beside the spread: never fewer than 11.
+    """
+    p = _positive_sums(logs - np.median(logs), math.log1p(difference))
+    z = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
+    return math.ceil(float(z**2 / (3 * (p - 0.5) ** 2)))
+
+
+def _positive_sums(logs: Logs, shift: float) -> float:
+    """The probability that two of the log ratios, both shifted, have a positive sum; ties count half.
+
+    The spread is made symmetric first, as it is when the arms are equal.
+    """
+    spread = np.sort(np.concatenate([logs, -logs]))
+    below = np.searchsorted(spread, -2 * shift - spread, side="left")
+    not_above = np.searchsorted(spread, -2 * shift - spread, side="right")
+    return float(1 - np.mean(below + not_above) / (2 * len(spread)))
+
+
+def times_of_pairs(
+    first: pd.DataFrame, second: pd.DataFrame, *, same_variant: bool
+) -> tuple[list[float], list[float]]:
+    """The completion times, in s, of the trials that are ok in both frames (`frames.trials`), pair by pair.
+
+    A pair shares workload, point and repetition, and with `same_variant` the variant.
+    """
+    on = [*(["variant"] if same_variant else []), "workload", "point", "repetition"]
+    arms = [frame[frame["state"] == "ok"].reindex(columns=[*on, DCT]) for frame in (first, second)]
+    pairs = arms[0].merge(arms[1], on=on, suffixes=("_first", "_second"))
+    return pairs[f"{DCT}_first"].tolist(), pairs[f"{DCT}_second"].tolist()
+
+
+def of_itself(database: Database, campaign: CampaignInfo) -> Equality:
+    """The two variants of an A/A campaign. Raises NothingToCompare."""
+    frame = frames.trials(database, campaign, [DCT])
+    arms = [frame[frame["variant"] == variant["label"]] for variant in campaign.variants]
+    return compare(*times_of_pairs(arms[0], arms[1], same_variant=False))
+
+
+def between(database: Database, first: CampaignInfo, second: CampaignInfo) -> Equality:
+    """Two campaigns of one design, trial by trial. Raises NothingToCompare."""
+    arms = [frames.trials(database, campaign, [DCT]) for campaign in (first, second)]
+    return compare(*times_of_pairs(arms[0], arms[1], same_variant=True))
+
+
+def sentences(found: Equality) -> list[str]:
+    """What was found, for a person."""
+    low, high = found.interval
+    spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in found.quantiles.items())
+    beyond = " and ".join(f"{share:.1%} by more than {bound:.0%}" for bound, share in found.beyond.items())
+    needed = ", ".join(f"{count} for {difference:.0%}" for difference, count in found.pairs_needed.items())
+    verdict = "a difference" if found.differ else "no difference"
+    return [
+        f"{found.pairs} pairs; median ratio {found.median:.4f}"
+        f" ({1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}).",
+        f"Quantiles of the ratio: {spread}; {beyond} off 1.",
+        f"Wilcoxon signed-rank test: p = {found.p_value:.3g}, {verdict} at level {LEVEL:g}"
+        " (equal arms differ in that share of comparisons).",
+        f"Pairs that show a difference with power {POWER:g}: {needed}.",
+    ]

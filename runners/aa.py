@@ -1,0 +1,137 @@
+"""`fecbench aa`: one variant against itself, the yardstick for how many repetitions a difference needs."""
+
+import json
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import designs
+from designs import Design, Variant
+from results.database import CampaignInfo, Database
+from runners import campaign, scratch
+from runners.progress import Reporter
+from runners.refusal import Refusal, nearest
+from runners.show import campaigns_of
+from topologies.topology import Backend
+
+if TYPE_CHECKING:
+    from results.equality import Equality
+
+ARMS = ("A", "B")
+
+
+def aa(
+    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    design: Annotated[Path | None, typer.Argument(help="The design, a TOML file.")] = None,
+    variant: Annotated[str, typer.Option(help="The label of the variant to run against itself.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Run what the campaign still lacks.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
+    link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    between: Annotated[str, typer.Option(help="Compare this campaign, without running anything …")] = "",
+    and_: Annotated[str, typer.Option("--and", help="… with this one of the same design.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> int:
+    """Compare a variant with itself, or two campaigns of one design; 1 when they differ."""
+    # Imported here: SciPy takes longer to load than most commands take to run.
+    from results import equality
+
+    if (design is None) != bool(between and and_) or bool(design) != bool(variant):
+        raise Refusal("fecbench aa needs DESIGN and --variant, or --between and --and")
+    try:
+        if design is None:
+            with Database.open(db) as database:
+                compared = f"{and_} against {between}"
+                found = _between(database, between, and_)
+        else:
+            if os.geteuid() != 0:
+                raise Refusal("fecbench aa must be root: it makes network namespaces and loads BPF programs")
+            with Database.open(db, create=True) as database:
+                done = _run(design, variant, database, jobs=jobs, link=link, resume=resume)
+                compared = f"campaign {done.name}"
+                found = equality.of_itself(database, done)
+    except equality.NothingToCompare as error:
+        raise Refusal(f"{db}: nothing to compare: {error}") from None
+    _print(compared, found, as_json)
+    return 1 if found.differ else 0
+
+
+def _print(compared: str, found: "Equality", as_json: bool) -> None:
+    from results import equality
+
+    if as_json:
+        print(json.dumps({"compared": compared, **asdict(found), "differ": found.differ}, indent=1))
+    else:
+        print("\n".join([compared, *equality.sentences(found)]))
+
+
+def _between(database: Database, first: str, second: str) -> "Equality":
+    from results import equality
+
+    campaigns = [campaigns_of(database, name)[0] for name in (first, second)]
+    if campaigns[0].design_text != campaigns[1].design_text:
+        raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
+    return equality.between(database, *campaigns)
+
+
+def _run(
+    path: Path, label: str, database: Database, *, jobs: int, link: Backend, resume: bool
+) -> CampaignInfo:
+    """The A/A campaign of a variant, complete."""
+    from results.equality import AA_PREFIX
+
+    design = designs.load(path)
+    name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
+    with scratch.folder() as folder:
+        against_itself = folder / "aa.toml"
+        against_itself.write_text(against_itself_text(design, label))
+        _check_same(design, designs.load(against_itself))
+        request = campaign.request(
+            against_itself, name=name, backend=link, jobs=jobs, resume=resume, filters=[]
+        )
+        reporter = Reporter()
+        try:
+            return campaign.run(request, database, reporter)
+        finally:
+            reporter.close()
+
+
+def against_itself_text(design: Design, label: str) -> str:
+    """The design file with one variant twice, under two labels, instead of its variants."""
+    labels = [variant.label for variant in design.variants]
+    if label not in labels:
+        raise Refusal(f"{design.path}: --variant {label}: has no such variant; {nearest(label, labels)}")
+    chosen = design.variants[labels.index(label)]
+    return "\n".join([*_lines_without_variants(design.text), *(_variant_text(chosen, arm) for arm in ARMS)])
+
+
+def _lines_without_variants(text: str) -> list[str]:
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("["):
+            inside = re.match(r"\[+\s*variants\b", line) is not None
+        if not inside:
+            kept.append(line)
+    return kept
+
+
+def _variant_text(variant: Variant, arm: str) -> str:
+    # JSON's strings, numbers and truth values are TOML's, too.
+    options = ", ".join(
+        f"{json.dumps(name)} = {json.dumps(value)}" for name, value in variant.options.items()
+    )
+    return (
+        f"[[variants]]\nlabel = {json.dumps(f'{variant.label} ({arm})', ensure_ascii=False)}\n"
+        f"implementation = {json.dumps(variant.implementation)}\noptions = {{ {options} }}\n"
+        f"baseline = {json.dumps(arm == ARMS[0])}\n"
+    )
+
+
+def _check_same(design: Design, made: Design) -> None:
+    """Raises Refusal when anything but the variants differs."""
+    others = [name for name in Design.model_fields if name != "variants"]
+    if any(getattr(design, name) != getattr(made, name) for name in others):
+        raise Refusal(f"{design.path}: fecbench aa needs variants that are written as [[variants]] tables")

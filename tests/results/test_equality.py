@@ -1,0 +1,108 @@
+"""Equal arms are found different in the nominal share of comparisons at most, and a stated shift is found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from results import equality
+from results.equality import LEVEL, POWER, compare, p_value, pairs_needed
+
+Logs = NDArray[np.float64]
+
+CAMPAIGNS = 1000
+
+
+def log_ratios(random: np.random.Generator, pairs: int) -> Logs:
+    """What A/A campaigns show: most ratios are within 1 %, and some pairs differ by a timeout."""
+    noise = random.normal(0, 0.005, pairs)
+    timeouts = random.normal(0, 0.4, pairs) * (random.random(pairs) < 0.08)
+    return noise + timeouts
+
+
+def share_found(pairs: int, shift: float, seed: int) -> float:
+    """The share of simulated campaigns in which the test sees a difference."""
+    random = np.random.default_rng(seed)
+    found = [p_value(log_ratios(random, pairs) + shift) < LEVEL for _ in range(CAMPAIGNS)]
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("pairs", [10, 30, 120])
+def test_equal_arms_are_found_different_in_the_nominal_share_of_campaigns_at_most(pairs: int) -> None:
+    # What a test of exactly this level exceeds in one of 1000 cases.
+    most = stats.binom.ppf(0.999, CAMPAIGNS, LEVEL) / CAMPAIGNS
+    assert share_found(pairs, 0.0, seed=pairs) <= most
+
+
+def test_thirty_pairs_show_a_difference_of_half_a_percent() -> None:
+    assert share_found(30, math.log1p(0.005), seed=1) > 0.95
+
+
+def test_the_pairs_needed_give_the_power_that_is_promised() -> None:
+    spread = log_ratios(np.random.default_rng(2), 4000) * 4
+    for difference in (0.01, 0.02):
+        needed = pairs_needed(spread, difference)
+        assert needed > 11, "more than the fewest: the formula is what is tested"
+        random = np.random.default_rng(3)
+        found = [
+            p_value(log_ratios(random, needed) * 4 + math.log1p(difference)) < LEVEL for _ in range(CAMPAIGNS)
+        ]
+        assert POWER - 0.04 < np.mean(found) < 0.95
+
+
+def test_a_smaller_difference_needs_more_pairs_and_so_does_a_wider_spread() -> None:
+    spread = log_ratios(np.random.default_rng(4), 500) * 10
+    needed = [pairs_needed(spread, difference) for difference in (0.01, 0.02, 0.05, 0.1)]
+    assert needed == sorted(needed, reverse=True)
+    assert needed[0] > needed[-1] >= 11
+    assert pairs_needed(spread * 2, 0.02) > pairs_needed(spread, 0.02)
+
+
+def test_no_difference_can_be_shown_with_fewer_than_six_pairs() -> None:
+    """2 · 2⁻⁵ is above 0.05: however far apart five pairs are, the test cannot tell."""
+    assert p_value(np.full(5, 1.0)) > LEVEL > p_value(np.arange(1.0, 7.0))
+
+
+def test_exchanged_arms_give_the_inverse_ratio_and_the_same_test() -> None:
+    random = np.random.default_rng(5)
+    first = random.uniform(0.5, 2, 41)
+    second = first * np.exp(log_ratios(random, 41))
+    one, other = compare(first, second), compare(second, first)
+    assert one.median * other.median == pytest.approx(1)
+    assert one.p_value == pytest.approx(other.p_value)
+    assert one.interval[0] <= one.median <= one.interval[1]
+
+
+def test_a_ratio_is_of_the_second_arm_to_the_first() -> None:
+    found = compare([1.0, 2.0, 4.0], [1.02, 2.2, 4.0])
+    assert found.median == pytest.approx(1.02)
+    assert found.beyond == {0.01: pytest.approx(2 / 3), 0.05: pytest.approx(1 / 3)}
+    assert found.pairs == 3
+
+
+def test_the_interval_contains_the_median_ratio_in_the_nominal_share_of_campaigns() -> None:
+    random = np.random.default_rng(6)
+    held = 0
+    for _ in range(200):
+        low, high = compare(np.ones(40), np.exp(log_ratios(random, 40) + 0.03)).interval
+        held += low <= math.exp(0.03) <= high
+    assert held >= stats.binom.ppf(0.001, 200, 0.93)  # the bootstrap of a median is a little too narrow
+
+
+def test_equal_times_do_not_differ() -> None:
+    same = compare([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert (same.p_value, same.differ, same.median, same.interval) == (1.0, False, 1.0, (1.0, 1.0))
+
+
+@pytest.mark.parametrize(("first", "second"), [([1.0], [1.0]), ([], []), ([1.0, 0.0], [1.0, 1.0])])
+def test_what_cannot_be_compared_is_refused(first: list[float], second: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"pairs|above 0"):
+        compare(first, second)
+
+
+def test_the_level_and_the_power_are_the_usual_ones() -> None:
+    assert (equality.LEVEL, equality.POWER) == (0.05, 0.8)
