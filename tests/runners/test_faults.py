@@ -418,7 +418,7 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
 
 @pytest.fixture(scope="module")
 def stepped_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library that steps the real-time clock by two hours at every look at it."""
+    """A library that steps the real-time clock by up to two hours at every look at it."""
     library = tmp_path_factory.mktemp("clock") / "stepped_clock.so"
     source = Path(__file__).with_name("stepped_clock.c")
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
@@ -432,7 +432,7 @@ def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
     looked = subprocess.run(
         look, env={"LD_PRELOAD": str(stepped_clock)}, check=True, capture_output=True, text=True
     )
-    assert abs(float(looked.stdout)) > 7000, "the clock is not stepped"
+    assert abs(float(looked.stdout)) > 1000, "the clock is not stepped"
     database = tmp_path / "x.sqlite"
     begun = time.monotonic()
     ran = fecbench("run", design, "--db", database, "--json", LD_PRELOAD=str(stepped_clock))
