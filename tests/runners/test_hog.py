@@ -1,0 +1,149 @@
+"""Beside a hog that takes the CPU away, a trial is invalid or right: never wrong.
+
+Without losses a download takes the same time again and again, so a trial has a twin: the same one without a
+hog. The hogs leave the CPUs idle most of the time, and end by themselves.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from results.database import Database, TrialRecord
+from runners.implementations import REPOSITORY, all_of_them
+from runners.provenance import DROPPER, WIRE
+
+FECBENCH = [str(Path(sys.executable).parent / "fecbench")]
+BUILT = [DROPPER, WIRE, *(program for each in all_of_them().values() for program in each.programs())]
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not all(path.exists() for path in BUILT), reason="needs make build"),
+]
+
+DESIGN = """
+name = "beside-a-hog"
+title = "Is a trial beside a hog wrong?"
+seed = 5
+topology = "single-path"
+repetitions = 2
+timeout_s = 20
+[plan]
+method = "list"
+points = [{ bandwidth_mbps = 10, owd_ms = 10 }]
+[factors]
+bandwidth_mbps = { min = 5, max = 20 }
+owd_ms = { min = 5, max = 20 }
+[constants]
+loss.model = "none"
+[[workloads]]
+name = "download"
+size_bytes = 200_000
+[[variants]]
+label = "off"
+implementation = "rquic"
+options = { scheme = "none" }
+"""
+TRIALS = 2
+
+# The endpoints may be stalled for 5 % of the time, and every packet may wait a little longer than it did.
+TOLERANCE = 0.10
+
+# Takes one CPU for BUSY of every 100 ms, at a real-time priority (or, for 0, as any other program).
+HOG = """
+import os, sys, time
+cpu, priority, busy = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+os.sched_setaffinity(0, {cpu})
+if priority:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+print("busy", flush=True)
+end = time.monotonic() + 90
+while (now := time.monotonic()) < end:
+    while time.monotonic() < now + busy:
+        pass
+    time.sleep(0.1 - busy)
+"""
+WIRE_PRIORITY = 50
+
+
+@contextmanager
+def hogs(priority: int, busy_s: float) -> Iterator[None]:
+    """One on each CPU."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", HOG, str(cpu), str(priority), str(busy_s)], stdout=subprocess.PIPE
+        )
+        for cpu in sorted(os.sched_getaffinity(0))
+    ]
+    try:
+        for hog in started:
+            assert hog.stdout
+            assert hog.stdout.readline() == b"busy\n"
+        yield
+    finally:
+        for hog in started:
+            hog.kill()
+            hog.communicate()
+
+
+def run(folder: Path, name: str) -> list[TrialRecord]:
+    """Every attempt of every trial of the design."""
+    design = folder / "design.toml"
+    design.write_text(DESIGN)
+    arguments = [design, "--db", folder / "x.sqlite", "--campaign", name]
+    ran = subprocess.run([*FECBENCH, "run", *arguments], cwd=REPOSITORY, capture_output=True, text=True)
+    assert ran.returncode in (0, 1), ran.stderr
+    with Database.open(str(folder / "x.sqlite")) as database:
+        campaign = database.campaign(name)
+        assert campaign
+        keys = [stored.record.key for stored in database.trials(campaign.id)]
+        assert len(keys) == TRIALS
+        return [stored.record for key in keys for stored in database.attempts(campaign.id, key)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """The median DCT without a hog, in s."""
+    trials = run(tmp_path_factory.mktemp("undisturbed"), "undisturbed")
+    return statistics.median(dct_s(trial) for trial in trials if trial.state == "ok")
+
+
+def dct_s(trial: TrialRecord) -> float:
+    return trial.metrics["client"]["dct_s"]
+
+
+def assert_none_is_wrong(trials: list[TrialRecord], undisturbed: float) -> None:
+    for trial in trials:
+        assert trial.state in ("ok", "invalid"), trial.reason
+        if trial.state == "ok":
+            assert dct_s(trial) == pytest.approx(undisturbed, rel=TOLERANCE)
+
+
+def test_a_hog_above_the_wire_makes_trials_invalid_since_packets_are_late(
+    tmp_path: Path, undisturbed: float
+) -> None:
+    with hogs(WIRE_PRIORITY + 10, busy_s=0.04):
+        trials = run(tmp_path, "late")
+    assert_none_is_wrong(trials, undisturbed)
+    assert any("packets left the emulator later" in trial.reason for trial in trials)
+
+
+def test_a_hog_below_the_wire_makes_trials_invalid_since_endpoints_lack_the_cpu(
+    tmp_path: Path, undisturbed: float
+) -> None:
+    with hogs(1, busy_s=0.04):
+        trials = run(tmp_path, "starved")
+    assert_none_is_wrong(trials, undisturbed)
+    assert any("endpoints were kept from running" in trial.reason for trial in trials)
+
+
+def test_short_work_of_other_programs_makes_no_trial_wrong(tmp_path: Path, undisturbed: float) -> None:
+    with hogs(0, busy_s=0.01):
+        trials = run(tmp_path, "withstood")
+    assert_none_is_wrong(trials, undisturbed)
+    assert any(trial.state == "ok" for trial in trials)
