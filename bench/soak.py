@@ -57,7 +57,7 @@ def main() -> int:
             env={**os.environ, "TMPDIR": str(temporary)},
         )
         samples = watch(harness, database, temporary)
-        if not states(database):
+        if harness.returncode not in (0, 1) or not states(database):
             print(said.read_text(), file=sys.stderr)
             return 1
         left = [path.name for path in temporary.iterdir()]
@@ -94,8 +94,8 @@ def sampled(harness: int, database: Path, temporary: Path) -> Sample | None:
             return None
         return Sample(
             trials=sum(states(database).values()),
-            harness_mib=private_mib(harness),
-            worker_mib=max(map(private_mib, workers)),
+            harness_mib=anonymous_mib(harness),
+            worker_mib=max(map(anonymous_mib, workers)),
             harness_descriptors=descriptors(harness),
             worker_descriptors=max(map(descriptors, workers)),
             processes=len(everything),
@@ -119,10 +119,10 @@ def cmdline(process: int) -> bytes:
     return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def private_mib(process: int) -> float:
-    """The memory of the process that is shared with nobody, in MiB."""
+def anonymous_mib(process: int) -> float:
+    """The memory of the process that is of no file, in MiB, be it shared with a fork or not."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    kib = [int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:")]
+    kib = [int(line.split()[1]) for line in lines if line.startswith("Anonymous:")]
     return sum(kib) / 1024
 
 
