@@ -11,8 +11,10 @@ from dropper.command import DropperError
 from dropper.model import LossModelError
 from results.database import DatabaseError
 from runners.aa import aa
+from runners.calibrate import calibrate
 from runners.clean import clean
 from runners.doctor import doctor
+from runners.isolation import IsolationError
 from runners.losses import losses
 from runners.plan import plan
 from runners.refusal import Refusal
@@ -31,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(doctor)
+app.command()(calibrate)
 app.command()(plan)
 app.add_typer(losses, name="losses")
 app.command()(run)
@@ -64,7 +67,7 @@ def main() -> None:
         _end(f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
     except (Refusal, DesignError, DatabaseError, LossModelError, TopologyError) as error:
         _end(str(error), BAD_INPUT)
-    except (DropperError, LinkError, OSError) as error:
+    except (DropperError, IsolationError, LinkError, OSError) as error:
         _end(str(error), 1)
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
