@@ -117,6 +117,16 @@ def test_the_first_trial_begins_at_once_and_the_next_when_it_is_set_up() -> None
     assert machine.wait_s(task()) == 0
 
 
+def test_the_next_trial_waits_less_when_setting_up_has_turned_out_to_be_fast() -> None:
+    new, learned = Machine(), Machine()
+    learned.run(50)
+    learned.running.clear()
+    for machine in (new, learned):
+        machine.passes(10)
+        machine.begin(task())
+    assert 0 < learned.wait_s(task()) < new.wait_s(task()) / 2
+
+
 def test_nothing_begins_beside_another_trial_while_the_machine_is_busy() -> None:
     machine = Machine()
     machine.begin(task())
