@@ -4,7 +4,6 @@
  * Packets that it lets pass go on to the next filter of the hook (TC_ACT_UNSPEC).
  */
 #include <stdbool.h>
-#include <stddef.h>
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -20,9 +19,6 @@
 
 #define VLAN_TAGS_MAX 2         /* IEEE 802.1ad: a service tag and a customer tag */
 #define EXTENSION_HEADERS_MAX 8 /* RFC 8200, 4.1: at most six precede a transport header */
-
-/* The verifier wants a bound below 2^16 on what is added to a pointer. */
-#define DIRECT_OFFSET_MAX 0x7fff
 
 #define IPV4_FRAGMENT_OFFSET 0x1fff
 #define IPV4_MORE_FRAGMENTS 0x2000
@@ -96,60 +92,45 @@ struct packet {
     bool later_fragment; /* which carries no transport header */
 };
 
-/* The next header, which is stepped over, or NULL: in its place, which is 15 ns faster than to copy it, or
- * as a copy in `buffer` if it lies in a part of the packet that programs cannot point to. */
-static __always_inline const void *take(struct packet *packet, void *buffer, __u32 size) {
-    const void *end = (const void *)(long)packet->skb->data_end;
-    __u32 offset = packet->offset;
-    const void *header = NULL;
-
-    if (offset <= DIRECT_OFFSET_MAX)
-        header = (const void *)(long)packet->skb->data + offset;
-    if (!header || header + size > end) {
-        if (bpf_skb_load_bytes(packet->skb, offset, buffer, size) != 0) {
-            packet->truncated = true;
-            return NULL;
-        }
-        header = buffer;
+/* Reads the next header and steps over it. Works on non-linear packets too. */
+static __always_inline bool take(struct packet *packet, void *header, __u32 size) {
+    if (bpf_skb_load_bytes(packet->skb, packet->offset, header, size) != 0) {
+        packet->truncated = true;
+        return false;
     }
-    packet->offset = offset + size;
-    return header;
+    packet->offset += size;
+    return true;
 }
 
 /* A tag that the kernel took out of the frame (skb->vlan_tci) leaves the inner EtherType in its place. */
 static __always_inline bool take_ethernet(struct packet *packet, __be16 *ethertype) {
-    struct ethhdr ethernet_buffer;
-    const struct ethhdr *ethernet = take(packet, &ethernet_buffer, sizeof(*ethernet));
+    struct ethhdr ethernet;
+    struct vlan_tag tag;
 
-    if (!ethernet)
+    if (!take(packet, &ethernet, sizeof(ethernet)))
         return false;
-    *ethertype = ethernet->h_proto;
+    *ethertype = ethernet.h_proto;
     for (int i = 0; i < VLAN_TAGS_MAX; i++) {
-        struct vlan_tag tag_buffer;
-        const struct vlan_tag *tag;
-
         if (*ethertype != bpf_htons(ETH_P_8021Q) && *ethertype != bpf_htons(ETH_P_8021AD))
             break;
-        tag = take(packet, &tag_buffer, sizeof(*tag));
-        if (!tag)
+        if (!take(packet, &tag, sizeof(tag)))
             return false;
-        *ethertype = tag->ethertype;
+        *ethertype = tag.ethertype;
     }
     return true;
 }
 
 static __always_inline bool take_ipv4(struct packet *packet) {
     __u32 start = packet->offset;
-    struct iphdr buffer;
-    const struct iphdr *ip = take(packet, &buffer, sizeof(*ip));
+    struct iphdr ip;
 
-    if (!ip || ip->version != 4 || ip->ihl < 5)
+    if (!take(packet, &ip, sizeof(ip)) || ip.version != 4 || ip.ihl < 5)
         return false;
-    packet->protocol = ip->protocol;
-    packet->offset = start + ip->ihl * 4;
-    packet->truncated = start + bpf_ntohs(ip->tot_len) > packet->skb->len;
-    packet->fragment = ip->frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS);
-    packet->later_fragment = ip->frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET);
+    packet->protocol = ip.protocol;
+    packet->offset = start + ip.ihl * 4;
+    packet->truncated = start + bpf_ntohs(ip.tot_len) > packet->skb->len;
+    packet->fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS);
+    packet->later_fragment = ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET);
     return true;
 }
 
@@ -157,27 +138,25 @@ static __always_inline bool take_ipv4(struct packet *packet) {
 static __always_inline bool take_extension_headers(struct packet *packet, __u8 next) {
     for (int i = 0; i <= EXTENSION_HEADERS_MAX; i++) {
         __u32 start = packet->offset;
-        struct extension_header buffer;
-        const struct extension_header *extension;
+        struct extension_header extension;
 
         if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS &&
             next != IPPROTO_FRAGMENT && next != IPPROTO_AH) {
             packet->protocol = next;
             return true;
         }
-        extension = take(packet, &buffer, sizeof(*extension));
-        if (!extension)
+        if (!take(packet, &extension, sizeof(extension)))
             return false;
         if (next == IPPROTO_FRAGMENT) {
-            packet->fragment = extension->fragment & bpf_htons(IPV6_FRAGMENT_OFFSET | IPV6_MORE_FRAGMENTS);
-            packet->later_fragment = extension->fragment & bpf_htons(IPV6_FRAGMENT_OFFSET);
+            packet->fragment = extension.fragment & bpf_htons(IPV6_FRAGMENT_OFFSET | IPV6_MORE_FRAGMENTS);
+            packet->later_fragment = extension.fragment & bpf_htons(IPV6_FRAGMENT_OFFSET);
             packet->offset = start + 8;
         } else if (next == IPPROTO_AH) {
-            packet->offset = start + (extension->length + 2) * 4;
+            packet->offset = start + (extension.length + 2) * 4;
         } else {
-            packet->offset = start + (extension->length + 1) * 8;
+            packet->offset = start + (extension.length + 1) * 8;
         }
-        next = extension->next;
+        next = extension.next;
         if (packet->later_fragment) {
             packet->protocol = next;
             return true;
@@ -187,13 +166,12 @@ static __always_inline bool take_extension_headers(struct packet *packet, __u8 n
 }
 
 static __always_inline bool take_ipv6(struct packet *packet) {
-    struct ipv6hdr buffer;
-    const struct ipv6hdr *ip = take(packet, &buffer, sizeof(*ip));
+    struct ipv6hdr ip;
 
-    if (!ip || ip->version != 6)
+    if (!take(packet, &ip, sizeof(ip)) || ip.version != 6)
         return false;
-    packet->truncated = packet->offset + bpf_ntohs(ip->payload_len) > packet->skb->len;
-    return take_extension_headers(packet, ip->nexthdr);
+    packet->truncated = packet->offset + bpf_ntohs(ip.payload_len) > packet->skb->len;
+    return take_extension_headers(packet, ip.nexthdr);
 }
 
 static __always_inline bool take_ip(struct packet *packet, __u8 family) {
@@ -209,17 +187,13 @@ static __always_inline bool take_ip(struct packet *packet, __u8 family) {
 }
 
 static __always_inline bool has_port(struct packet *packet, __u16 port) {
-    struct ports buffer;
-    const struct ports *ports;
+    struct ports ports;
 
     if (packet->protocol != IPPROTO_UDP && packet->protocol != IPPROTO_TCP)
         return false;
-    if (packet->later_fragment)
+    if (packet->later_fragment || !take(packet, &ports, sizeof(ports)))
         return false;
-    ports = take(packet, &buffer, sizeof(*ports));
-    if (!ports)
-        return false;
-    if (ports->source == bpf_htons(port) || ports->destination == bpf_htons(port))
+    if (ports.source == bpf_htons(port) || ports.destination == bpf_htons(port))
         return true;
     packet->truncated = false;
     return false;
