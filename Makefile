@@ -2,6 +2,7 @@
 # make test   all set-up, then all tests
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make bench  what the dropper and the emulated link cost, next to the kernel's own parts
+# make test-netem  the netem backend's tests on a kernel that has netem, in user-mode Linux
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -20,7 +21,7 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test build bench lint packages environment parts lock clean
+.PHONY: demo test test-netem build bench lint packages environment parts lock clean
 
 # Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
 demo: build
@@ -34,6 +35,10 @@ demo: build
 test: build
 	@$(RUN) pytest
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
+
+test-netem: build
+	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod"
+	@tests/netem-kernel/run.sh
 
 bench: build
 	@$(RUN) bench
