@@ -49,8 +49,9 @@ def aa(
         else:
             if os.geteuid() != 0:
                 raise Refusal("fecbench aa must be root: it makes network namespaces and loads BPF programs")
+            request = _request(design, variant, jobs=jobs, link=link, resume=resume)
             with Database.open(db, create=True) as database:
-                done = _run(design, variant, database, jobs=jobs, link=link, resume=resume)
+                done = _run(request, database)
                 compared = f"campaign {done.name}"
                 found = equality.of_itself(database, done)
     except equality.NothingToCompare as error:
@@ -77,10 +78,8 @@ def _between(database: Database, first: str, second: str) -> "Equality":
     return equality.between(database, *campaigns)
 
 
-def _run(
-    path: Path, label: str, database: Database, *, jobs: int, link: Backend, resume: bool
-) -> CampaignInfo:
-    """The A/A campaign of a variant, complete."""
+def _request(path: Path, label: str, *, jobs: int, link: Backend, resume: bool) -> campaign.Request:
+    """The A/A campaign of a variant, checked whole before a database is opened."""
     from results.equality import AA_PREFIX
 
     design = designs.load(path)
@@ -89,14 +88,16 @@ def _run(
         against_itself = folder / "aa.toml"
         against_itself.write_text(against_itself_text(design, label))
         _check_same(design, designs.load(against_itself))
-        request = campaign.request(
-            against_itself, name=name, backend=link, jobs=jobs, resume=resume, filters=[]
-        )
-        reporter = Reporter()
-        try:
-            return campaign.run(request, database, reporter)
-        finally:
-            reporter.close()
+        return campaign.request(against_itself, name=name, backend=link, jobs=jobs, resume=resume, filters=[])
+
+
+def _run(request: campaign.Request, database: Database) -> CampaignInfo:
+    """The campaign, complete."""
+    reporter = Reporter()
+    try:
+        return campaign.run(request, database, reporter)
+    finally:
+        reporter.close()
 
 
 def against_itself_text(design: Design, label: str) -> str:

@@ -182,3 +182,11 @@ def test_bad_input_is_one_line_and_status_2(
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert said in refused.stderr
+
+
+def test_a_wrong_variant_is_refused_before_a_database_is_made(tmp_path: Path) -> None:
+    database = tmp_path / "none.sqlite"
+    refused = fecbench("aa", "designs/catalog/smoke.toml", "--variant", "nope", "--db", database)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert not database.exists()
