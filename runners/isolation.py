@@ -58,8 +58,9 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     _mount_own_proc()
+    document = function()
     with os.fdopen(answer, "wb") as stream:
-        stream.write(function())
+        stream.write(document)
 
 
 def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
@@ -68,20 +69,20 @@ def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
     unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET, "PID, mount and network namespaces")
     first = os.fork()
     if first == 0:
-        _exit_after(lambda: _first_process(function, answer))
+        _exit_after(lambda: _first_process(function, answer), answer)
     os.close(answer)
     _, status = os.waitpid(first, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def _exit_after(body: Callable[[], None]) -> None:
-    """End this forked process after `body`, without the parent's exit handlers; tell a failure."""
+def _exit_after(body: Callable[[], None], answer: int) -> None:
+    """End this forked process after `body`, without the parent's exit handlers; a failure is its answer."""
     status = 1
     try:
         body()
         status = 0
     except BaseException as error:
-        os.write(2, f"isolated process: {error!r}\n".encode())
+        os.write(answer, repr(error).encode())
     finally:
         os._exit(status)
 
@@ -111,7 +112,7 @@ def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
     keeper = os.fork()
     if keeper == 0:
         os.close(reading)
-        _exit_after(lambda: _keeper(function, writing, parent))
+        _exit_after(lambda: _keeper(function, writing, parent), writing)
     os.close(writing)
     try:
         answer = _read_answer(reading, limit_s)
@@ -125,7 +126,6 @@ def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
         raise IsolationError(f"no answer within {limit_s:g} s")
     code = os.waitstatus_to_exitcode(status)
     if code != 0 or not answer:
-        raise IsolationError(
-            f"the isolated process ended with status {code} and {len(answer)} bytes of answer"
-        )
+        said = answer.decode(errors="replace") or "no answer"
+        raise IsolationError(f"it ended with status {code}: {said[-500:]}")
     return answer
