@@ -39,10 +39,11 @@ class DirectionReport(_Record):
     kernel_dropped: int
     """Frames that the kernel discarded between its interfaces and the link."""
     lateness_us: Quantiles | None
-    """Of each frame out: read lag + time between the intended departure and the write."""
+    """Of each frame out: the time between its intended departure, computed from when it came to the kernel,
+    and its write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the emulator was kept from running before it read the frame. lateness_us
-    contains it. None if the kernel doesn't tell: then lateness_us is too small when the machine is busy."""
+    """Of each frame in: how long the kernel held it until the emulator read it. It delays a frame only if
+    it is longer than the link does."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     conserved: bool

@@ -1,5 +1,6 @@
 // Runs one direction of the link on given arrivals, at given times of looking: the clock is the test's.
 #include <stdlib.h>
+#include <string.h>
 
 #include "direction.h"
 #include "lateness.h"
@@ -13,7 +14,8 @@ struct outcome {
 static void hand_out(struct direction *direction, struct frame_pool *pool, uint64_t now_ns, uint64_t *left,
                      uint64_t *exits) {
     for (struct frame *frame; (frame = direction_exit(direction, now_ns)); frame_pool_return(pool, frame)) {
-        uint64_t index = frame->read_lag_ns; // a field that the core doesn't touch
+        uint64_t index; // the frame's content
+        memcpy(&index, frame->bytes, sizeof index);
         exits[index] = frame->exit_ns;
         left[index] = direction->frames_out; // 1, 2, …: the order in which frames left
     }
@@ -27,7 +29,7 @@ void run_link(const struct direction_settings *settings, size_t frames, const ui
     struct direction direction;
     struct frame_pool pool;
     direction_init(&direction, settings);
-    frame_pool_init(&pool, 1);
+    frame_pool_init(&pool, sizeof(uint64_t));
     size_t look = 0;
     for (size_t i = 0; i < frames; i++) {
         for (; look < looks && look_times[look] <= arrivals[i]; look++)
@@ -36,7 +38,8 @@ void run_link(const struct direction_settings *settings, size_t frames, const ui
         if (!frame)
             abort();
         frame->length = lengths[i];
-        frame->read_lag_ns = i;
+        uint64_t index = i;
+        memcpy(frame->bytes, &index, sizeof index);
         fates[i] = direction_arrive(&direction, frame, arrivals[i]);
         if (fates[i] != FATE_ACCEPTED)
             frame_pool_return(&pool, frame);

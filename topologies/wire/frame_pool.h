@@ -8,7 +8,6 @@
 
 struct frame {
     struct frame *next;
-    uint64_t read_lag_ns;   // how long it may have waited in the TAP because we were not scheduled
     uint64_t serialized_ns; // when its last bit has left the transmitter
     uint64_t exit_ns;       // when it reaches the far end
     uint32_t length;        // bytes, Ethernet header included

@@ -55,7 +55,7 @@ static void print_microseconds(const char *name, const struct lateness *lateness
            (double)lateness_quantile(lateness, 0.999) / 1e3, (double)lateness->max_ns / 1e3);
 }
 
-static void print_direction(const char *name, const struct direction_report *report, bool read_lag_known) {
+static void print_direction(const char *name, const struct direction_report *report) {
     const struct direction *direction = report->direction;
     bool conserved = direction_conserves(direction) && !report->write_errors && !report->kernel_dropped;
     printf("\"%s\":{", name);
@@ -70,10 +70,7 @@ static void print_direction(const char *name, const struct direction_report *rep
     printf("\"write_errors\":%" PRIu64 ",\"kernel_dropped\":%" PRIu64 ",", report->write_errors,
            report->kernel_dropped);
     print_microseconds("lateness_us", report->lateness);
-    if (read_lag_known)
-        print_microseconds("read_lag_us", report->read_lag);
-    else
-        printf("\"read_lag_us\":null,");
+    print_microseconds("read_lag_us", report->read_lag);
     printf("\"late\":%" PRIu64 ",\"conserved\":%s}", report->late, json_bool(conserved));
 }
 
@@ -97,10 +94,10 @@ void report_link(const struct report *report) {
     print_command(report->argc, report->argv);
     print_configuration(report->options);
     print_scheduling(&report->scheduling);
-    printf(",\"cpu_s\":%.6f,\"elapsed_s\":%.6f,\"directions\":{", system_cpu_s(), report->elapsed_s);
-    print_direction("up", &report->up, report->read_lag_known);
+    printf(",\"cpu_s\":%.6f,\"elapsed_s\":%.6f,\"directions\":{", report->cpu_s, report->elapsed_s);
+    print_direction("up", &report->up);
     putchar(',');
-    print_direction("down", &report->down, report->read_lag_known);
+    print_direction("down", &report->down);
     printf("}}");
     end_line();
 }

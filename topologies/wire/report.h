@@ -16,8 +16,8 @@ struct scheduling {
 
 struct direction_report {
     const struct direction *direction;
-    const struct lateness *lateness; // read lag + lateness of the write, of each frame out
-    const struct lateness *read_lag; // of each frame in
+    const struct lateness *lateness; // of the write of each frame out
+    const struct lateness *read_lag; // how long each frame in waited to be read
     uint64_t late;                   // frames out whose lateness exceeds the bound
     uint64_t write_errors;           // frames out that the kernel refused
     uint64_t kernel_dropped;         // frames that the kernel discarded before or behind the link
@@ -28,8 +28,7 @@ struct report {
     int argc;
     char **argv;
     struct scheduling scheduling;
-    bool read_lag_known;
-    double elapsed_s;
+    double cpu_s, elapsed_s; // since the link was up
     struct direction_report up, down;
 };
 

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void die(int status, const char *format, ...) {
@@ -83,6 +85,20 @@ int system_signalfd(const sigset_t *signals) {
     if (fd < 0)
         die_of_errno("open", "a signalfd");
     return fd;
+}
+
+int system_bpf(int command, void *attr, unsigned size, const char *attempt) {
+    long result = syscall(SYS_bpf, command, attr, size);
+    if (result < 0)
+        die_of_errno(attempt, "");
+    return (int)result;
+}
+
+const void *system_map(int fd, size_t size, const char *what) {
+    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED)
+        die_of_errno("map", what);
+    return memory;
 }
 
 void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout) {

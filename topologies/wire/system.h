@@ -22,6 +22,12 @@ int system_socket(void);
 void system_enter_netns(int netns, const char *path);
 int system_signalfd(const sigset_t *signals);
 
+// What the command returns, a descriptor for instance. `attr` is a union bpf_attr.
+int system_bpf(int command, void *attr, unsigned size, const char *attempt);
+
+// A map of one value of `size` bytes, to be read.
+const void *system_map(int fd, size_t size, const char *what);
+
 // Waits for an event; without a timeout (NULL) for as long as it takes.
 void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout);
 

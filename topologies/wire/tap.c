@@ -47,6 +47,7 @@ void tap_open(struct tap *tap, const char *netns_path, const char *interface, ui
     system_ioctl(tap->fd, TUNSETIFF, &request, "create the TAP (does an interface of that name exist?)");
     if (keep)
         system_ioctl(tap->fd, TUNSETPERSIST, (void *)1, "keep the TAP");
+    arrivals_open(&tap->arrivals, tap->fd);
     bring_up(interface, mtu);
     tap->statistics = system_open("/proc/thread-self/net/dev", O_RDONLY);
 

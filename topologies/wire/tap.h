@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arrivals.h"
 #include "frame_pool.h"
 
 struct tap {
     int fd;
     int statistics; // /proc/thread-self/net/dev of its namespace
     const char *interface;
+    struct arrivals arrivals;
 };
 
 // What the kernel discarded, out of our sight: on its way to us when we didn't read in time (outgoing, the

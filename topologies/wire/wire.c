@@ -18,7 +18,6 @@
 #include "lateness.h"
 #include "options.h"
 #include "report.h"
-#include "run_delay.h"
 #include "system.h"
 #include "tap.h"
 
@@ -44,9 +43,9 @@ struct wire {
     struct tap near, far;
     struct lane up, down; // up: from the near end to the far one
     struct frame_pool pool;
-    struct run_delay run_delay;
     int signals;
     uint64_t started_ns;
+    double started_cpu_s;
     char command[COMMAND_SIZE];
     size_t command_length;
 };
@@ -65,8 +64,9 @@ static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
     direction_init(&lane->direction, &settings);
 }
 
-static void lane_read(struct lane *lane, struct frame_pool *pool, uint64_t read_lag_ns) {
-    for (int i = 0; i < BATCH; i++) {
+static void lane_read(struct lane *lane, struct frame_pool *pool) {
+    struct arrivals *arrivals = &lane->entrance->arrivals;
+    for (int i = 0; i < BATCH && arrivals_waiting(arrivals); i++) {
         struct frame *frame = frame_pool_take(pool);
         if (!frame)
             die(EXIT_FAILED, "out of memory with %llu frames in flight",
@@ -75,9 +75,9 @@ static void lane_read(struct lane *lane, struct frame_pool *pool, uint64_t read_
             frame_pool_return(pool, frame);
             return;
         }
-        frame->read_lag_ns = read_lag_ns;
-        lateness_record(&lane->read_lag, read_lag_ns);
-        if (direction_arrive(&lane->direction, frame, system_now_ns()) != FATE_ACCEPTED)
+        uint64_t arrived_ns = arrivals_take(arrivals);
+        lateness_record(&lane->read_lag, system_now_ns() - arrived_ns);
+        if (direction_arrive(&lane->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
     }
 }
@@ -90,7 +90,7 @@ static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late
             return;
         if (!tap_write(lane->exit, frame))
             lane->write_errors++;
-        uint64_t lateness_ns = frame->read_lag_ns + now_ns - frame->exit_ns;
+        uint64_t lateness_ns = now_ns - frame->exit_ns;
         lateness_record(&lane->lateness, lateness_ns);
         if (lateness_ns > late_bound_ns)
             lane->late++;
@@ -118,7 +118,7 @@ static void report(struct wire *wire) {
         .argc = wire->argc,
         .argv = wire->argv,
         .scheduling = wire->scheduling,
-        .read_lag_known = wire->run_delay.known,
+        .cpu_s = system_cpu_s() - wire->started_cpu_s,
         .elapsed_s = (double)(system_now_ns() - wire->started_ns) / 1e9,
         .up = lane_report(&wire->up),
         .down = lane_report(&wire->down),
@@ -178,11 +178,8 @@ static enum request forward(struct wire *wire, struct pollfd *events) {
         enum request request = requested(wire, events);
         if (request != REQUEST_NONE)
             return request;
-        uint64_t read_lag_ns = run_delay_since_last(&wire->run_delay);
-        if (events[NEAR].revents)
-            lane_read(&wire->up, &wire->pool, read_lag_ns);
-        if (events[FAR].revents)
-            lane_read(&wire->down, &wire->pool, read_lag_ns);
+        lane_read(&wire->up, &wire->pool);
+        lane_read(&wire->down, &wire->pool);
         lane_write(&wire->up, &wire->pool, late_bound_ns);
         lane_write(&wire->down, &wire->pool, late_bound_ns);
     }
@@ -244,9 +241,9 @@ int main(int argc, char **argv) {
     tap_open(&wire.far, wire.options.far.netns, wire.options.far.interface, wire.options.mtu,
              wire.options.keep_interfaces);
     wire.scheduling = schedule_promptly();
-    run_delay_open(&wire.run_delay);
 
     wire.started_ns = system_now_ns();
+    wire.started_cpu_s = system_cpu_s();
     report_ready(&wire.options, &wire.scheduling);
     struct pollfd events[EVENTS] = {
         [COMMANDS] = {STDIN_FILENO, POLLIN, 0},

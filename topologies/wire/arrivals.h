@@ -1,0 +1,25 @@
+// When each frame came to a TAP, as the kernel saw it: a BPF program on the TAP notes the time before the frame
+// waits for us. So a frame that we read late, since we were busy, stopped or kept from running, leaves in time
+// if there still is time, and if not its lateness is known.
+#pragma once
+
+#include <stdint.h>
+
+struct arrival_log;
+
+struct arrivals {
+    const struct arrival_log *log; // written by the kernel
+    uint64_t taken;
+    uint64_t last_ns;
+};
+
+// Before the interface is up: the first frame must be noted, too.
+void arrivals_open(struct arrivals *arrivals, int tap_fd);
+
+// How many frames have come that were not taken. The last of them may not be readable yet.
+uint64_t arrivals_waiting(const struct arrivals *arrivals);
+
+// When the frame that was read came, on CLOCK_MONOTONIC; once for each, in their order. It never decreases.
+// If the kernel discarded frames behind the program, the times are those of earlier frames: too early, never
+// too late.
+uint64_t arrivals_take(struct arrivals *arrivals);
