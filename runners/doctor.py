@@ -61,7 +61,9 @@ def _tools() -> Iterator[Need]:
             said = (output_of(version) or "present").splitlines()[0] if found else "not found"
             yield Need(name, found, said, f"apt-get install {package}", required)
     for name, toolchain in TOOLCHAINS.items():
-        yield Need(name, toolchain.is_recent, toolchain.found() or "not found", toolchain.mend, required=False)
+        yield Need(
+            name, toolchain.is_recent, toolchain.found() or "not found", toolchain.mend, required=False
+        )
 
 
 def _python() -> Iterator[Need]:
