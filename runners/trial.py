@@ -6,6 +6,7 @@ reports; whether the trial can be vouched for is decided in runners.verification
 
 import base64
 import math
+import resource
 import subprocess
 import time
 from collections.abc import Iterator
@@ -27,6 +28,8 @@ PORT = 4433
 SERVER_NAME = "server.fecbench"
 READY_LIMIT_S = 10.0
 CAPTURE_LIMIT_S = 5.0
+# What most systems begin a program with. Mininet's mnexec closes every number below the limit, open or not.
+OPEN_FILES = 1024
 
 
 class Phases:
@@ -57,6 +60,8 @@ def run(task: Task) -> Outcome:
 
 
 def _run(task: Task, outcome: Outcome, phases: Phases) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
     task.folder.mkdir()
     with phases("topology"):
         network = topologies.topology.build(task.topology, task.links, task.backend, task.late_bound_us)

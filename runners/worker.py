@@ -7,6 +7,7 @@ thread. Each trial runs in namespaces of its own. The worker ends with its stand
 import sys
 import time
 
+import topologies.network  # noqa: F401  Mininet: else every trial would import it anew
 from runners import isolation, trial
 from runners.messages import Outcome, Task
 
