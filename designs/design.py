@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from designs.error import DesignError
-from designs.factor import Factor, is_factor
+from designs.factor import Factor, LinkedFactor, is_factor
 from designs.methods import AnyPlanSettings
 from designs.planner import Plan, make_plan
 from designs.table import (
@@ -142,11 +142,20 @@ class Design(Table):
         for name in self.factors:
             if name in self.constants:
                 raise refused("is a factor too; it must be one or the other", f"constants.{name}")
+        self._check_linked()
         for name, value in self.constants.items():
             with about(f"constants.{name}", value):
                 check_unit(name, value)
         self.plan_settings.check(self.factors)
         return self
+
+    def _check_linked(self) -> None:
+        given = {**dict.fromkeys(self.factors, "a factor"), **dict.fromkeys(self.constants, "a constant")}
+        for name, factor in self.linked_factors.items():
+            for parameter in factor.parameters:
+                if parameter in given:
+                    raise refused(f"{parameter} is {given[parameter]} too", f"factors.{name}.linked")
+                given[parameter] = f"in factors.{name}"
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
@@ -162,6 +171,18 @@ class Design(Table):
             names = " and ".join(map(shown, baselines))
             raise refused(f"{names} are baselines; there must be at most one", "variants")
         return self
+
+    @property
+    def linked_factors(self) -> dict[str, LinkedFactor]:
+        """Those factors whose values are names of combinations of parameters."""
+        return {name: each for name, each in self.factors.items() if isinstance(each, LinkedFactor)}
+
+    @property
+    def parameters(self) -> set[str]:
+        """The name of every parameter that a point has a value for."""
+        varied = set(self.factors) - set(self.linked_factors)
+        linked = {parameter for each in self.linked_factors.values() for parameter in each.parameters}
+        return varied | linked | set(self.constants)
 
     @property
     def text(self) -> str:

@@ -1,18 +1,20 @@
 """Factors: what a design varies, and how a place in the unit cube becomes a value.
 
 A planner places points in the unit cube, one axis per factor. A factor maps its axis, [0, 1], to values:
-linearly or logarithmically between `min` and `max`, in whole numbers, or over a list of choices in equal
-steps.
+linearly or logarithmically between `min` and `max`, in whole numbers, or over a list of choices or of named
+combinations in equal steps.
 """
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Discriminator, Tag, field_validator, model_validator
 
-from designs.table import Number, PlainValue, Table, Value, refused, shown
+from designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused, shown
 
 Places = NDArray[np.float64]
 
@@ -80,10 +82,41 @@ class RangeFactor(Table):
         return math.log(number) if self.scale == "log" else float(number)
 
 
-class ChoiceFactor(Table):
-    """A list of values, in equal steps along the axis in the order in which they are written."""
+class SteppedFactor(Table, ABC):
+    """Values in equal steps along the axis, in the order in which they are written."""
+
+    @property
+    @abstractmethod
+    def steps(self) -> Sequence[Value]:
+        """The value of each step."""
+
+    def value(self, place: float) -> Value:
+        """The value at `place` (0 to 1) of the axis."""
+        return self.steps[min(int(place * len(self.steps)), len(self.steps) - 1)]
+
+    def place(self, value: Value) -> float:
+        """The middle of the step that belongs to `value`."""
+        if value not in self.steps:
+            raise refused(f"must be one of {', '.join(map(shown, self.steps))}")
+        return (self.steps.index(value) + 0.5) / len(self.steps)
+
+    def levels(self) -> list[float]:
+        """The place of each step."""
+        return [self.place(step) for step in self.steps]
+
+    def snapped(self, places: Places) -> Places:
+        """The places of the steps at `places`."""
+        return np.array([self.place(self.value(place)) for place in places])
+
+
+class ChoiceFactor(SteppedFactor):
+    """A list of values."""
 
     choices: list[PlainValue]
+
+    @property
+    def steps(self) -> Sequence[Value]:
+        return self.choices
 
     @field_validator("choices")
     @classmethod
@@ -96,23 +129,40 @@ class ChoiceFactor(Table):
                 raise refused(f"{shown(choice)} is given twice")
         return choices
 
-    def value(self, place: float) -> Value:
-        """The value at `place` (0 to 1) of the axis."""
-        return self.choices[min(int(place * len(self.choices)), len(self.choices) - 1)]
 
-    def place(self, value: Value) -> float:
-        """The middle of the step that belongs to `value`."""
-        if value not in self.choices:
-            raise refused(f"must be one of {', '.join(map(shown, self.choices))}")
-        return (self.choices.index(value) + 0.5) / len(self.choices)
+class LinkedFactor(SteppedFactor):
+    """Named combinations of parameters that vary together: the value is a name, and stands for its table."""
 
-    def levels(self) -> list[float]:
-        """The place of each choice."""
-        return [self.place(choice) for choice in self.choices]
+    linked: dict[str, Annotated[dict[str, PlainValue], BeforeValidator(dotted)]]
 
-    def snapped(self, places: Places) -> Places:
-        """The places of the choices at `places`."""
-        return np.array([self.place(self.value(place)) for place in places])
+    @property
+    def steps(self) -> Sequence[Value]:
+        return list(self.linked)
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of the parameters that vary together."""
+        return list(next(iter(self.linked.values())))
+
+    @model_validator(mode="after")
+    def _check_tables(self) -> Self:
+        if len(self.linked) < 2:
+            raise refused("must have at least 2 tables; a single one belongs in [constants]", "linked")
+        for name in self.linked:
+            if not name.isprintable() or not name.strip():
+                raise refused(f"{name!r} must be one line of text", "linked")
+        first, *others = self.linked
+        if not self.linked[first]:
+            raise refused("must have at least one parameter", f"linked.{first}")
+        for name in others:
+            if self.linked[name].keys() != self.linked[first].keys():
+                wanted = ", ".join(self.linked[first])
+                raise refused(f"must have the parameters of linked.{first}: {wanted}", f"linked.{name}")
+        for name, table in self.linked.items():
+            for parameter, value in table.items():
+                with about(f"linked.{name}.{parameter}", value):
+                    check_unit(parameter, value)
+        return self
 
 
 def is_factor(value: Any) -> bool:
@@ -120,18 +170,26 @@ def is_factor(value: Any) -> bool:
 
     `loss.p` and `loss.r` make a table `loss`, which has none of the keys of a factor.
     """
-    keys = {*RangeFactor.model_fields, *ChoiceFactor.model_fields}
+    keys = {*RangeFactor.model_fields, *ChoiceFactor.model_fields, *LinkedFactor.model_fields}
     return not isinstance(value, dict) or not value or not keys.isdisjoint(value)
 
 
 def _check_table(factor: Any) -> Any:
     if not isinstance(factor, dict):
-        raise refused("must be a table with min and max, or choices; a single value belongs in [constants]")
+        forms = "min and max, choices, or linked"
+        raise refused(f"must be a table with {forms}; a single value belongs in [constants]")
     return factor
 
 
+def _kind(factor: dict[str, Any]) -> str:
+    return next((f"({key})" for key in ("choices", "linked") if key in factor), "(range)")
+
+
+AnyFactor = RangeFactor | ChoiceFactor | LinkedFactor
 Factor = Annotated[
-    Annotated[RangeFactor, Tag("(range)")] | Annotated[ChoiceFactor, Tag("(choices)")],
-    Discriminator(lambda factor: "(choices)" if "choices" in factor else "(range)"),
+    Annotated[RangeFactor, Tag("(range)")]
+    | Annotated[ChoiceFactor, Tag("(choices)")]
+    | Annotated[LinkedFactor, Tag("(linked)")],
+    Discriminator(_kind),
     BeforeValidator(_check_table),
 ]

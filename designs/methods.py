@@ -15,13 +15,13 @@ import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from designs.error import DesignError
-from designs.factor import ChoiceFactor, Places, RangeFactor
+from designs.factor import AnyFactor, Places, SteppedFactor
 from designs.seeds import seed
 from designs.sequences import Generator, generated
 from designs.table import PlainValue, Table, Value, about, dotted, nearest, refused
 from designs.wsp import wsp_of_size
 
-Factors = Mapping[str, RangeFactor | ChoiceFactor]
+Factors = Mapping[str, AnyFactor]
 
 MOST_POINTS = 10_000
 MOST_CANDIDATES = 100_000
@@ -155,12 +155,12 @@ class LevelSettings(PlanSettings):
             for name in self.levels:
                 if name not in factors:
                     raise refused(f"is no factor; {nearest(name, factors)}", f"plan.levels.{name}")
-                if isinstance(factors[name], ChoiceFactor):
-                    raise refused("has choices, which are all taken", f"plan.levels.{name}")
+                if isinstance(factors[name], SteppedFactor):
+                    raise refused("has no range: all its values are taken", f"plan.levels.{name}")
         return [self._levels_of(name, factor) for name, factor in factors.items()]
 
-    def _levels_of(self, name: str, factor: RangeFactor | ChoiceFactor) -> list[float]:
-        if isinstance(factor, ChoiceFactor):
+    def _levels_of(self, name: str, factor: AnyFactor) -> list[float]:
+        if isinstance(factor, SteppedFactor):
             return factor.levels()
         count = self.levels.get(name) if isinstance(self.levels, dict) else self.levels
         if count is None:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from designs.design import Design
-from designs.factor import ChoiceFactor, RangeFactor
+from designs.factor import AnyFactor, SteppedFactor
 from designs.planner import Plan
 
 CELL_INCHES = 2.0
@@ -48,8 +48,8 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _draw_distribution(axes: Axes, factor: RangeFactor | ChoiceFactor, places: list[float]) -> None:
-    bins = len(factor.choices) if isinstance(factor, ChoiceFactor) else BINS
+def _draw_distribution(axes: Axes, factor: AnyFactor, places: list[float]) -> None:
+    bins = len(factor.steps) if isinstance(factor, SteppedFactor) else BINS
     axes.hist(places, bins=bins, range=(0, 1), color=COLOUR, alpha=0.6)
     axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
     axes.yaxis.tick_right()
@@ -57,9 +57,9 @@ def _draw_distribution(axes: Axes, factor: RangeFactor | ChoiceFactor, places: l
     axes.set_ylabel("points")
 
 
-def _set_ticks(axis: Axis, factor: RangeFactor | ChoiceFactor, name: str) -> None:
+def _set_ticks(axis: Axis, factor: AnyFactor, name: str) -> None:
     """Ticks at some values of `factor`; only an outer axis, which has a `name`, shows them as text."""
-    places = factor.levels() if isinstance(factor, ChoiceFactor) else [0.0, 0.5, 1.0]
+    places = factor.levels() if isinstance(factor, SteppedFactor) else [0.0, 0.5, 1.0]
     values = [factor.value(place) for place in places]
     labels = [f"{value:.3g}" if isinstance(value, float) else str(value) for value in values]
     axis.set_ticks(places, labels if name else [""] * len(places))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from designs.error import DesignError
+from designs.factor import LinkedFactor
 from designs.methods import Factors, PlanSettings, Point
 from designs.table import Value
 
@@ -12,7 +13,7 @@ class Plan:
     """The points of a design, in order."""
 
     points: list[Point]
-    """The value of each factor by its name."""
+    """The value of each factor by its name; a linked factor brings its parameters with it."""
     criteria: dict[str, float]
     """Of the points' places in the unit cube, see `designs.criteria`."""
     dmin: float | None = None
@@ -35,4 +36,16 @@ def make_plan(settings: PlanSettings, factors: Factors, root: int) -> Plan:
         first = seen.setdefault(tuple(point.values()), index)
         if first != index:
             raise DesignError(f"plan.points: points {first} and {index} are the same; all must be different")
-    return Plan(placement.points, criteria(placement.places), placement.dmin, placement.candidate_set)
+    points = [_with_linked(point, factors) for point in placement.points]
+    return Plan(points, criteria(placement.places), placement.dmin, placement.candidate_set)
+
+
+def _with_linked(point: Point, factors: Factors) -> Point:
+    """The point with the parameters of its linked factors, each behind the name of its combination."""
+    values: Point = {}
+    for name, value in point.items():
+        factor = factors[name]
+        values[name] = value
+        if isinstance(factor, LinkedFactor):
+            values |= factor.linked[str(value)]
+    return values

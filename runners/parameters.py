@@ -1,14 +1,15 @@
-"""From the names in a design to what a trial needs: link settings, loss models and options.
+"""From the names in a design to what a trial needs: link settings, loss models, options and workloads.
 
 Every name that a design may use is known here, and every value of every point is tried before anything runs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Literal
 
 import dropper.model
 from designs import Design
+from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
 from runners import implementations, workloads
 from runners.refusal import Refusal, nearest
@@ -18,6 +19,10 @@ from topologies.topology import TOPOLOGIES
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 LINK_NAMES = frozenset(field.name for field in fields(LinkSettings))
+# A linked factor's name becomes a column beside these.
+TRIAL_COLUMNS = frozenset(
+    {"id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s"}
+)
 LOSS_NAMES = frozenset({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms)))
 
 
@@ -26,26 +31,40 @@ def known_names() -> set[str]:
     losses = {f"loss.{name}" for name in LOSS_NAMES}
     directed = {f"loss.{direction}.{name}" for direction in DIRECTIONS for name in LOSS_NAMES}
     options = {f"option.{name}" for name in implementations.option_names()}
-    return set(LINK_NAMES) | losses | directed | options
+    of_workloads = {f"workload.{name}" for known in workloads.PARAMETERS.values() for name in known}
+    return set(LINK_NAMES) | losses | directed | options | of_workloads
 
 
 def check_names(design: Design) -> None:
     """Raises Refusal for a factor, constant, topology or variant that nothing here knows."""
     known = known_names()
-    for kind, names in (("factors", design.factors), ("constants", design.constants)):
-        for name in names:
-            if name not in known:
-                raise Refusal(f"{design.path}: {kind}.{name}: is not a parameter; {nearest(name, known)}")
+    for where, name in _given_names(design):
+        if name not in known:
+            raise Refusal(f"{design.path}: {where}{name}: is not a parameter; {nearest(name, known)}")
+    for name in design.linked_factors:
+        if name in known | TRIAL_COLUMNS:
+            raise Refusal(
+                f"{design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
+            )
     if design.topology not in TOPOLOGIES:
         hint = nearest(design.topology, TOPOLOGIES)
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
     for required in ("bandwidth_mbps", "owd_ms"):
-        if required not in design.factors and required not in design.constants:
+        if required not in design.parameters:
             raise Refusal(f"{design.path}: {required} is missing: give it as a factor or a constant")
     for variant in design.variants:
         options_of(design, variant.label, {})
-    for workload in design.workloads:
-        workloads.check(workload.name, workload.parameters, design.path)
+
+
+def _given_names(design: Design) -> Iterator[tuple[str, str]]:
+    """Where each parameter of the design stands, and its name."""
+    for name, factor in design.factors.items():
+        if isinstance(factor, LinkedFactor):
+            yield from ((f"factors.{name}.linked: ", parameter) for parameter in factor.parameters)
+        else:
+            yield "factors.", name
+    for name in design.constants:
+        yield "constants.", name
 
 
 def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -57,6 +76,17 @@ def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[st
     given = _below(values, "option.")
     shared = {name: value for name, value in given.items() if name in known and name not in variant.options}
     return dict(implementation.options({**shared, **variant.options}, where))
+
+
+def workload_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters of a workload at a point; `workload.NAME` of a point goes to every workload that has it
+    and does not set it itself."""
+    workload = next(workload for workload in design.workloads if workload.label == label)
+    known = workloads.parameters_of(workload.name, design.path)
+    shared = {name: value for name, value in _below(values, "workload.").items() if name in known}
+    parameters = {**shared, **workload.parameters}
+    workloads.check(workload.name, parameters, design.path)
+    return parameters
 
 
 def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkSettings]:
@@ -106,3 +136,5 @@ def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:
             raise Refusal(f"{design.path}: point {index}: {error}") from error
         for variant in design.variants:
             options_of(design, variant.label, values)
+        for workload in design.workloads:
+            workload_of(design, workload.label, values)

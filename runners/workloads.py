@@ -13,11 +13,16 @@ PARAMETERS: dict[str, dict[str, Option]] = {
 }
 
 
-def check(name: str, parameters: Mapping[str, object], where: str) -> None:
-    """Raises Refusal for an unknown workload, or a parameter that is unknown, missing or out of range."""
+def parameters_of(name: str, where: str) -> dict[str, Option]:
+    """The parameters of a workload. Raises Refusal when there is no workload of that name."""
     if name not in PARAMETERS:
         raise Refusal(f"{where}: there is no workload {name!r}; {nearest(name, PARAMETERS)}")
-    known = PARAMETERS[name]
+    return PARAMETERS[name]
+
+
+def check(name: str, parameters: Mapping[str, object], where: str) -> None:
+    """Raises Refusal for an unknown workload, or a parameter that is unknown, missing or out of range."""
+    known = parameters_of(name, where)
     for parameter, value in parameters.items():
         if parameter not in known:
             hint = nearest(parameter, known)

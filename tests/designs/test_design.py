@@ -157,13 +157,13 @@ REFUSED = [
     (
         "{ min = 0.01, max = 0.08 }",
         "0.02",
-        "factors.loss.p = 0.02: must be a table with min and max, or choices",
+        "factors.loss.p = 0.02: must be a table with min and max, choices, or linked",
     ),
     ("{ min = 0.01, max = 0.08 }", "{}", "factors.loss.p.min: is missing"),
     (
         "{ min = 0.01, max = 0.08 }",
         "[0.01, 0.08]",
-        "factors.loss.p: must be a table with min and max, or choices",
+        "factors.loss.p: must be a table with min and max, choices, or linked",
     ),
     ('"h3"]', '"hq"]', "factors.option.http.choices: 'hq' is given twice"),
     (', "h3"]', "]", "factors.option.http.choices: must list at least 2 values"),

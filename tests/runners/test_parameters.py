@@ -1,0 +1,79 @@
+"""From a design's names to what a trial needs: parameters of workloads that points give."""
+
+from pathlib import Path
+
+import pytest
+
+import designs
+from runners import parameters
+from runners.refusal import Refusal
+
+DESIGN = """
+name = "networks"
+title = "Which network?"
+seed = 1
+topology = "single-path"
+repetitions = 1
+
+[plan]
+method = "grid"
+
+[factors.network.linked]
+Wi-Fi = { bandwidth_mbps = 20, owd_ms = 12.5, workload.size_bytes = 10000 }
+satellite = { bandwidth_mbps = 1.5, owd_ms = 200, workload.size_bytes = 5000 }
+
+[[workloads]]
+name = "download"
+
+[[workloads]]
+name = "upload"
+size_bytes = 7
+
+[[variants]]
+label = "off"
+implementation = "rquic"
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path):
+    def load(text: str) -> designs.Design:
+        path = tmp_path / "design.toml"
+        path.write_text(text)
+        return designs.load(path)
+
+    return load
+
+
+def test_a_point_gives_a_workload_the_parameters_that_it_does_not_set_itself(load) -> None:
+    design = load(DESIGN)
+    parameters.check_names(design)
+    points = design.plan().points
+    parameters.check_values(design, points)
+    sizes = [
+        [parameters.workload_of(design, label, point)["size_bytes"] for label in ("download", "upload-7")]
+        for point in points
+    ]
+    assert sizes == [[10000, 7], [5000, 7]]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("workload.size_bytes", "workload.size", "did you mean 'workload.size_bytes'"),
+        ("workload.size_bytes", "workload_size", "workload_size: is not a parameter"),
+        ("= 5000", "= -1", "size_bytes = -1"),
+        ("[factors.network.linked]", "[factors.owd_ms.linked]", "factors.owd_ms"),
+        ("[factors.network.linked]", "[factors.repetition.linked]", "factors.repetition: the name is taken"),
+        ("workload.size_bytes", "queue_bytes", "workload download: size_bytes is missing"),
+        ("owd_ms", "loss.q", "loss.q: is not a parameter"),
+    ],
+)
+def test_what_a_linked_factor_may_not_say_is_refused(load, right: str, wrong: str, said: str) -> None:
+    assert right in DESIGN
+    with pytest.raises((Refusal, designs.DesignError)) as refused:
+        design = load(DESIGN.replace(right, wrong))
+        parameters.check_names(design)
+        parameters.check_values(design, design.plan().points)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
