@@ -76,6 +76,7 @@ go: environment
 parts: environment go
 	@$(MAKE) --no-print-directory -C dropper
 	@$(MAKE) --no-print-directory -C topologies/wire
+	@$(MAKE) --no-print-directory -C topologies/prober
 	@$(RUN) runners.build
 
 lint: build
@@ -97,4 +98,5 @@ clean:
 	rm -rf $(VENV) $(OUT) .build
 	$(MAKE) -C dropper clean
 	$(MAKE) -C topologies/wire clean
+	$(MAKE) -C topologies/prober clean
 	rm -rf quic-impls/*/build

@@ -1,6 +1,5 @@
 """`fecbench calibrate`: how true the emulated link of this machine is, as a table with bounds."""
 
-import json
 import os
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from rich import box
 
 from runners import calibration
+from runners.calibration import Kind
 from runners.refusal import Refusal
 from runners.show import print_table
 from topologies.topology import Backend, resolve_backend
@@ -16,15 +16,21 @@ from topologies.topology import Backend, resolve_backend
 
 def calibrate(
     link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    under_load: Annotated[
+        bool, typer.Option("--under-load", help="Only the delays, beside a CPU hog on each core.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="The short table that `run` begins with.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
 ) -> int:
     """Measure the emulated link with known traffic; 0 when every bound holds, 1 when one does not."""
     if os.geteuid() != 0:
         raise Refusal("fecbench calibrate must be root: it makes network namespaces and loads BPF programs")
-    table = calibration.measure(resolve_backend(link))
+    if under_load and quick:
+        raise Refusal("--under-load and --quick are given together; they are different tables")
+    kind: Kind = "under load" if under_load else "brief" if quick else "full"
+    table = calibration.measure(resolve_backend(link), kind)
     if as_json:
-        rows = [each.model_dump() | {"good": each.good} for each in table.measurements]
-        print(json.dumps({"backend": table.backend, "good": table.good, "measurements": rows}, indent=1))
+        print(table.model_dump_json(indent=1))
     else:
         print_table(_shown(table))
     return 0 if table.good else 1
@@ -35,6 +41,7 @@ def _shown(table: calibration.Table) -> rich.table.Table:
     for heading in ("measured", "value", "bound", "unit", ""):
         shown.add_column(heading, justify="right" if heading in ("value", "bound") else "left")
     for each in table.measurements:
-        verdict = "good" if each.good else "BAD"
-        shown.add_row(each.name, f"{each.value:.4g}", f"{each.bound:.4g}", each.unit, verdict)
+        bound = "" if each.bound is None else f"{each.bound:.4g}"
+        verdict = "" if each.bound is None else "good" if each.good else "BAD"
+        shown.add_row(each.name, f"{each.value:.4g}", bound, each.unit, verdict)
     return shown

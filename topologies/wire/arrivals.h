@@ -1,6 +1,6 @@
-// When each frame came to a TAP, as the kernel saw it: a BPF program on the TAP notes the time before the frame
-// waits for us. So a frame that we read late, since we were busy, stopped or kept from running, leaves in time
-// if there still is time, and if not its lateness is known.
+// When each frame came to a TAP, as the kernel saw it: a BPF program on the TAP notes the time before the
+// frame waits for us. So a frame that we read late, since we were busy, stopped or kept from running, leaves
+// in time if there still is time, and if not its lateness is known.
 #pragma once
 
 #include <stdint.h>
