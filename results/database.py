@@ -145,7 +145,7 @@ class Database:
         # A transaction that reads before it writes takes the write lock first: SQLite fails at once, without
         # waiting, when a read lock is to be upgraded while another writer waits.
         self._writers = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
-        self._campaigns: dict[int, CampaignInfo] = {}  # immutable once created, and needed by every `record`
+        self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
 
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
@@ -242,6 +242,18 @@ class Database:
                     for i, workload in enumerate(workloads)
                 ],
             )
+        return self._campaign(campaign_id)
+
+    def add_calibrations(self, campaign_id: int, calibrations: Sequence[Mapping[str, Any]]) -> CampaignInfo:
+        """Append to `calibration` in the campaign's provenance, a list with one entry for each start."""
+        chosen = schema.campaigns.c.id == campaign_id
+        with self._transaction(self._writers) as connection:
+            kept = connection.scalars(
+                sa.select(schema.campaigns.c.provenance).where(chosen).with_for_update()
+            ).one()
+            kept = {**kept, "calibration": [*kept.get("calibration", []), *map(dict, calibrations)]}
+            connection.execute(sa.update(schema.campaigns).where(chosen).values(provenance=kept))
+        self._campaigns.pop(campaign_id, None)
         return self._campaign(campaign_id)
 
     def campaign(self, name: str) -> CampaignInfo | None:

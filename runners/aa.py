@@ -31,6 +31,9 @@ def aa(
     resume: Annotated[bool, typer.Option("--resume", help="Run what the campaign still lacks.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
     link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    no_calibrate: Annotated[
+        bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
+    ] = False,
     between: Annotated[str, typer.Option(help="Compare this campaign, without running anything …")] = "",
     and_: Annotated[str, typer.Option("--and", help="… with this one of the same design.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
@@ -49,7 +52,9 @@ def aa(
         else:
             if os.geteuid() != 0:
                 raise Refusal("fecbench aa must be root: it makes network namespaces and loads BPF programs")
-            request = _request(design, variant, jobs=jobs, link=link, resume=resume)
+            request = _request(
+                design, variant, jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate
+            )
             with Database.open(db, create=True) as database:
                 done = _run(request, database)
                 compared = f"campaign {done.name}"
@@ -78,7 +83,9 @@ def _between(database: Database, first: str, second: str) -> "Equality":
     return equality.between(database, *campaigns)
 
 
-def _request(path: Path, label: str, *, jobs: int, link: Backend, resume: bool) -> campaign.Request:
+def _request(
+    path: Path, label: str, *, jobs: int, link: Backend, resume: bool, calibrate: bool
+) -> campaign.Request:
     """The A/A campaign of a variant, checked whole before a database is opened."""
     from results.equality import AA_PREFIX
 
@@ -88,7 +95,15 @@ def _request(path: Path, label: str, *, jobs: int, link: Backend, resume: bool) 
         against_itself = folder / "aa.toml"
         against_itself.write_text(against_itself_text(design, label))
         _check_same(design, designs.load(against_itself))
-        return campaign.request(against_itself, name=name, backend=link, jobs=jobs, resume=resume, filters=[])
+        return campaign.request(
+            against_itself,
+            name=name,
+            backend=link,
+            jobs=jobs,
+            resume=resume,
+            filters=[],
+            calibrate=calibrate,
+        )
 
 
 def _run(request: campaign.Request, database: Database) -> CampaignInfo:

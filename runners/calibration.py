@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
 from runners import isolation
 from runners.implementations import REPOSITORY
+from runners.refusal import Refusal
 from runners.verification import late_bound_us
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
@@ -142,11 +143,14 @@ class Traffic(NamedTuple):
 def measure(backend: Backend, kind: Kind) -> Table:
     """A table of this machine. Needs root; raises IsolationError when an experiment fails."""
 
+    if not PROBER.exists():
+        raise Refusal(f"{PROBER} is missing; `make build` builds it")
+
     def body() -> bytes:
         laboratory = Laboratory(backend)
         table = Table(
             kind=kind,
-            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            at=_now(),
             backend=backend,
             measurements=[*_EXPERIMENTS[kind](laboratory), *laboratory.integrity()],
         )
@@ -162,6 +166,24 @@ def measure_briefly(backend: Backend) -> Table:
         if table.good:
             break
     return table
+
+
+def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
+    """What a campaign keeps of the link at one of its starts: the brief table, or that it was not wanted.
+
+    Raises Refusal when the link is not what it should be.
+    """
+    if not wanted:
+        return {"kind": "skipped", "at": _now()}
+    table = measure_briefly(backend)
+    if not table.good:
+        broken = "; ".join(map(str, table.broken()))
+        raise Refusal(f"the emulated link of this machine: {broken}; --no-calibrate begins all the same")
+    return table.model_dump()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Laboratory:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import designs
 from designs import Design
 from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
-from runners import certificates, parameters, provenance, schedule, scratch, verification
+from runners import calibration, certificates, parameters, provenance, schedule, scratch, verification
 from runners.admission import Jobs
 from runners.crew import Crew, Finished
 from runners.implementations import Implementation
@@ -46,10 +46,18 @@ class Request:
     name: str
     jobs: Jobs
     resume: bool
+    calibrate: bool
 
 
 def request(
-    path: Path, *, name: str, backend: Backend, jobs: Jobs, resume: bool, filters: Sequence[str]
+    path: Path,
+    *,
+    name: str,
+    backend: Backend,
+    jobs: Jobs,
+    resume: bool,
+    filters: Sequence[str],
+    calibrate: bool,
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input."""
     design = designs.load(path)
@@ -58,7 +66,9 @@ def request(
     parameters.check_values(design, points)
     keys = schedule.filtered(schedule.trial_keys(design, len(points)), filters)
     used = implementations_of(design)
-    return Request(design, points, keys, used, resolve_backend(backend), name or design.name, jobs, resume)
+    return Request(
+        design, points, keys, used, resolve_backend(backend), name or design.name, jobs, resume, calibrate
+    )
 
 
 def implementations_of(design: Design) -> list[Implementation]:
@@ -76,8 +86,14 @@ def implementations_of(design: Design) -> list[Implementation]:
 
 def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
     """Run what is missing of a campaign. Raises Refusal before anything is changed."""
-    campaign = _open_campaign(request, database)
-    attempts = _attempts_left(database, campaign, request.keys)
+    collected = provenance.collect(request.implementations, request.backend) | {"jobs": request.jobs}
+    stored = _stored_campaign(request, database, collected)
+    attempts = _attempts_left({} if stored is None else database.states(stored.id), request.keys)
+    calibrations = [calibration.of_campaign(request.backend, request.calibrate)] if attempts else []
+    if stored is None:
+        campaign = _create_campaign(request, database, collected | {"calibration": calibrations})
+    else:
+        campaign = database.add_calibrations(stored.id, calibrations)
     watcher.begun(campaign.name, len(request.keys), len(request.keys) - len(attempts))
     if attempts:
         with scratch.folder() as folder:
@@ -87,38 +103,45 @@ def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
     return campaign
 
 
-def _open_campaign(request: Request, database: Database) -> CampaignInfo:
-    """The stored campaign to go on with, or a new one."""
+def _create_campaign(request: Request, database: Database, collected: Mapping[str, Any]) -> CampaignInfo:
     design = request.design
-    collected = provenance.collect(request.implementations, request.backend) | {"jobs": request.jobs}
+    return database.create_campaign(
+        name=request.name,
+        design_text=design.text,
+        seed=design.seed,
+        provenance=collected,
+        points=[dict(point) for point in request.points],
+        variants=[
+            Variant(
+                label=variant.label,
+                implementation=variant.implementation,
+                options=variant.options,
+                baseline=variant.baseline,
+            )
+            for variant in design.variants
+        ],
+        workloads=[
+            Workload(label=workload.label, name=workload.name, parameters=workload.parameters)
+            for workload in design.workloads
+        ],
+        repetitions=design.repetitions,
+        statistic=design.statistic,
+        title=design.title,
+    )
+
+
+def _stored_campaign(
+    request: Request, database: Database, collected: Mapping[str, Any]
+) -> CampaignInfo | None:
+    """The campaign to go on with, if there is one; raises Refusal when this request must not."""
     stored = database.campaign(request.name)
     if stored is None:
-        return database.create_campaign(
-            name=request.name,
-            design_text=design.text,
-            seed=design.seed,
-            provenance=collected,
-            points=[dict(point) for point in request.points],
-            variants=[
-                Variant(
-                    label=variant.label,
-                    implementation=variant.implementation,
-                    options=variant.options,
-                    baseline=variant.baseline,
-                )
-                for variant in design.variants
-            ],
-            workloads=[
-                Workload(label=workload.label, name=workload.name, parameters=workload.parameters)
-                for workload in design.workloads
-            ],
-            repetitions=design.repetitions,
-            statistic=design.statistic,
-            title=design.title,
-        )
+        return None
     other = f"campaign {stored.name!r} in {database.address} was run with"
-    if stored.design_text != design.text:
-        raise Refusal(f"{other} another design than {design.path}: give this one a name with --campaign")
+    if stored.design_text != request.design.text:
+        raise Refusal(
+            f"{other} another design than {request.design.path}: give this one a name with --campaign"
+        )
     for kind in ("binaries", "link"):
         if stored.provenance[kind] != collected[kind]:
             raise Refusal(
@@ -133,10 +156,9 @@ def _open_campaign(request: Request, database: Database) -> CampaignInfo:
 
 
 def _attempts_left(
-    database: Database, campaign: CampaignInfo, keys: Sequence[TrialKey]
+    states: Mapping[TrialKey, tuple[str, int]], keys: Sequence[TrialKey]
 ) -> dict[TrialKey, int]:
     """How often each trial that is missing or invalid may still be run, in order of running."""
-    states = database.states(campaign.id)
     left = {}
     for key in keys:
         state, attempts = states.get(key, ("invalid", 0))

@@ -32,11 +32,20 @@ def run(
         list[str] | None,
         typer.Option("--filter", help="Only these trials: variant=…, workload=…, point=… or repetition=…."),
     ] = None,
+    no_calibrate: Annotated[
+        bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
     request = campaign.request(
-        design, name=name, backend=link, jobs=_jobs(jobs), resume=resume, filters=filters or []
+        design,
+        name=name,
+        backend=link,
+        jobs=_jobs(jobs),
+        resume=resume,
+        filters=filters or [],
+        calibrate=not no_calibrate,
     )
     if os.geteuid() != 0:
         raise Refusal("fecbench run must be root: it makes network namespaces and loads BPF programs")
