@@ -4,8 +4,9 @@
     crates_lock.py restore FOLDER    before a build: makes FOLDER/Cargo.lock of FOLDER/crates.lock
     crates_lock.py save FOLDER       after an update: makes FOLDER/crates.lock of FOLDER/Cargo.lock
 
-crates.lock has the version and the checksum of every crate, but not where it was fetched: that is a matter of each
-machine's cargo, and is asked of it. A Cargo.lock that says the same already is left as it is. Runs without packages.
+crates.lock has the version and the checksum of every crate, but not where it was fetched: that is a matter of
+each machine's cargo, and is asked of it. A Cargo.lock that says the same already is left as it is.
+Runs on the system's Python, without packages.
 """
 
 import os
@@ -68,7 +69,8 @@ def registry_source(name: str, version: str) -> str:
         folder = Path(scratch)
         (folder / "Cargo.toml").write_text(THROW_AWAY.format(name=name, version=version))
         (folder / "lib.rs").touch()
-        ran = subprocess.run(["cargo", "generate-lockfile", "--quiet"], cwd=folder, stderr=subprocess.PIPE, text=True)
+        generate = ["cargo", "generate-lockfile", "--quiet"]
+        ran = subprocess.run(generate, cwd=folder, stderr=subprocess.PIPE, text=True)
         if ran.returncode != 0:
             sys.exit(f"crates_lock: cargo knows no {name} {version}: {' '.join(ran.stderr.split())}")
         lines = (folder / "Cargo.lock").read_text().splitlines(keepends=True)
