@@ -51,7 +51,16 @@ def main() -> int:
         temporary.mkdir()
         said = Path(folder) / "said"
         harness = subprocess.Popen(
-            [Path(sys.executable).parent / "fecbench", "run", DESIGN, "--db", database, "--jobs", jobs],
+            [
+                Path(sys.executable).parent / "fecbench",
+                "run",
+                "--no-calibrate",
+                DESIGN,
+                "--db",
+                database,
+                "--jobs",
+                jobs,
+            ],
             stdout=subprocess.DEVNULL,
             stderr=said.open("w"),
             env={**os.environ, "TMPDIR": str(temporary)},

@@ -74,7 +74,7 @@ class Measurement(BaseModel):
         return self.bound is None or self.value <= self.bound
 
     def __str__(self) -> str:
-        return f"{self.name} is {self.value:.4g} {self.unit}".rstrip() + f", the bound is {self.bound}"
+        return f"{self.name} is {self.value:.4g} {self.unit}".rstrip() + f", the bound is {self.bound:g}"
 
 
 Kind = Literal["full", "under load", "brief"]

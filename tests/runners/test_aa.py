@@ -106,7 +106,7 @@ def test_the_design_against_itself_differs_in_its_variants_alone(design: Path, t
 
 @needs_trials
 def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(design: Path, tmp_path: Path) -> None:
-    arguments = [design, "--variant", "xor, 4/5", "--db", tmp_path / "x.sqlite", "--json"]
+    arguments = [design, "--variant", "xor, 4/5", "--db", tmp_path / "x.sqlite", "--json", "--no-calibrate"]
     ran = fecbench("aa", *arguments)
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)

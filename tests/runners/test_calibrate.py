@@ -5,16 +5,21 @@ import os
 import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from results.database import Database
 from runners import calibration
 from runners.calibrate import calibrate
 from runners.calibration import Kind, Laboratory, Measurement, Table, Traffic
+from runners.implementations import REPOSITORY
 from runners.isolation import run_isolated
 from runners.provenance import DROPPER, WIRE
+from runners.refusal import Refusal
+from runners.run import run
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
 
@@ -126,6 +131,56 @@ def test_a_bound_that_does_not_hold_is_told_by_the_exit_status(
     document = json.loads(capsys.readouterr().out)
     assert document["good"] == document["measurements"][0]["good"] == (status == 0)
     assert document["measurements"][1]["good"]
+
+
+def run_one_trial(database: Path, point: int = 0, **options: bool) -> None:
+    """Its state is of no interest: other load may make it invalid."""
+    chosen = ["workload=download-1000", f"point={point}", "variant=rQUIC, FEC off"]
+    assert run(REPOSITORY / "designs/catalog/smoke.toml", str(database), filters=chosen, **options) in (0, 1)
+
+
+def run_another_trial(database: Path, **options: bool) -> None:
+    run_one_trial(database, point=1, resume=True, **options)
+
+
+def calibrations(database: Path) -> list[dict[str, Any]]:
+    with Database.open(str(database)) as opened:
+        (campaign,) = opened.campaigns()
+    kept: list[dict[str, Any]] = campaign.provenance["calibration"]
+    return kept
+
+
+@root
+@built
+def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anything_is_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    line = Measurement(name="delay error at 10 ms, p50", value=912.3, bound=300, unit="µs")
+    monkeypatch.setattr(calibration, "measure", lambda *_: table(line))
+    with pytest.raises(Refusal, match=r"delay error at 10 ms, p50 is 912\.3 µs, the bound is 300; --no-cal"):
+        run_one_trial(tmp_path / "x.sqlite")
+    with Database.open(str(tmp_path / "x.sqlite")) as opened:
+        assert opened.campaigns() == []
+    run_one_trial(tmp_path / "x.sqlite", no_calibrate=True)
+    with pytest.raises(Refusal, match="--no-calibrate"):  # another machine may go on
+        run_another_trial(tmp_path / "x.sqlite")
+    assert [each["kind"] for each in calibrations(tmp_path / "x.sqlite")] == ["skipped"]
+
+
+@root
+@built
+def test_a_campaign_keeps_the_calibration_of_each_of_its_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    measured = table(Measurement(name="x", value=0, bound=1, unit=""))
+    monkeypatch.setattr(calibration, "measure", lambda *_: measured)
+    run_one_trial(tmp_path / "x.sqlite")
+    assert calibrations(tmp_path / "x.sqlite") == [measured.model_dump()]
+    run_another_trial(tmp_path / "x.sqlite", no_calibrate=True)
+    assert calibrations(tmp_path / "x.sqlite")[0] == measured.model_dump()
+    assert [each["kind"] for each in calibrations(tmp_path / "x.sqlite")] == ["full", "skipped"]
+    run_another_trial(tmp_path / "x.sqlite")  # nothing is left to run
+    assert len(calibrations(tmp_path / "x.sqlite")) == 2
 
 
 def traffic(numbers: list[int], **counted: int) -> Traffic:

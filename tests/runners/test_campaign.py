@@ -83,7 +83,7 @@ def assert_complete(database: Path) -> list[dict[str, Any]]:
 def test_the_same_design_meets_the_same_losses_again(design: Path, tmp_path: Path) -> None:
     runs = []
     for name in ("one.sqlite", "two.sqlite"):
-        ran = fecbench("run", design, "--db", tmp_path / name, "--json")
+        ran = fecbench("run", "--no-calibrate", design, "--db", tmp_path / name, "--json")
         assert ran.returncode == 0, ran.stderr
         assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
         runs.append(assert_complete(tmp_path / name))
@@ -100,7 +100,7 @@ def test_the_same_design_meets_the_same_losses_again(design: Path, tmp_path: Pat
 
 
 def test_variants_of_a_point_and_repetition_meet_the_same_losses(design: Path, tmp_path: Path) -> None:
-    fecbench("run", design, "--db", tmp_path / "x.sqlite", "--filter", "repetition=0")
+    fecbench("run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite", "--filter", "repetition=0")
     groups: dict[int, list[dict[str, Any]]] = {}
     for trial in trials_of(tmp_path / "x.sqlite"):
         groups.setdefault(trial["key"]["point"], []).append(trial)
@@ -111,7 +111,7 @@ def test_variants_of_a_point_and_repetition_meet_the_same_losses(design: Path, t
 
 
 def test_fec_recovers_packets_and_its_baseline_sends_no_repair(design: Path, tmp_path: Path) -> None:
-    fecbench("run", design, "--db", tmp_path / "x.sqlite")
+    fecbench("run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite")
     counts = {"off": [0, 0], "xor": [0, 0]}
     for trial in assert_complete(tmp_path / "x.sqlite"):
         count = counts[trial["key"]["variant"]]
@@ -124,13 +124,13 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(design: Path, tmp
 
 def test_a_complete_campaign_is_not_run_again(design: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench("run", design, "--db", database, "--filter", "point=0").returncode == 0
-    refused = fecbench("run", design, "--db", database)
+    assert fecbench("run", "--no-calibrate", design, "--db", database, "--filter", "point=0").returncode == 0
+    refused = fecbench("run", "--no-calibrate", design, "--db", database)
     assert refused.returncode == 2
     assert "--resume" in refused.stderr
-    assert fecbench("run", design, "--db", database, "--resume").returncode == 0
+    assert fecbench("run", "--no-calibrate", design, "--db", database, "--resume").returncode == 0
     before = database.read_bytes()
-    again = fecbench("run", design, "--db", database)
+    again = fecbench("run", "--no-calibrate", design, "--db", database)
     assert again.returncode == 0
     assert "0 trials to run" in again.stderr
     assert database.read_bytes() == before
@@ -139,10 +139,10 @@ def test_a_complete_campaign_is_not_run_again(design: Path, tmp_path: Path) -> N
 
 def test_a_campaign_of_that_name_with_another_design_is_refused(design: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench("run", design, "--db", database, "--filter", "point=0").returncode == 0
+    assert fecbench("run", "--no-calibrate", design, "--db", database, "--filter", "point=0").returncode == 0
     before = database.read_bytes()
     design.write_text(DESIGN.replace("seed = 5", "seed = 6"))
-    refused = fecbench("run", design, "--db", database, "--resume")
+    refused = fecbench("run", "--no-calibrate", design, "--db", database, "--resume")
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert "another design" in refused.stderr
@@ -150,14 +150,14 @@ def test_a_campaign_of_that_name_with_another_design_is_refused(design: Path, tm
 
 
 def test_two_trials_at_once_do_not_meet(design: Path, tmp_path: Path) -> None:
-    ran = fecbench("run", design, "--db", tmp_path / "x.sqlite", "--jobs", "2")
+    ran = fecbench("run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite", "--jobs", "2")
     assert ran.returncode == 0, ran.stderr
     assert_complete(tmp_path / "x.sqlite")
 
 
 def test_replay_meets_the_same_losses_and_records_everything(design: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench("run", design, "--db", database, "--filter", "point=1").returncode == 0
+    assert fecbench("run", "--no-calibrate", design, "--db", database, "--filter", "point=1").returncode == 0
     trial = trials_of(database)[0]
     before = database.read_bytes()
     artefacts = tmp_path / "artefacts"

@@ -241,7 +241,16 @@ def kill_at_some_moment(
     design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
 ) -> tuple[int, str]:
     """Start or resume the campaign and kill it: while it begins or while it runs; status and last words."""
-    arguments = ["run", str(design), "--db", str(database), "--resume", "--jobs", str(moments.choice((1, 2)))]
+    arguments = [
+        "run",
+        "--no-calibrate",
+        str(design),
+        "--db",
+        str(database),
+        "--resume",
+        "--jobs",
+        str(moments.choice((1, 2))),
+    ]
     harness = subprocess.Popen(
         [FECBENCH, *arguments], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -285,7 +294,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
         if status >= 0:
             assert set(temporary.iterdir()) == left_before
         finished = nothing_lost(finished, database)
-    resumed = fecbench("run", design, "--db", database, "--resume")
+    resumed = fecbench("run", "--no-calibrate", design, "--db", database, "--resume")
     assert resumed.returncode in (0, 1), resumed.stderr
     assert set(nothing_lost(finished, database).trials) == TRIALS
     assert fecbench("clean").returncode == 0
@@ -335,12 +344,12 @@ def trials():
 def remount(option):
     subprocess.run(["mount", "-o", "remount," + option, folder], check=True)
 
-report = {"full": run("run", design), "kept": trials()}
+report = {"full": run("run", "--no-calibrate", design), "kept": trials()}
 remount("size=4m")
-report["resumed"] = run("run", design, "--resume")
+report["resumed"] = run("run", "--no-calibrate", design, "--resume")
 report["complete"] = trials()
 remount("ro")
-report["read_only"] = run("run", design, "--resume", "--campaign", "another")
+report["read_only"] = run("run", "--no-calibrate", design, "--resume", "--campaign", "another")
 report["still"] = trials()
 print(json.dumps(report))
 """
@@ -368,7 +377,9 @@ def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_g
 def test_without_room_for_the_certificates_the_command_fails_in_one_line(
     design: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    ran = on_a_small_disk("4k", temporary, FECBENCH, "run", design, "--db", tmp_path / "x.sqlite")
+    ran = on_a_small_disk(
+        "4k", temporary, FECBENCH, "run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite"
+    )
     assert ran.returncode == 1
     assert "No space left on device" in ran.stderr.splitlines()[-1]
     assert "Traceback" not in ran.stderr
@@ -378,7 +389,9 @@ def test_without_room_for_a_trial_it_is_invalid_and_says_why(
     design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    ran = on_a_small_disk("12k", temporary, FECBENCH, "run", design, "--db", database, *ONE_TRIAL)
+    ran = on_a_small_disk(
+        "12k", temporary, FECBENCH, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL
+    )
     assert ran.returncode == 1
     states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
     assert states == [("invalid", attempt) for attempt in (1, 2, 3, 4)]
@@ -392,7 +405,7 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
     design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    command = [sys.executable, "-c", IMPATIENT, "run", str(design), "--db", str(database)]
+    command = [sys.executable, "-c", IMPATIENT, "run", "--no-calibrate", str(design), "--db", str(database)]
     harness = subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -409,7 +422,7 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
     assert list(temporary.iterdir()) == []
     before = stored(database)
     assert 0 < len(before.trials) < len(TRIALS)
-    assert fecbench("run", design, "--db", database, "--resume").returncode in (0, 1)
+    assert fecbench("run", "--no-calibrate", design, "--db", database, "--resume").returncode in (0, 1)
     assert set(nothing_lost(before, database).trials) == TRIALS
 
 
@@ -435,7 +448,7 @@ def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
     assert abs(float(looked.stdout)) > 1000, "the clock is not stepped"
     database = tmp_path / "x.sqlite"
     begun = time.monotonic()
-    ran = fecbench("run", design, "--db", database, "--json", LD_PRELOAD=str(stepped_clock))
+    ran = fecbench("run", "--no-calibrate", design, "--db", database, "--json", LD_PRELOAD=str(stepped_clock))
     taken_s = time.monotonic() - begun
     assert ran.returncode in (0, 1), ran.stderr
     shown = json.loads(fecbench("show", "--db", database, "--json").stdout)["trials"]

@@ -21,7 +21,12 @@ pytestmark = [
 
 @pytest.mark.parametrize(("jobs", "kept", "most"), [("auto", "auto", 4), ("2", 2, 2)])
 def test_how_many_ran_at_once_is_kept(tmp_path: Path, jobs: str, kept: object, most: int) -> None:
-    run = [str(Path(sys.executable).parent / "fecbench"), "run", "designs/catalog/smoke.toml"]
+    run = [
+        str(Path(sys.executable).parent / "fecbench"),
+        "run",
+        "--no-calibrate",
+        "designs/catalog/smoke.toml",
+    ]
     file = tmp_path / "x.sqlite"
     done = subprocess.run(
         [*run, "--db", str(file), "--jobs", jobs, "--filter", "workload=download-50000"],
