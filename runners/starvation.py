@@ -22,24 +22,53 @@ def is_known() -> bool:
     return Path("/proc/thread-self/schedstat").exists()
 
 
+class Thread:
+    """A thread whose waits are read again and again; its file stays open, since opening it costs the most."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(f"{path}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        self._waited_ns = self._ran = 0
+
+    def stall_ns(self) -> int:
+        """How much longer than usual it has waited since the last call. Raises ProcessLookupError."""
+        _, waited, ran = os.pread(self._file, 100, 0).split()
+        waited_ns, times = int(waited) - self._waited_ns, int(ran) - self._ran
+        self._waited_ns, self._ran = int(waited), int(ran)
+        return waited_ns - USUAL_WAIT_NS * times
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
 class Watch:
-    """Notes the stalls of all threads of some sessions from now on.
+    """Notes the stalls of all threads of some sessions from now on. A context manager.
 
     Stalls of several threads in the same interval count as the longest of them. A program that moves to a
-    session of its own is not seen.
+    session of its own is not seen if it has done so before it is found.
     """
 
     def __init__(self, sessions: Collection[int]) -> None:
         self._sessions = sessions
-        self._seen: dict[str, tuple[int, int]] = {}  # file of a thread → its waits in ns, how often it ran
+        self._threads: dict[str, Thread] = {}
+        self._newest = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        self._newest_found = b""
         self._stalls: list[tuple[float, int]] = []  # seconds of the monotonic clock, ns
         self.sample()
         self._stalls.clear()  # what was before is no matter
 
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for thread in self._threads.values():
+            thread.close()
+        os.close(self._newest)
+
     def sample(self) -> None:
         """Note the longest stall since the last sample."""
         self._sampled_at = time.monotonic()
-        longest_ns = max((self._stall_ns(file) for file in self._files()), default=0)
+        self._find_new()
+        longest_ns = max((self._stall_ns(path) for path in list(self._threads)), default=0)
         if longest_ns > STALL_AT_LEAST_NS:
             self._stalls.append((self._sampled_at, longest_ns))
 
@@ -53,33 +82,26 @@ class Watch:
         self.sample()
         return unseen_s + sum(stall_ns for at, stall_ns in self._stalls if at > begun_at) / 1e9
 
-    def _stall_ns(self, file: str) -> int:
-        """How much longer than usual the thread has waited since the last sample."""
-        waited_ns, ran = self._seen.get(file, (0, 0))
+    def _stall_ns(self, path: str) -> int:
+        thread = self._threads[path]
         try:
-            self._seen[file] = _waits(file)
-        except (FileNotFoundError, ProcessLookupError):
-            return 0  # it has just ended
-        return self._seen[file][0] - waited_ns - USUAL_WAIT_NS * (self._seen[file][1] - ran)
+            return thread.stall_ns()
+        except ProcessLookupError:  # it has ended
+            thread.close()
+            del self._threads[path]
+            return 0
 
-    def _files(self) -> list[str]:
-        """Where the kernel tells of each thread."""
-        files = []
+    def _find_new(self) -> None:
+        """Look for threads only if any was made: the last number of /proc/loadavg is the newest's id here."""
+        newest = os.pread(self._newest, 100, 0).split()[-1]
+        if newest == self._newest_found:
+            return
+        self._newest_found = newest
         for process in os.scandir("/proc"):
             try:
                 if process.name.isdigit() and os.getsid(int(process.name)) in self._sessions:
-                    threads = os.scandir(f"{process.path}/task")
-                    files += [f"{thread.path}/schedstat" for thread in threads]
+                    for thread in os.scandir(f"{process.path}/task"):
+                        if thread.path not in self._threads:
+                            self._threads[thread.path] = Thread(thread.path)
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
-        return files
-
-
-def _waits(file: str) -> tuple[int, int]:
-    """How long a thread has waited to run, in ns, and how often it has run."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _, waited_ns, ran = os.read(descriptor, 100).split()
-    finally:
-        os.close(descriptor)
-    return int(waited_ns), int(ran)

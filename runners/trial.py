@@ -132,14 +132,14 @@ def _follow(client: Endpoint, server: Endpoint, supervisor: Supervisor, timeout_
     deadline = time.monotonic() + timeout_s
     stalled_s = None
     if starvation.is_known():
-        watch = starvation.Watch((client.process.pid, server.process.pid))
-        while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
-            if time.monotonic() > deadline:
-                break
-            watch.sample()
-        done_at = time.monotonic()
-        dct_s = (client.metrics or {}).get("dct_s", math.inf)
-        stalled_s = watch.stalled_s(done_at - dct_s, done_at)
+        with starvation.Watch((client.process.pid, server.process.pid)) as watch:
+            while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
+                if time.monotonic() > deadline:
+                    break
+                watch.sample()
+            done_at = time.monotonic()
+            dct_s = (client.metrics or {}).get("dct_s", math.inf)
+            stalled_s = watch.stalled_s(done_at - dct_s, done_at)
     supervisor.wait(lambda: client.exit_code is not None, deadline - time.monotonic())
     return stalled_s
 

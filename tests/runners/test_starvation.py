@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,16 +13,20 @@ from runners.starvation import INTERVAL_S, Watch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 
-# Wakes every ms on CPU 0, in its second thread.
+# Wakes every ms on CPU 0, in a thread that it makes when it is told to; another has ended before.
 WORKER = """
 import os, threading, time
 os.sched_setaffinity(0, {0})
+ended = threading.Thread(target=time.sleep, args=[0.05])
+ended.start()
 print("ready", flush=True)
+input()
+ended.join()
 def work():
     while True:
         time.sleep(0.001)
-thread = threading.Thread(target=work)
-thread.start()
+threading.Thread(target=work).start()
+print("working", flush=True)
 """
 # Takes CPU 0 for 60 ms when it is told to.
 HOG = """
@@ -50,6 +55,18 @@ def started(program: str) -> subprocess.Popen[str]:
     return process
 
 
+def put_to_work(worker: subprocess.Popen[str]) -> None:
+    assert worker.stdin
+    assert worker.stdout
+    worker.stdin.write("go\n")
+    worker.stdin.flush()
+    assert worker.stdout.readline() == "working\n"
+
+
+def descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
 @pytest.fixture
 def worker() -> Iterator[subprocess.Popen[str]]:
     with started(WORKER) as process:
@@ -58,27 +75,47 @@ def worker() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_thread_that_a_hog_keeps_from_running_has_stalled(worker: subprocess.Popen[str]) -> None:
-    watch = Watch([worker.pid])
-    with started(HOG) as hog:
+    put_to_work(worker)
+    with Watch([worker.pid]) as watch, started(HOG) as hog:
         begun = time.monotonic()
         hog.communicate("go\n")
-    watch.sample()
-    ended = time.monotonic()
-    assert watch.stalled_s(begun, ended) > 0.05
-    assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
+        watch.sample()
+        ended = time.monotonic()
+        assert watch.stalled_s(begun, ended) > 0.05
+        assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
+
+
+def test_a_thread_that_was_made_meanwhile_is_watched_too(worker: subprocess.Popen[str]) -> None:
+    with Watch([worker.pid]) as watch, started(HOG) as hog:
+        put_to_work(worker)
+        watch.sample()
+        begun = time.monotonic()
+        hog.communicate("go\n")
+        watch.sample()
+        assert watch.stalled_s(begun, time.monotonic()) > 0.05
+
+
+def test_a_watch_leaves_no_file_open(worker: subprocess.Popen[str]) -> None:
+    before = descriptors()
+    with Watch([worker.pid]) as watch:
+        put_to_work(worker)
+        watch.sample()
+        assert descriptors() > before
+    assert descriptors() == before
 
 
 def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
     with subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True) as process:
-        watch = Watch([process.pid])
-    now = time.monotonic()
-    assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
+        pass
+    with Watch([process.pid]) as watch:
+        now = time.monotonic()
+        assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
 
 
 def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
-    watch = Watch([worker.pid + 1])
-    with started(HOG) as hog:
+    put_to_work(worker)
+    with Watch([worker.pid + 1]) as watch, started(HOG) as hog:
         begun = time.monotonic()
         hog.communicate("go\n")
-    watch.sample()
-    assert watch.stalled_s(begun, time.monotonic()) == 0.0
+        watch.sample()
+        assert watch.stalled_s(begun, time.monotonic()) == 0.0
