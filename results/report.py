@@ -131,7 +131,8 @@ def _page(
         yardsticks=yardsticks,
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
-        provenance=list(_flat(campaign.provenance)),
+        calibrations=campaign.provenance.get("calibration", []),
+        provenance=list(_flat({k: v for k, v in campaign.provenance.items() if k != "calibration"})),
         design_link=_base64(campaign.design_text.encode()),
         isnan=pd.isna,
     )

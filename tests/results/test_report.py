@@ -153,6 +153,25 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     assert "fecbench run campaign-0.toml --db campaign-0.sqlite" in page.text
 
 
+def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
+    filled: Filled, tmp_path: Path
+) -> None:
+    lines = [
+        {"name": "rate error <at 10 Mbps>", "value": 0.000123456, "bound": 0.001, "unit": "", "good": True},
+        {"name": "rate", "value": 10.0, "bound": None, "unit": "Mbps", "good": True},
+    ]
+    measured = {"kind": "brief", "at": "2026-01-01T00:00", "backend": "wire", "measurements": lines}
+    skipped = {"kind": "skipped", "at": "2026-02-02T00:00"}
+    provenance = {"calibration": [measured | {"good": True}, skipped]}
+    page = Page(report(*filled({}, provenance=provenance), tmp_path).html)
+    assert "2026-01-01T00:00, wire: every bound holds" in page.text
+    assert "rate error <at 10 Mbps>" in page.text
+    assert "0.0001235" in page.text
+    assert "2026-02-02T00:00: not measured, on request (--no-calibrate)." in page.text
+    provenance["calibration"][0]["good"] = False
+    assert "not every bound holds" in Page(report(*filled({}, provenance=provenance), tmp_path).html).text
+
+
 @pytest.mark.parametrize(
     ("outcomes", "changes", "sentences"),
     [
