@@ -1,0 +1,298 @@
+//! The endpoint contract of fecbench (quic-impls/README.md): the JSON file that an endpoint is started
+//! with, the events that it writes, and its exit codes. It refuses unknown keys, options that impl.toml doesn't
+//! have, and values outside of the ranges given there.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Exit code of a failed endpoint is 1; these are the others.
+pub const EXIT_BAD_INPUT: u8 = 2;
+/// The convention of the QUIC interop runner.
+pub const EXIT_UNSUPPORTED: u8 = 127;
+
+/// The largest transfer, in bytes.
+const LARGEST: u64 = 1 << 40;
+
+/// What an endpoint has to do.
+#[derive(Debug)]
+pub struct Assignment {
+    pub role: Role,
+    /// Where the server listens.
+    pub address: SocketAddr,
+    pub server_name: String,
+    pub workload: Workload,
+    pub content_seed: u64,
+    pub options: Options,
+    pub certificate: PathBuf,
+    pub private_key: PathBuf,
+    pub authority: PathBuf,
+    pub deadline: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Client,
+    Server,
+}
+
+impl Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        })
+    }
+}
+
+/// A transfer of `size` bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload {
+    pub direction: Direction,
+    pub size: u64,
+}
+
+impl Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.direction {
+            Direction::Download => "download",
+            Direction::Upload => "upload",
+        };
+        write!(f, "{direction} of {} bytes", self.size)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Download,
+    Upload,
+}
+
+/// Those of impl.toml.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub scheme: Scheme,
+    pub congestion_control: CongestionControl,
+    pub packet_size: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CongestionControl {
+    Cubic,
+    NewReno,
+}
+
+/// Why an assignment is not taken on, in one line.
+#[derive(Debug, PartialEq)]
+pub enum Refused {
+    /// The file or a value in it is wrong.
+    Wrong(String),
+    /// This implementation doesn't have what was asked for.
+    Unsupported(String),
+}
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wrong(what) => f.write_str(what),
+            Self::Unsupported(what) => write!(f, "{what} is not supported"),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Refused>;
+
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Refused::Wrong(what.into()))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u64,
+    role: String,
+    address: String,
+    port: u16,
+    #[serde(default)]
+    server_name: String,
+    workload: Map<String, Value>,
+    content_seed: u64,
+    options: Map<String, Value>,
+    #[serde(default)]
+    certificate: PathBuf,
+    #[serde(default)]
+    private_key: PathBuf,
+    #[serde(default)]
+    authority: PathBuf,
+    #[serde(rename = "log_folder", default)]
+    _log_folder: PathBuf, // this implementation logs to QLOGDIR only
+    deadline_s: f64,
+}
+
+/// Reads an assignment. What it refuses names the file, the key and what would be right.
+pub fn read(path: &Path) -> Result<Assignment> {
+    let text = std::fs::read(path).or_else(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
+    parse(&text).map_err(|refused| match refused {
+        Refused::Wrong(what) => Refused::Wrong(format!("{}: {what}", path.display())),
+        Refused::Unsupported(what) => Refused::Unsupported(what),
+    })
+}
+
+/// Reads an assignment from the text of its file.
+pub fn parse(text: &[u8]) -> Result<Assignment> {
+    let document: Document =
+        serde_json::from_slice(text).or_else(|error| wrong(format!("not an assignment: {error}")))?;
+    document.assignment()
+}
+
+impl Document {
+    fn assignment(self) -> Result<Assignment> {
+        if self.version != 1 {
+            let found = self.version;
+            return wrong(format!("version: {found}; this program knows version 1"));
+        }
+        let role = match self.role.as_str() {
+            "client" => Role::Client,
+            "server" => Role::Server,
+            other => return wrong(format!("role: {other:?} is not one of client, server")),
+        };
+        let Ok(address) = self.address.parse::<IpAddr>() else {
+            return wrong(format!("address: {:?} is not an IP address", self.address));
+        };
+        if self.port == 0 {
+            return wrong("port: 0 is not in 1 to 65535");
+        }
+        if !(self.deadline_s > 0.0 && self.deadline_s <= 1e6) {
+            let found = self.deadline_s;
+            return wrong(format!("deadline_s: {found} is not above 0 and up to 1000000"));
+        }
+        self.require_for(role)?;
+        Ok(Assignment {
+            role,
+            address: SocketAddr::new(address, self.port),
+            server_name: self.server_name,
+            workload: parse_workload(self.workload)?,
+            content_seed: self.content_seed,
+            options: parse_options(self.options)?,
+            certificate: self.certificate,
+            private_key: self.private_key,
+            authority: self.authority,
+            deadline: Duration::from_secs_f64(self.deadline_s),
+        })
+    }
+
+    fn require_for(&self, role: Role) -> Result<()> {
+        let needed = match role {
+            Role::Client => {
+                [("authority", self.authority.as_os_str().is_empty()), ("server_name", self.server_name.is_empty())]
+            }
+            Role::Server => [
+                ("certificate", self.certificate.as_os_str().is_empty()),
+                ("private_key", self.private_key.as_os_str().is_empty()),
+            ],
+        };
+        match needed.iter().find(|(_, is_missing)| *is_missing) {
+            Some((key, _)) => wrong(format!("{key}: missing; a {role} needs it")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn parse_workload(values: Map<String, Value>) -> Result<Workload> {
+    let mut values = Values::new("workload", values);
+    let direction = match values.take("name") {
+        Value::String(name) => match name.as_str() {
+            "download" => Direction::Download,
+            "upload" => Direction::Upload,
+            _ => return Err(Refused::Unsupported(format!("workload.name: {name:?}"))),
+        },
+        other => return wrong(format!("workload.name: {other} is not \"download\" or \"upload\"")),
+    };
+    let size = values.integer("size_bytes", 0, LARGEST)?;
+    values.end()?;
+    Ok(Workload { direction, size })
+}
+
+fn parse_options(values: Map<String, Value>) -> Result<Options> {
+    let mut values = Values::new("options", values);
+    let options = Options {
+        scheme: values.choice("scheme", &[("none", Scheme::None)])?,
+        congestion_control: values.choice(
+            "congestion_control",
+            &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
+        )?,
+        packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+    };
+    values.end()?;
+    Ok(options)
+}
+
+/// The values of a JSON object, taken out one by one.
+struct Values {
+    key: &'static str,
+    values: Map<String, Value>,
+}
+
+impl Values {
+    fn new(key: &'static str, values: Map<String, Value>) -> Self {
+        Self { key, values }
+    }
+
+    fn take(&mut self, name: &str) -> Value {
+        self.values.remove(name).unwrap_or(Value::Null)
+    }
+
+    fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T> {
+        let value = self.take(name);
+        match choices.iter().find(|(choice, _)| value == *choice) {
+            Some((_, meaning)) => Ok(*meaning),
+            None => {
+                let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+                wrong(format!("{}.{name}: {value} is not one of {}", self.key, names.join(", ")))
+            }
+        }
+    }
+
+    fn integer(&mut self, name: &str, minimum: u64, maximum: u64) -> Result<u64> {
+        let value = self.take(name);
+        match value.as_u64() {
+            Some(integer) if (minimum..=maximum).contains(&integer) => Ok(integer),
+            _ => wrong(format!("{}.{name}: {value} is not an integer in {minimum} to {maximum}", self.key)),
+        }
+    }
+
+    /// Refuses what was not taken out.
+    fn end(self) -> Result<()> {
+        match self.values.keys().next() {
+            Some(name) => wrong(format!("{}.{name}: unknown", self.key)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What an endpoint has measured, by the contract's names.
+pub type Metrics = BTreeMap<&'static str, f64>;
+
+/// What a server writes as soon as it listens.
+pub fn ready(out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, r#"{{"event": "ready"}}"#)?;
+    out.flush()
+}
+
+/// What an endpoint writes at its end.
+pub fn done(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
+    let metrics = serde_json::to_string(metrics)?;
+    writeln!(out, r#"{{"event": "done", "metrics": {metrics}}}"#)?;
+    out.flush()
+}

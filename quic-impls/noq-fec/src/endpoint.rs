@@ -1,0 +1,140 @@
+//! Client and server: a stack over a socket, in one thread.
+
+use std::io;
+use std::time::Instant;
+
+use noq_proto::{EndpointConfig, VarInt};
+
+use crate::contract::{self, Assignment, Metrics, Role};
+use crate::hq::{Answers, Request};
+use crate::settings;
+use crate::socket::{Socket, Woken};
+use crate::stack::{Application, Stack};
+
+/// Datagrams that are received before others are sent.
+const BATCH: usize = 64;
+
+/// Does what an assignment says, and writes the contract's events. A server serves until a signal
+/// ends it; a client fails then. An error is one line.
+pub fn run(assignment: &Assignment) -> Result<(), String> {
+    match assignment.role {
+        Role::Client => fetch(assignment),
+        Role::Server => serve(assignment),
+    }
+}
+
+fn fetch(assignment: &Assignment) -> Result<(), String> {
+    let config = settings::client(assignment)?;
+    let mut socket = Socket::towards(assignment.address).map_err(|error| format!("no socket: {error}"))?;
+    let mut stack = Stack::new(EndpointConfig::default(), None);
+    let request = Request::new(assignment.workload, assignment.content_seed);
+    let start = Instant::now();
+    stack
+        .connect(start, config, assignment.address, &assignment.server_name, request)
+        .map_err(|error| format!("cannot connect to {}: {error}", assignment.address))?;
+    let deadline = start + assignment.deadline;
+    let outcome = loop {
+        transmit(&mut stack, &mut socket)?;
+        if let Some((end, outcome)) = stack.applications().find_map(|request| request.outcome.take()) {
+            break outcome.map(|()| end);
+        }
+        let now = Instant::now();
+        if now >= deadline {
+            let limit = assignment.deadline.as_secs_f64();
+            break Err(format!("{}: not done within the deadline of {limit} s", assignment.workload));
+        }
+        let until = stack.timeout().map_or(deadline, |timeout| timeout.min(deadline));
+        if wait(&socket, until)? == Woken::Signal {
+            break Err(format!("{}: ended by a signal", assignment.workload));
+        }
+        receive(&mut stack, &mut socket, || unreachable!("a client accepts no connection"))?;
+    };
+    stack.close(Instant::now(), VarInt::from_u32(0), "");
+    let connected = stack.applications().find_map(|request| request.connected);
+    transmit(&mut stack, &mut socket)?;
+    let end = outcome?;
+    let mut metrics = metrics(&mut stack, &socket);
+    let connected = connected.expect("a transfer ends after its handshake");
+    metrics.insert("dct_s", (end - start).as_secs_f64());
+    metrics.insert("handshake_s", (connected - start).as_secs_f64());
+    told(contract::done(&mut io::stdout(), &metrics))
+}
+
+fn serve(assignment: &Assignment) -> Result<(), String> {
+    let config = settings::server(assignment)?;
+    let mut socket = Socket::listen(assignment.address)
+        .map_err(|error| format!("cannot listen at {}: {error}", assignment.address))?;
+    let mut stack = Stack::new(EndpointConfig::default(), Some(config));
+    told(contract::ready(&mut io::stdout()))?;
+    loop {
+        transmit(&mut stack, &mut socket)?;
+        let woken = match stack.timeout() {
+            Some(timeout) => wait(&socket, timeout)?,
+            None => socket.wait(None).map_err(|error| format!("cannot wait: {error}"))?,
+        };
+        if woken == Woken::Signal {
+            break;
+        }
+        receive(&mut stack, &mut socket, || Answers::new(assignment.content_seed))?;
+        for answers in stack.applications() {
+            for refusal in answers.refusals.drain(..) {
+                eprintln!("noq-fec: {refusal}");
+            }
+        }
+    }
+    stack.close(Instant::now(), VarInt::from_u32(0), "server stopped");
+    transmit(&mut stack, &mut socket)?;
+    let metrics = metrics(&mut stack, &socket);
+    told(contract::done(&mut io::stdout(), &metrics))
+}
+
+fn wait(socket: &Socket, until: Instant) -> Result<Woken, String> {
+    socket.wait(Some(until)).map_err(|error| format!("cannot wait: {error}"))
+}
+
+/// Takes in what has arrived, and what time has brought.
+fn receive<A: Application>(stack: &mut Stack<A>, socket: &mut Socket, accept: impl Fn() -> A) -> Result<(), String> {
+    let now = Instant::now();
+    for _ in 0..BATCH {
+        let received = socket.receive().map_err(|error| format!("cannot receive: {error}"))?;
+        let Some((from, datagram)) = received else {
+            break;
+        };
+        stack.receive(now, from, datagram, &accept);
+    }
+    stack.on_timeout(now);
+    Ok(())
+}
+
+fn transmit<A: Application>(stack: &mut Stack<A>, socket: &mut Socket) -> Result<(), String> {
+    let mut buffer = Vec::new();
+    while let Some(to) = stack.transmit(Instant::now(), &mut buffer) {
+        socket.send(&buffer, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
+    }
+    Ok(())
+}
+
+fn told(result: io::Result<()>) -> Result<(), String> {
+    result.map_err(|error| format!("standard output: {error}"))
+}
+
+/// Those of the contract that both roles have. Bytes are all UDP payload that passed the socket.
+fn metrics<A: Application>(stack: &mut Stack<A>, socket: &Socket) -> Metrics {
+    let counters = stack.counters();
+    Metrics::from([
+        ("packets_sent", counters.packets_sent as f64),
+        ("packets_lost", counters.packets_lost as f64),
+        ("packets_received", counters.packets_received as f64),
+        ("bytes_sent", socket.bytes_sent as f64),
+        ("bytes_received", socket.bytes_received as f64),
+        ("smoothed_rtt_ms", counters.smoothed_rtt_ms),
+        ("spurious_losses", counters.spurious_losses as f64),
+        ("source_sent", 0.0),
+        ("repair_sent", 0.0),
+        ("source_received", 0.0),
+        ("repair_received", 0.0),
+        ("packets_recovered", 0.0),
+        ("repair_useless", 0.0),
+        ("recovered_late", 0.0),
+    ])
+}

@@ -1,0 +1,117 @@
+//! How QUIC and TLS are set up: alike for all schemes, so that the arms of a comparison differ in FEC alone.
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq_proto::{ClientConfig, IdleTimeout, QlogFileFactory, ServerConfig, TransportConfig, VarInt};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{KeyLogFile, RootCertStore};
+
+use crate::contract::{Assignment, CongestionControl};
+use crate::hq;
+
+/// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
+/// the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
+const WINDOW: u32 = 64 << 20;
+
+pub fn client(assignment: &Assignment) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates("authority", &assignment.authority)? {
+        roots.add(certificate).map_err(|error| format!("authority: {}: {error}", assignment.authority.display()))?;
+    }
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("ring has TLS 1.3")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![hq::ALPN.to_vec()];
+    tls.key_log = key_log()?;
+    let tls = QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite");
+    let mut config = ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(transport(assignment)?));
+    Ok(config)
+}
+
+pub fn server(assignment: &Assignment) -> Result<ServerConfig, String> {
+    let chain = certificates("certificate", &assignment.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
+        .map_err(|error| format!("private_key: {}: {error}", assignment.private_key.display()))?;
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("ring has TLS 1.3")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| format!("certificate and private_key: {error}"))?;
+    tls.alpn_protocols = vec![hq::ALPN.to_vec()];
+    tls.key_log = key_log()?;
+    let tls = QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite");
+    let mut config = ServerConfig::with_crypto(Arc::new(tls));
+    config.transport_config(Arc::new(transport(assignment)?));
+    Ok(config)
+}
+
+/// The time-out is beyond the deadline, so that the deadline alone ends a trial. The MTU is fixed.
+fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
+    let mut config = TransportConfig::default();
+    let packet_size = assignment.options.packet_size;
+    config
+        .max_idle_timeout(Some(idle_timeout(assignment.deadline)))
+        .stream_receive_window(WINDOW.into())
+        .receive_window(WINDOW.into())
+        .send_window(WINDOW.into())
+        .initial_mtu(packet_size)
+        .min_mtu(packet_size)
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .congestion_controller_factory(congestion_controller(assignment.options.congestion_control));
+    if let Some(folder) = env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) {
+        let folder = Path::new(&folder);
+        fs::create_dir_all(folder).map_err(|error| format!("QLOGDIR: {}: {error}", folder.display()))?;
+        config.qlog_factory(Arc::new(QlogFileFactory::new(folder.to_owned())));
+    }
+    Ok(config)
+}
+
+fn idle_timeout(deadline: Duration) -> IdleTimeout {
+    let milliseconds = VarInt::from_u64(2 * deadline.as_millis() as u64 + 1);
+    IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
+}
+
+fn congestion_controller(which: CongestionControl) -> Arc<dyn ControllerFactory + Send + Sync> {
+    match which {
+        CongestionControl::Cubic => Arc::new(CubicConfig::default()),
+        CongestionControl::NewReno => Arc::new(NewRenoConfig::default()),
+    }
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let bad = |error| format!("{key}: {}: {error}", path.display());
+    let certificates: Vec<_> =
+        CertificateDer::pem_file_iter(path).map_err(bad)?.collect::<Result<_, _>>().map_err(bad)?;
+    match certificates.is_empty() {
+        true => Err(format!("{key}: no certificate in {}", path.display())),
+        false => Ok(certificates),
+    }
+}
+
+/// Appends TLS secrets to SSLKEYLOGFILE when that is set. A file that can't be written is noticed here:
+/// later, rustls would say nothing.
+fn key_log() -> Result<Arc<dyn rustls::KeyLog>, String> {
+    match env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()) {
+        None => Ok(Arc::new(rustls::NoKeyLog)),
+        Some(path) => match OpenOptions::new().create(true).append(true).open(&path) {
+            Ok(_) => Ok(Arc::new(KeyLogFile::new())),
+            Err(error) => Err(format!("SSLKEYLOGFILE: {}: {error}", path.display())),
+        },
+    }
+}

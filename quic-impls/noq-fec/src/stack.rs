@@ -1,0 +1,193 @@
+//! noq-proto's endpoint with its connections and what they serve: datagrams and time in, datagrams out. It
+//! has no socket and no clock, so that a client and a server run in one thread in a test.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use noq_proto::{
+    ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
+    FourTuple, PathId, ServerConfig, Transmit, VarInt,
+};
+
+/// What a connection serves.
+pub trait Application {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
+}
+
+pub struct Stack<A> {
+    endpoint: Endpoint,
+    connections: BTreeMap<ConnectionHandle, Running<A>>,
+    /// Answers that belong to no connection.
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// What connections served that are no more.
+    ended: Vec<A>,
+    /// What those connections counted.
+    counters: Counters,
+}
+
+struct Running<A> {
+    connection: Connection,
+    application: A,
+}
+
+/// What QUIC counted, over all connections.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub struct Counters {
+    pub packets_sent: u64,
+    pub packets_lost: u64,
+    pub packets_received: u64,
+    pub spurious_losses: u64,
+    /// QUIC's estimate at the end of the newest connection.
+    pub smoothed_rtt_ms: f64,
+}
+
+impl Counters {
+    fn add(&mut self, connection: &mut Connection) {
+        let stats = connection.stats();
+        self.packets_sent += stats.sent_packets;
+        self.packets_lost += stats.lost_packets;
+        self.packets_received += stats.received_packets;
+        self.spurious_losses += stats.spurious_losses;
+        if let Some(rtt) = connection.rtt(PathId::ZERO) {
+            self.smoothed_rtt_ms = rtt.as_secs_f64() * 1e3;
+        }
+    }
+}
+
+impl<A: Application> Stack<A> {
+    pub fn new(config: EndpointConfig, server: Option<ServerConfig>) -> Self {
+        Self {
+            endpoint: Endpoint::new(Arc::new(config), server.map(Arc::new), false),
+            connections: BTreeMap::new(),
+            replies: VecDeque::new(),
+            ended: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        config: ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+        application: A,
+    ) -> Result<(), ConnectError> {
+        let (handle, connection) = self.endpoint.connect(now, config, remote, server_name)?;
+        self.connections.insert(handle, Running { connection, application });
+        Ok(())
+    }
+
+    /// Takes a datagram in; `accept` makes what a new connection serves.
+    pub fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &[u8], accept: impl FnOnce() -> A) {
+        let mut reply = Vec::new();
+        let network_path = FourTuple::from_remote(from);
+        let data = BytesMut::from(datagram);
+        match self.endpoint.handle(now, network_path, None, data, &mut reply) {
+            None => {}
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(running) = self.connections.get_mut(&handle) {
+                    running.connection.handle_event(event);
+                    self.proceed(now, handle);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, now, &mut reply, None) {
+                    Ok((handle, connection)) => {
+                        self.connections.insert(handle, Running { connection, application: accept() });
+                        self.proceed(now, handle);
+                    }
+                    Err(error) => self.reply(error.response, reply),
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => self.reply(Some(transmit), reply),
+        }
+    }
+
+    fn reply(&mut self, transmit: Option<Transmit>, mut datagram: Vec<u8>) {
+        if let Some(transmit) = transmit {
+            datagram.truncate(transmit.size);
+            self.replies.push_back((transmit.destination, datagram));
+        }
+    }
+
+    /// When [`Self::on_timeout`] has to be called.
+    pub fn timeout(&self) -> Option<Instant> {
+        let timeouts = self.connections.values().map(|running| running.connection.poll_timeout());
+        timeouts.flatten().min()
+    }
+
+    pub fn on_timeout(&mut self, now: Instant) {
+        let handles: Vec<_> = self.connections.keys().copied().collect();
+        for handle in handles {
+            let connection = &mut self.connections.get_mut(&handle).expect("just listed").connection;
+            if connection.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                connection.handle_timeout(now);
+                self.proceed(now, handle);
+            }
+        }
+    }
+
+    /// Writes the next datagram to send into a buffer, and returns where it goes.
+    pub fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+        buffer.clear();
+        if let Some((destination, datagram)) = self.replies.pop_front() {
+            *buffer = datagram;
+            return Some(destination);
+        }
+        self.connections.values_mut().find_map(|running| {
+            let transmit = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer)?;
+            Some(transmit.destination)
+        })
+    }
+
+    /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
+    pub fn close(&mut self, now: Instant, code: VarInt, reason: &'static str) {
+        for running in self.connections.values_mut() {
+            running.connection.close(now, code, Bytes::from_static(reason.as_bytes()));
+        }
+    }
+
+    /// What connections serve, and what those served that are no more.
+    pub fn applications(&mut self) -> impl Iterator<Item = &mut A> {
+        let running = self.connections.values_mut().map(|running| &mut running.application);
+        running.chain(&mut self.ended)
+    }
+
+    /// What was counted up to now.
+    pub fn counters(&mut self) -> Counters {
+        let mut counters = self.counters;
+        for running in self.connections.values_mut() {
+            counters.add(&mut running.connection);
+        }
+        counters
+    }
+
+    /// Passes on what a connection has to say to the endpoint and to its application, until it is silent.
+    fn proceed(&mut self, now: Instant, handle: ConnectionHandle) {
+        let running = self.connections.get_mut(&handle).expect("a connection that was just called");
+        let Running { connection, application } = running;
+        let mut is_drained = false;
+        loop {
+            if let Some(event) = connection.poll_endpoint_events() {
+                is_drained |= event.is_drained();
+                if let Some(event) = self.endpoint.handle_event(handle, event) {
+                    connection.handle_event(event);
+                }
+            } else if let Some(event) = connection.poll() {
+                application.on_event(now, connection, event);
+            } else {
+                break;
+            }
+        }
+        if is_drained {
+            self.counters.add(connection);
+            let running = self.connections.remove(&handle).expect("just called");
+            self.ended.push(running.application);
+        }
+    }
+}
