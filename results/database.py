@@ -33,6 +33,9 @@ PAGE_TRIALS = (
     500  # trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing
 )
 
+TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
+MOST_METRICS = 50  # one query joins a table for each, and SQLite joins at most 64
+
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
@@ -370,36 +373,44 @@ class Database:
         with self._transaction(self._readers) as connection:
             return _read_trials(connection, *_has_key(campaign_id, key))
 
-    def trial_rows(self, campaign_id: int) -> Sequence[tuple[Any, ...]]:
-        """(id, variant, workload, point, repetition, state, attempt, duration_s) of each trial, by id."""
-        columns = schema.trials.c
-        query = sa.select(
-            columns.id,
-            columns.variant,
-            columns.workload,
-            columns.point,
-            columns.repetition,
-            columns.state,
-            columns.attempt,
-            columns.duration_s,
-        ).where(columns.campaign_id == campaign_id, schema.counts)
-        with self._transaction(self._readers) as connection:
-            return connection.execute(query.order_by(columns.id)).all()
-
-    def metric_rows(
-        self, first_id: int, last_id: int, metrics: Collection[str] | None = None
-    ) -> Sequence[tuple[Any, ...]]:
-        """(trial_id, "endpoint.name", value) of the runs with these ids, whatever their campaign and state;
-        only of the named metrics when `metrics` is given."""
-        columns = schema.metrics.c
-        full_name = columns.endpoint + "." + columns.name
-        query = sa.select(columns.trial_id, full_name, columns.value).where(
-            columns.trial_id.between(first_id, last_id)
+    def id_range(self, campaign_id: int) -> tuple[int, int] | None:
+        """The least and the greatest id of the campaign's trials; None when it has none."""
+        ids = schema.trials.c.id
+        query = sa.select(sa.func.min(ids), sa.func.max(ids)).where(
+            schema.trials.c.campaign_id == campaign_id, schema.counts
         )
-        if metrics is not None:
-            query = query.where(full_name.in_(metrics))
         with self._transaction(self._readers) as connection:
-            return connection.execute(query).all()
+            first, last = connection.execute(query).one()
+        return None if first is None else (first, last)
+
+    def metric_names(self, first_id: int, last_id: int) -> list[str]:
+        """The names ("endpoint.name") of the metrics of the runs with these ids, whatever their campaign; sorted."""
+        columns = schema.metrics.c
+        query = sa.select(columns.endpoint, columns.name).distinct()
+        with self._transaction(self._readers) as connection:
+            found = connection.execute(query.where(columns.trial_id.between(first_id, last_id)))
+            return sorted(f"{endpoint}.{name}" for endpoint, name in found)
+
+    def trial_rows(
+        self, campaign_id: int, first_id: int, last_id: int, metrics: Sequence[str]
+    ) -> Sequence[tuple[Any, ...]]:
+        """The campaign's trials with these ids, by id: the columns TRIAL_COLUMNS, then the value of each of
+        the metrics ("endpoint.name"; at most MOST_METRICS), None where a trial has none."""
+        trials = schema.trials.c
+        source: sa.FromClause = schema.trials
+        values = []
+        for metric in metrics:
+            endpoint, _, name = metric.partition(".")
+            one = schema.metrics.alias()
+            values.append(one.c.value)
+            of_trial = (one.c.trial_id == trials.id, one.c.endpoint == endpoint, one.c.name == name)
+            source = source.outerjoin(one, sa.and_(*of_trial))
+        query = sa.select(*(trials[column] for column in TRIAL_COLUMNS), *values).select_from(source)
+        # "+ 0" keeps SQLite from the campaign's index, which it would go through whole for every range of ids
+        of_campaign = trials.campaign_id + 0 == campaign_id
+        condition = (of_campaign, schema.counts, trials.id.between(first_id, last_id))
+        with self._transaction(self._readers) as connection:
+            return connection.execute(query.where(*condition).order_by(trials.id)).all()
 
     # Opening
 

@@ -5,21 +5,20 @@ Only trials in state ok ever enter a comparison; what is left out is counted wit
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from results.database import STATES, CampaignInfo, Database
+from results.database import MOST_METRICS, STATES, TRIAL_COLUMNS, CampaignInfo, Database
 
 DCT = "client.dct_s"
 
-_TRIAL = ["id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s"]
 _PAIR = ["workload", "point", "repetition"]
-_METRIC_PAGE = 20_000  # trials whose metrics are read at once
+_PAGE_TRIALS = 10_000  # read at once
+_READERS = 2  # threads: SQLite works while Python does
 
 
 @dataclass(frozen=True)
@@ -44,34 +43,54 @@ def trials(
     its workload (`size_bytes`, …) and its metrics (`client.dct_s`, …), NaN where a trial has none. `metrics`
     names the metrics to read; None reads all.
     """
-    frame = pd.DataFrame.from_records(database.trial_rows(campaign.id), columns=_TRIAL)
-    factors = pd.DataFrame(campaign.points, index=range(len(campaign.points)))
-    parameters = pd.DataFrame(
-        [workload["parameters"] for workload in campaign.workloads],
-        index=[workload["label"] for workload in campaign.workloads],
+    bounds = database.id_range(campaign.id)
+    pages = [] if bounds is None else list(range(bounds[0], bounds[1] + 1, _PAGE_TRIALS))
+    with ThreadPoolExecutor(_READERS) as pool:
+        read = pool.map(lambda first: _page(database, campaign, first, metrics), pages)
+        frame = pd.concat([_typed(campaign, [], []), *read])
+    frame = frame.sort_values(["variant", *_PAIR], ignore_index=True)
+    parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
+    own = list(TRIAL_COLUMNS)
+    parts = [
+        frame[own],
+        pd.DataFrame(campaign.points).iloc[frame["point"]].reset_index(drop=True),
+        parameters.iloc[frame["workload"].cat.codes].reset_index(drop=True),
+        frame[sorted(frame.columns.drop(own))],
+    ]
+    return pd.concat(parts, axis=1)
+
+
+def _page(
+    database: Database, campaign: CampaignInfo, first: int, metrics: Collection[str] | None
+) -> pd.DataFrame:
+    """The campaign's trials from this id on, with those metrics that any of them has."""
+    last = first + _PAGE_TRIALS - 1
+    wanted = database.metric_names(first, last) if metrics is None else sorted(metrics)
+    at_once = [wanted[i : i + MOST_METRICS] for i in range(0, len(wanted), MOST_METRICS)] or [[]]
+    frame, *others = (
+        _typed(campaign, database.trial_rows(campaign.id, first, last, some), some) for some in at_once
     )
-    frame = frame.join(factors, on="point").join(parameters, on="workload")
-    frame = frame.join(_metric_columns(database, frame["id"].tolist(), metrics), on="id")
-    frame["variant"] = _in_order(frame["variant"], [variant["label"] for variant in campaign.variants])
-    frame["workload"] = _in_order(frame["workload"], [workload["label"] for workload in campaign.workloads])
-    frame["state"] = _in_order(frame["state"], STATES)
-    return frame.sort_values(["variant", *_PAIR], ignore_index=True)
+    for other in others:  # by id: a campaign that is running may have replaced an invalid run in between
+        frame = frame.merge(other.drop(columns=list(TRIAL_COLUMNS[1:])), on="id")
+    return frame
 
 
-def _in_order(column: pd.Series, values: Collection[str]) -> pd.Series:
-    return column.astype(pd.CategoricalDtype(list(values), ordered=True))
-
-
-def _metric_columns(database: Database, ids: list[int], metrics: Collection[str] | None) -> pd.DataFrame:
-    """One column a metric, one row a trial, indexed by its id; `ids` are ascending."""
-    row_of = {trial_id: row for row, trial_id in enumerate(ids)}
-    columns: defaultdict[str, NDArray[np.float64]] = defaultdict(lambda: np.full(len(ids), np.nan))
-    for start in range(0, len(ids), _METRIC_PAGE):
-        page = ids[start : start + _METRIC_PAGE]
-        for trial_id, metric, value in database.metric_rows(page[0], page[-1], metrics):
-            if trial_id in row_of:  # ids between ours belong to other campaigns and to superseded runs
-                columns[metric][row_of[trial_id]] = value
-    return pd.DataFrame({metric: columns[metric] for metric in sorted(columns)}, index=ids)
+def _typed(campaign: CampaignInfo, rows: Sequence[Sequence[Any]], metrics: Sequence[str]) -> pd.DataFrame:
+    """A column for each of TRIAL_COLUMNS and of the metrics that any of these trials has."""
+    in_order: dict[str, list[str]] = {
+        "variant": [variant["label"] for variant in campaign.variants],
+        "workload": [workload["label"] for workload in campaign.workloads],
+        "state": list(STATES),
+    }
+    types: dict[str, Any] = dict.fromkeys(TRIAL_COLUMNS, "int64") | dict.fromkeys(
+        ["duration_s", *metrics], "float64"
+    )
+    types |= {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in in_order.items()}
+    columns = zip(*rows, strict=True) if rows else [()] * len(types)
+    frame = pd.DataFrame(
+        {name: pd.Series(column, dtype=types[name]) for name, column in zip(types, columns, strict=True)}
+    )
+    return frame.drop(columns=[name for name in metrics if frame[name].isna().all()])
 
 
 def paired(

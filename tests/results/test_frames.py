@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results import frames
-from results.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
+from results.database import MOST_METRICS, STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]
 Outcomes = dict[TrialKey, tuple[str, float]]
@@ -68,8 +68,20 @@ def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_betwe
     whole = frames.trials(database, campaign)
     assert whole["client.dct_s"].tolist() == [1.0 + n for n in range(len(KEYS))]
     assert "client.odd" not in whole
-    monkeypatch.setattr(frames, "_METRIC_PAGE", 5)
+    monkeypatch.setattr(frames, "_PAGE_TRIALS", 5)
     pd.testing.assert_frame_equal(frames.trials(database, campaign), whole)
+
+
+def test_a_trial_may_have_more_metrics_than_one_query_can_join(filled: Filled, make: Make) -> None:
+    database, campaign = filled({})
+    for n, key in enumerate(KEYS[:3]):
+        values = {f"m{i:03}": float(1000 * n + i) for i in range(n, 2 * MOST_METRICS + 7)}
+        database.record(campaign.id, make(key=key, metrics={"client": values}))
+    frame = frames.trials(database, campaign)
+    for n in range(3):
+        for i in range(2 * MOST_METRICS + 7):
+            expected = float(1000 * n + i) if i >= n else float("nan")
+            assert frame[f"client.m{i:03}"][n] == pytest.approx(expected, nan_ok=True)
 
 
 def test_only_the_named_metrics_are_read(filled: Filled) -> None:
