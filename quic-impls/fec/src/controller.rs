@@ -125,17 +125,15 @@ impl Block {
         (self.next - self.start) as usize
     }
 
-    fn has_open_block(&self) -> bool {
-        self.lanes > 0 && self.next > self.start
+    /// The place of each block that has begun and not ended among those filled in turn, and how many symbols it has.
+    fn open_blocks(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (sent, lanes, size) = (self.sent(), self.lanes, self.size);
+        (0..lanes.min(sent)).map(move |lane| (lane, (sent - lane).div_ceil(lanes))).filter(move |block| block.1 < size)
     }
 
     fn end_open_blocks(&mut self) {
-        let sent = self.sent();
-        for lane in 0..self.lanes.min(sent) {
-            let count = (sent - lane).div_ceil(self.lanes);
-            if count < self.size {
-                self.end(lane, count);
-            }
+        for (lane, count) in self.open_blocks() {
+            self.end(lane, count);
         }
         self.begin();
     }
@@ -144,13 +142,13 @@ impl Block {
 impl Controller for Block {
     fn on_sent(&mut self, sid: Sid) {
         debug_assert_eq!(sid, self.next);
-        if self.sent() == self.size * self.lanes {
-            self.begin();
-        }
         let place = self.sent();
         self.next += 1;
         if self.lanes > 0 && place / self.lanes + 1 == self.size {
             self.end(place % self.lanes, self.size);
+        }
+        if self.sent() >= self.size * self.lanes {
+            self.begin();
         }
         // The encoder has forgotten what is this old.
         while self.due.front().is_some_and(|(block, _)| block.first() + (MAX_SPAN as Sid) < self.next) {
@@ -167,11 +165,11 @@ impl Controller for Block {
     }
 
     fn wants_repair(&self, context: &Context) -> bool {
-        !self.due.is_empty() || context.app_limited && self.has_open_block()
+        !self.due.is_empty() || context.app_limited && self.open_blocks().next().is_some()
     }
 
     fn next_repair(&mut self, context: &Context) -> Option<Protected> {
-        if self.due.is_empty() && context.app_limited && self.has_open_block() {
+        if self.due.is_empty() && context.app_limited {
             self.end_open_blocks();
         }
         let (block, repairs) = self.due.front_mut()?;

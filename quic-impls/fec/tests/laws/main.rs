@@ -1,0 +1,5 @@
+//! Laws that hold for every code and every controller.
+
+mod recovery;
+mod redundancy;
+mod transfer;
