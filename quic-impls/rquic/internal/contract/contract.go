@@ -40,10 +40,11 @@ type Assignment struct {
 	Deadline    time.Duration
 }
 
-// Workload is a transfer of Size bytes: "download" or "upload".
+// Workload is a transfer of Size bytes, "download" or "upload", or the load of a Page, "page".
 type Workload struct {
 	Name string
 	Size int64
+	Page *Page
 }
 
 // Options are those of impl.toml.
@@ -153,7 +154,12 @@ func (d document) requireFor(role string) error {
 func parseWorkload(values map[string]json.RawMessage) (Workload, error) {
 	var w Workload
 	if err := decode(values["name"], &w.Name); err != nil {
-		return w, errors.New(`workload.name: missing or not a string; "download" and "upload" are supported`)
+		return w, errors.New(`workload.name: missing or not a string; "download", "upload" and "page" are supported`)
+	}
+	if w.Name == "page" {
+		page, err := parsePage(values)
+		w.Page = page
+		return w, err
 	}
 	if w.Name != "download" && w.Name != "upload" {
 		return w, Unsupported{fmt.Sprintf("workload.name: %q", w.Name)}

@@ -55,7 +55,7 @@ func TestAnAssignmentIsRead(t *testing.T) {
 	}
 	right := Assignment{
 		Role: "client", Address: netip.MustParseAddrPort("10.0.2.2:4433"), ServerName: "server.fecbench",
-		Workload: Workload{"download", 50000}, ContentSeed: 1<<64 - 1,
+		Workload: Workload{Name: "download", Size: 50000}, ContentSeed: 1<<64 - 1,
 		Options:     Options{"xor", 0.9, "stream_end", 2500 * time.Microsecond, "hq", 1252},
 		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", Deadline: 500 * time.Millisecond,
 	}

@@ -38,9 +38,9 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	right := content.Hash(e.assignment.ContentSeed, workload.Size)
 
 	start := time.Now()
-	connection, err := e.transport.Dial(ctx, e.remote(), tlsConfig, e.quicConfig())
+	connection, err := e.dial(ctx, tlsConfig)
 	if err != nil {
-		return fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(ctx, err))
+		return err
 	}
 	handshake := time.Since(start)
 	stop := context.AfterFunc(ctx, func() { connection.CloseWithError(0, "cut short") })
@@ -56,6 +56,14 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	metrics := e.metrics([]*quic.Conn{connection})
 	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
 	return contract.Done(out, metrics)
+}
+
+func (e *endpoint) dial(ctx context.Context, tlsConfig *tls.Config) (*quic.Conn, error) {
+	connection, err := e.transport.Dial(ctx, e.remote(), tlsConfig, e.quicConfig())
+	if err != nil {
+		return nil, fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(ctx, err))
+	}
+	return connection, nil
 }
 
 func (e *endpoint) exchange(connection *quic.Conn) exchange {
@@ -74,11 +82,16 @@ func (e *endpoint) transfer(ctx context.Context, x exchange, right [sha256.Size]
 		}
 		return err
 	}
-	received := &hashed{limit: workload.Size, hash: sha256.New()}
-	if err := x.download(ctx, workload.Size, received); err != nil {
+	return receive(ctx, x, workload.Size, right)
+}
+
+// receive downloads size bytes and verifies them.
+func receive(ctx context.Context, x exchange, size int64, right [sha256.Size]byte) error {
+	received := &hashed{limit: size, hash: sha256.New()}
+	if err := x.download(ctx, size, received); err != nil {
 		return fmt.Errorf("after %d bytes: %w", received.size, err)
 	}
-	if received.size != workload.Size {
+	if received.size != size {
 		return fmt.Errorf("the server sent %d bytes", received.size)
 	}
 	if got := received.hash.Sum(nil); [sha256.Size]byte(got) != right {

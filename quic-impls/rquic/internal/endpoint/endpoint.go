@@ -1,5 +1,5 @@
 // Package endpoint runs one end of a transfer over QUIC: a client that downloads or uploads one content
-// over one connection, or a server that serves both.
+// over one connection, or loads a web page, or a server that serves them.
 package endpoint
 
 import (
@@ -59,8 +59,11 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 	defer fail(nil)
 	e := newEndpoint(s, assignment, fail)
 	run := e.fetch
-	if assignment.Role == "server" {
+	switch {
+	case assignment.Role == "server":
 		run = e.serve
+	case assignment.Workload.Page != nil:
+		run = e.loadPage
 	}
 	err := run(ctx, out)
 	return cmp.Or(err, e.transport.Close(), e.observer.Flush())
