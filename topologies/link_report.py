@@ -42,8 +42,8 @@ class DirectionReport(_Record):
     """Of each frame out: the time between its intended departure, computed from when it came to the kernel,
     and its write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the kernel held it until the emulator read it. It delays a frame only if
-    it is longer than the link does."""
+    """Of each frame in: how long the kernel held it until the emulator read it, which it does in time for
+    its departure, no sooner. It makes a frame late only when it is longer than the OWD."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     conserved: bool

@@ -22,10 +22,11 @@
 #include "tap.h"
 
 enum {
-    BATCH = 64,         // frames of one direction before the other has its turn
+    BATCH = 64,         // frames written to one side before the other has its turn
     FIFO_PRIORITY = 50, // above endpoints and harness, below the kernel's own threads
     ETHERNET_HEADER = 14,
     COMMAND_SIZE = 64,
+    UNWATCHED_NS = 5000000, // frames that come meanwhile wait in the TAP; far fewer than it holds
 };
 
 struct lane {
@@ -64,9 +65,10 @@ static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
     direction_init(&lane->direction, &settings);
 }
 
+// All that is there. What comes meanwhile has to wait, or writes would.
 static void lane_read(struct lane *lane, struct frame_pool *pool) {
     struct arrivals *arrivals = &lane->entrance->arrivals;
-    for (int i = 0; i < BATCH && arrivals_waiting(arrivals); i++) {
+    for (uint64_t waiting = arrivals_waiting(arrivals); waiting; waiting--) {
         struct frame *frame = frame_pool_take(pool);
         if (!frame)
             die(EXIT_FAILED, "out of memory with %llu frames in flight",
@@ -82,10 +84,12 @@ static void lane_read(struct lane *lane, struct frame_pool *pool) {
     }
 }
 
-static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns) {
+// Frames that are due now, of those that are due at `horizon_ns` or before.
+static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late_bound_ns,
+                       uint64_t horizon_ns) {
     for (int i = 0; i < BATCH; i++) {
         uint64_t now_ns = system_now_ns();
-        struct frame *frame = direction_exit(&lane->direction, now_ns);
+        struct frame *frame = direction_exit(&lane->direction, now_ns < horizon_ns ? now_ns : horizon_ns);
         if (!frame)
             return;
         if (!tap_write(lane->exit, frame))
@@ -151,18 +155,19 @@ static uint64_t next_exit(const struct wire *wire) {
     return up < down ? up : down;
 }
 
-static void wait_until(uint64_t deadline_ns, struct pollfd *events, nfds_t count) {
-    if (deadline_ns == NEVER) {
-        system_wait(events, count, NULL);
-        return;
-    }
-    uint64_t now_ns = system_now_ns();
-    uint64_t timeout_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct timespec timeout = {(time_t)(timeout_ns / 1000000000), (long)(timeout_ns % 1000000000)};
-    system_wait(events, count, &timeout);
-}
+enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS, NO_FRAMES = NEAR };
 
-enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS };
+// Until a frame is due or something happens. Frames that come from now on are due one delay later at the
+// earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
+static void wait_for_work(const struct wire *wire, struct pollfd *events) {
+    uint64_t now_ns = system_now_ns(), exit_ns = next_exit(wire);
+    if (arrivals_waiting(&wire->near.arrivals) || arrivals_waiting(&wire->far.arrivals))
+        exit_ns = 0;
+    uint64_t wait_ns = exit_ns > now_ns ? exit_ns - now_ns : 0;
+    uint64_t unwatched_ns = wire->options.delay_ns < UNWATCHED_NS ? wire->options.delay_ns : UNWATCHED_NS;
+    struct timespec timeout = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
+    system_wait(events, wait_ns <= unwatched_ns ? NO_FRAMES : EVENTS, exit_ns == NEVER ? NULL : &timeout);
+}
 
 static enum request requested(struct wire *wire, const struct pollfd *events) {
     if (events[SIGNALS].revents)
@@ -170,25 +175,35 @@ static enum request requested(struct wire *wire, const struct pollfd *events) {
     return events[COMMANDS].revents ? read_command(wire) : REQUEST_NONE;
 }
 
+static void write_until(struct wire *wire, uint64_t horizon_ns) {
+    uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
+    lane_write(&wire->up, &wire->pool, late_bound_ns, horizon_ns);
+    lane_write(&wire->down, &wire->pool, late_bound_ns, horizon_ns);
+}
+
 // Until something else is requested; says what.
 static enum request forward(struct wire *wire, struct pollfd *events) {
-    uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
+    uint64_t looked_ns = system_now_ns();
     for (;;) {
-        wait_until(next_exit(wire), events, EVENTS);
+        wait_for_work(wire, events);
         enum request request = requested(wire, events);
-        if (request != REQUEST_NONE)
-            return request;
+        // First what is in a hurry. It left the queue before we last looked, so it makes no room in the queue
+        // for a frame that is yet to be read.
+        if (request == REQUEST_NONE)
+            write_until(wire, looked_ns + wire->options.delay_ns);
+        looked_ns = system_now_ns();
         lane_read(&wire->up, &wire->pool);
         lane_read(&wire->down, &wire->pool);
-        lane_write(&wire->up, &wire->pool, late_bound_ns);
-        lane_write(&wire->down, &wire->pool, late_bound_ns);
+        if (request != REQUEST_NONE)
+            return request;
+        write_until(wire, NEVER);
     }
 }
 
 // The interfaces stay, and their counters with them; frames are left where they are.
 static void wait_for_end(struct wire *wire, struct pollfd *events) {
     do
-        system_wait(events, NEAR, NULL);
+        system_wait(events, NO_FRAMES, NULL);
     while (requested(wire, events) != REQUEST_END);
 }
 
