@@ -384,7 +384,7 @@ class Database:
         return None if first is None else (first, last)
 
     def metric_names(self, first_id: int, last_id: int) -> list[str]:
-        """The names ("endpoint.name") of the metrics of the runs with these ids, whatever their campaign; sorted."""
+        """The metrics ("endpoint.name") of the runs with these ids, whatever their campaign; sorted."""
         columns = schema.metrics.c
         query = sa.select(columns.endpoint, columns.name).distinct()
         with self._transaction(self._readers) as connection:

@@ -28,10 +28,13 @@ class Pairing:
     ratios: one row a (workload, point): `pairs` (repetitions compared), `baseline` and `variant` (the
     metric's statistic over these repetitions), and `ratio` = variant / baseline.
     unpaired: one row a (workload, reason): `repetitions` that could not be compared.
+    matched: one row a (workload, point, repetition) that was compared, in this order: the metric's values
+    `baseline` and `variant`, and their `ratio`.
     """
 
     ratios: pd.DataFrame
     unpaired: pd.DataFrame
+    matched: pd.DataFrame
 
 
 def trials(
@@ -108,17 +111,18 @@ def paired(
     missing_variant = pairs["missing_variant"].fillna(f"{variant}: not run")
     pairs["reason"] = (missing_baseline + "; " + missing_variant).str.strip("; ")
     complete = pairs["reason"] == ""
-    by_point = pairs[complete].groupby(["workload", "point"], observed=True)
-    ratios = pd.DataFrame(
-        {
-            "pairs": by_point.size(),
-            "baseline": by_point["value_baseline"].agg(statistic),
-            "variant": by_point["value_variant"].agg(statistic),
-        }
+    values = {"value_baseline": "baseline", "value_variant": "variant"}
+    matched = (
+        pairs.loc[complete, [*_PAIR, *values]].rename(columns=values).sort_values(_PAIR, ignore_index=True)
     )
-    ratios["ratio"] = ratios["variant"] / ratios["baseline"]
+    by_point = matched.groupby(["workload", "point"], observed=True)
+    ratios = pd.DataFrame(
+        {"pairs": by_point.size(), **{arm: by_point[arm].agg(statistic) for arm in values.values()}}
+    )
+    for each in (matched, ratios):
+        each["ratio"] = each["variant"] / each["baseline"]
     unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
-    return Pairing(ratios.reset_index(), unpaired.rename("repetitions").reset_index())
+    return Pairing(ratios.reset_index(), unpaired.rename("repetitions").reset_index(), matched)
 
 
 def _arm(frame: pd.DataFrame, label: str, metric: str) -> pd.DataFrame:
