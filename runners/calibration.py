@@ -107,10 +107,11 @@ class Bounds(NamedTuple):
     max: float
 
 
-IDLE = Bounds(45, 140, 5000)
-LOADED = Bounds(45, 200, 5000)
-# The median is worse by an order of magnitude where real time is not granted or timers are coarse.
-BRIEF = Bounds(300, late_bound_us(BRIEF_OWD_MS), np.inf)
+IDLE = Bounds(45, 140, 20_000)
+LOADED = Bounds(45, 200, 20_000)
+# Loose, as other load is usual at a campaign's start. The median is worse by an order of magnitude where
+# timers are coarse or real time is not granted; beyond the bound of p99, trials are invalid.
+BRIEF_P50_US, BRIEF_P99_US = 300, late_bound_us(BRIEF_OWD_MS)
 RATE_ERROR, BRIEF_RATE_ERROR = 1e-4, 1e-3
 SPREAD_ERROR_US = 500
 
@@ -298,7 +299,7 @@ def _under_load(laboratory: Laboratory) -> Iterator[Measurement]:
 
 def _brief(laboratory: Laboratory) -> Iterator[Measurement]:
     errors_us = [laboratory.delay_error_us(BRIEF_OWD_MS, BRIEF_PROBES) for _ in range(ROUNDS)]
-    for name, q, bound in (("p50", 50, BRIEF.p50), ("p99", 99, BRIEF.p99)):
+    for name, q, bound in (("p50", 50, BRIEF_P50_US), ("p99", 99, BRIEF_P99_US)):
         value = float(np.median([np.percentile(each, q) for each in errors_us]))
         name = f"delay error at {BRIEF_OWD_MS} ms, {name}"
         yield Measurement(name=name, value=value, bound=bound, unit="µs")
