@@ -187,6 +187,42 @@ def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any) -> No
 
 
 @root
+def test_the_queue_is_that_of_the_arrivals_however_late_they_are_read(wire: Any) -> None:
+    made = wire(LinkSettings(100, 1, queue_packets=2))  # 0.1 ms for each frame
+    pid = made.link._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(20):
+        made.send(1242)
+        time.sleep(0.001)  # the traffic, not a wait
+    os.kill(pid, signal.SIGCONT)
+    assert len(made.receive(20)) == 20
+    up = made.link.finish().directions["up"]
+    assert up.queue_dropped == 0
+    assert up.max_queue_packets == 1
+
+
+@root
+def test_what_came_while_the_wire_slept_is_in_its_report(wire: Any) -> None:
+    made = wire(LinkSettings(100, 5))
+    for _ in range(20):  # the first wakes the wire, which then sleeps until it is due
+        made.send(500)
+    up = made.link.finish().directions["up"]
+    assert up.frames_in == 20
+    assert up.frames_out + up.in_flight == 20
+
+
+@root
+def test_a_frame_is_not_late_though_one_of_the_other_direction_is_due_long_after_it(wire: Any) -> None:
+    made = wire(LinkSettings(0.1, 1), late_bound_us=20_000)
+    made.send(1242)  # 99 ms
+    made.receiver.sendto(bytes(58), made.sender.getsockname())  # 8 ms
+    made.sender.settimeout(5)
+    assert made.sender.recv(100) == bytes(58)
+    assert len(made.receive(1)) == 1
+    assert made.link.finish().late == 0
+
+
+@root
 def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     made = wire(LinkSettings(7.5, 12, queue_bytes=20_000), late_bound_us=345)
     made.send(100)
