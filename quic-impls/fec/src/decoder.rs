@@ -261,3 +261,26 @@ impl Decoder {
         recovered
     }
 }
+
+#[cfg(test)]
+impl Decoder {
+    /// Panics unless all holds that the decoder relies on and promises.
+    pub(crate) fn assert_sound(&self) {
+        assert!(self.equations.len() <= 2 * self.window, "no more equations than symbols looked back at");
+        assert!(self.symbols.iter().filter_map(Known::symbol).all(|symbol| symbol.len() <= self.symbol_size));
+        for equation in &self.equations {
+            let coefficient = |sid| equation.coefficients[self.place(sid)];
+            let end = self.base + self.symbols.len() as Sid;
+            assert!((self.base..end).contains(&equation.pivot), "nothing is kept of what is too old");
+            assert!((self.base..equation.pivot).all(|sid| coefficient(sid) == 0), "the pivot is the oldest unknown");
+            assert_eq!(coefficient(equation.pivot), 1);
+            let others = self.equations.iter().filter(|other| other.pivot != equation.pivot);
+            assert_eq!(others.count(), self.equations.len() - 1, "no two equations have the same pivot");
+            let has_this_pivot = |other: &&Equation| other.coefficients[self.place(equation.pivot)] != 0;
+            assert_eq!(self.equations.iter().filter(has_this_pivot).count(), 1, "no other equation has the pivot");
+            assert!((self.base..end).all(|sid| coefficient(sid) == 0 || self.known(sid).is_none()));
+            assert!(!equation.has_one_unknown(), "what is determined has been recovered");
+            assert!(equation.sum.len() <= self.symbol_size);
+        }
+    }
+}

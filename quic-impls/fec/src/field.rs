@@ -1,5 +1,5 @@
 //! GF(2⁸) with the polynomial x⁸ + x⁴ + x³ + x² + 1 (0x11d), whose element 2 generates all others.
-//! Addition is XOR. RFC 8681 §3.5 and RFC 9407 §5.3 use this field.
+//! Addition is XOR. It is the field of RFC 8681 and of RFC 9407.
 
 const POLYNOMIAL: u16 = 0x11d;
 

@@ -8,6 +8,8 @@ mod controller;
 mod decoder;
 mod encoder;
 pub mod field;
+#[cfg(test)]
+mod fuzz;
 mod kernel;
 pub mod reed_solomon;
 mod repair;

@@ -1,4 +1,7 @@
-//! Vandermonde coefficients, as Tetrys (RFC 9407) has them: 2 to the power of source SID times repair symbol number.
+//! Vandermonde coefficients after Tetrys (RFC 9407): 2 to the power of source SID times repair symbol number.
+//!
+//! The exponent is taken modulo 255, the order of 2. Tetrys prints 256, with which powers of powers would not be powers, and
+//! the matrix not one of Vandermonde's.
 
 use crate::field::power_of_two;
 use crate::repair::Protected;
@@ -11,4 +14,27 @@ pub(crate) const ROWS: usize = 255 * 257;
 /// that are less than 255 apart have different powers.
 pub(crate) fn coefficients(number: u16, protected: Protected) -> Vec<u8> {
     protected.sids().map(|sid| power_of_two((sid % 255) * u64::from(number))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::multiply;
+
+    #[test]
+    fn the_coefficients_of_a_symbol_are_the_powers_of_one_element_that_no_other_symbol_of_a_window_has() {
+        for first in [0, 1, 200, (1 << 62) - 255] {
+            let window = Protected::new(first, 255, 1).unwrap();
+            let elements = coefficients(1, window);
+            let mut distinct = elements.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), 255);
+            let mut powers = vec![1; 255];
+            for number in 0..1000 {
+                assert_eq!(coefficients(number, window), powers, "row {number}");
+                powers.iter_mut().zip(&elements).for_each(|(power, element)| *power = multiply(*power, *element));
+            }
+        }
+    }
 }

@@ -2,4 +2,5 @@
 
 mod recovery;
 mod redundancy;
+mod refusal;
 mod transfer;

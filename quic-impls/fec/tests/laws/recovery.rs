@@ -143,6 +143,35 @@ fn a_response_of_one_symbol_is_protected_at_once() {
     }
 }
 
+#[test]
+fn a_symbol_that_arrives_after_its_recovery_changes_nothing() {
+    let sent = transfer(encoder(Code::Xor, Box::new(Block::new(Code::Xor, 5, 4, 1).unwrap())), (0..4).map(symbol));
+    let mut decoder = Decoder::new(Code::Xor, 4, 100);
+    let recovered: Vec<_> = sent[1..].iter().flat_map(|sent| receive(&mut decoder, sent)).collect();
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(decoder.acks(), [0..=0]);
+    for late in &sent {
+        assert_eq!(receive(&mut decoder, late), []);
+        assert_eq!(decoder.acks(), [0..=0]);
+    }
+}
+
+#[test]
+fn acks_are_ranges_with_the_newest_first_and_go_with_the_window() {
+    let mut decoder = Decoder::new(Code::Xor, 5, 100);
+    let mut encoder = encoder(Code::Xor, Box::new(Block::new(Code::Xor, 2, 1, 1).unwrap()));
+    for sid in 0..10 {
+        encoder.protect(&symbol(sid));
+        let payload = repairs(&mut encoder, &MORE_DATA).remove(0);
+        if [1, 2, 3, 5, 8, 9].contains(&sid) {
+            decoder.repair(&payload).unwrap();
+        }
+    }
+    assert_eq!(decoder.acks(), [8..=9, 5..=5, 1..=3]);
+    decoder.source(12, Bytes::new()).unwrap();
+    assert_eq!(decoder.acks(), [8..=9, 5..=5, 3..=3], "twice the window, from 3 to 12");
+}
+
 /// Any controller that the code has enough repair symbols for, with windows and groups of at most 40 symbols.
 fn any_controller(code: Code) -> BoxedStrategy<Box<dyn Controller>> {
     let most = if code == Code::Xor { 1 } else { 5usize };

@@ -101,6 +101,18 @@ fn a_window_begins_with_a_symbol_that_the_receiver_lacks() {
 }
 
 #[test]
+fn an_encoder_that_was_long_not_asked_protects_what_it_still_has() {
+    for count in 1..600u64 {
+        let mut encoder = encoder(Code::ReedSolomon, Box::new(Block::new(Code::ReedSolomon, 4, 2, 3).unwrap()));
+        (0..count).for_each(|sid| assert_eq!(encoder.protect(&symbol(sid)), sid));
+        let mut decoder = Decoder::new(Code::ReedSolomon, 255, 26);
+        let payloads = repairs(&mut encoder, &END_OF_DATA);
+        let recovered = payloads.iter().flat_map(|payload| decoder.repair(payload).unwrap()).count() as u64;
+        assert!(recovered >= count.min(250), "{recovered} of {count}");
+    }
+}
+
+#[test]
 fn a_receiver_without_a_window_gets_no_repair_symbol() {
     for code in CODES {
         let controllers: [Box<dyn Controller>; 3] = [
