@@ -42,6 +42,7 @@ class Request:
     points: Sequence[Mapping[str, Any]]
     keys: Sequence[TrialKey]
     implementations: Sequence[Implementation]
+    pages: Mapping[str, Any]  # the web pages that workloads load, as `parameters.pages` has them
     backend: Backend
     name: str
     jobs: Jobs
@@ -67,7 +68,16 @@ def request(
     keys = schedule.filtered(schedule.trial_keys(design, len(points)), filters)
     used = implementations_of(design)
     return Request(
-        design, points, keys, used, resolve_backend(backend), name or design.name, jobs, resume, calibrate
+        design,
+        points,
+        keys,
+        used,
+        parameters.pages(design, points),
+        resolve_backend(backend),
+        name or design.name,
+        jobs,
+        resume,
+        calibrate,
     )
 
 
@@ -86,7 +96,8 @@ def implementations_of(design: Design) -> list[Implementation]:
 
 def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
     """Run what is missing of a campaign. Raises Refusal before anything is changed."""
-    collected = provenance.collect(request.implementations, request.backend) | {"jobs": request.jobs}
+    collected = provenance.collect(request.implementations, request.backend)
+    collected |= {"jobs": request.jobs, "pages": request.pages}
     stored = _stored_campaign(request, database, collected)
     attempts = _attempts_left({} if stored is None else database.states(stored.id), request.keys)
     calibrations = [calibration.of_campaign(request.backend, request.calibrate)] if attempts else []
@@ -98,7 +109,7 @@ def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
     if attempts:
         with scratch.folder() as folder:
             certificates.write(folder, SERVER_NAME)
-            setting = Setting(request.design, request.points, request.backend, folder)
+            setting = Setting(request.design, request.points, request.backend, folder, request.pages)
             _run_trials(setting, attempts, request.jobs, database, campaign, watcher)
     return campaign
 
@@ -142,8 +153,9 @@ def _stored_campaign(
         raise Refusal(
             f"{other} another design than {request.design.path}: give this one a name with --campaign"
         )
-    for kind in ("binaries", "link"):
-        if stored.provenance[kind] != collected[kind]:
+    ran_with = {"pages": {}} | stored.provenance  # older campaigns have no pages
+    for kind in ("binaries", "link", "pages"):
+        if ran_with[kind] != collected[kind]:
             raise Refusal(
                 f"{other} other {kind} than are here now: give a new campaign a name with --campaign"
             )

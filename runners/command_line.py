@@ -16,6 +16,7 @@ from runners.clean import clean
 from runners.doctor import doctor
 from runners.isolation import IsolationError
 from runners.losses import losses
+from runners.page import page
 from runners.plan import plan
 from runners.refusal import Refusal
 from runners.replay import replay
@@ -36,6 +37,7 @@ app.command()(doctor)
 app.command()(calibrate)
 app.command()(plan)
 app.add_typer(losses, name="losses")
+app.add_typer(page, name="page")
 app.command()(run)
 app.command()(show)
 app.command()(aa)

@@ -3,7 +3,7 @@
 Every name that a design may use is known here, and every value of every point is tried before anything runs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import dropper.model
 from designs import Design
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
-from runners import implementations, workloads
+from runners import implementations, web_page, workloads
 from runners.refusal import Refusal, nearest
 from topologies.link import LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES
@@ -89,6 +89,17 @@ def workload_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[s
     return parameters
 
 
+def pages(design: Design, points: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Every page that a workload of the design loads, as a campaign keeps it, by its name. Raises Refusal."""
+    names = {
+        workload_of(design, workload.label, {**design.constants, **point})["graph"]
+        for workload in design.workloads
+        if workload.name == "page"
+        for point in points
+    }
+    return {name: web_page.stored(web_page.path_of(name, design.path)) for name in sorted(names)}
+
+
 def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkSettings]:
     """The settings of each link. Raises TopologyError for a value out of range."""
     settings = LinkSettings(**{name: values[name] for name in LINK_NAMES if name in values})
@@ -124,7 +135,7 @@ def link_names(design: Design) -> list[str]:
     return [link.name for link in TOPOLOGIES[design.topology].links]
 
 
-def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:
+def check_values(design: Design, points: Sequence[Mapping[str, Any]]) -> None:
     """Raises Refusal for the first point with a value that the link, the dropper or an option refuses."""
     links = link_names(design)
     for index, point in enumerate(points):
@@ -138,3 +149,4 @@ def check_values(design: Design, points: Iterable[Mapping[str, Any]]) -> None:
             options_of(design, variant.label, values)
         for workload in design.workloads:
             workload_of(design, workload.label, values)
+    pages(design, points)

@@ -68,7 +68,8 @@ def _run(campaign: CampaignInfo, stored: StoredTrial, output: Path) -> Finished:
             if campaign.provenance["binaries"].get(program) != digest:
                 print(f"note: {program} is not the one that the campaign ran", file=sys.stderr)
         certificates.write(folder, SERVER_NAME)
-        setting = Setting(design, campaign.points, campaign.provenance["link"], folder)
+        pages = campaign.provenance.get("pages", {})  # older campaigns have none
+        setting = Setting(design, campaign.points, campaign.provenance["link"], folder, pages)
         task = schedule.task_of(setting, stored.record.key, output.absolute(), capture=True)
         with Crew(jobs=1) as crew:
             crew.add(stored.record.key, task)

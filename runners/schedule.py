@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ class Setting:
     points: Sequence[Mapping[str, Any]]
     backend: Backend
     folder: Path  # holds the certificates, and the scratch of each trial
+    pages: Mapping[str, Any] = field(default_factory=dict)  # by name, as `parameters.pages` has them
 
 
 def trial_keys(design: Design, points: int) -> list[TrialKey]:
@@ -83,7 +84,6 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
     values = {**design.constants, **setting.points[key.point]}
     links = parameters.link_names(design)
     implementation = implementation_of(design, key.variant)
-    workload = next(workload for workload in design.workloads if workload.label == key.workload)
     return Task(
         topology=design.topology,
         backend=setting.backend,
@@ -92,13 +92,22 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
         losses=parameters.losses(values, links),
         seeds=seeds_of(design, key),
         commands={"server": implementation.command("server"), "client": implementation.command("client")},
-        workload={"name": workload.name, **parameters.workload_of(design, key.workload, values)},
+        workload=_workload_of(setting, key, values),
         options=parameters.options_of(design, key.variant, values),
         timeout_s=design.timeout_s or DEFAULT_TIMEOUT_S,
         certificates=setting.folder,
         folder=folder,
         capture=capture,
     )
+
+
+def _workload_of(setting: Setting, key: TrialKey, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What endpoints are told of the workload: a page's graph stands in place of its name."""
+    workload = next(each for each in setting.design.workloads if each.label == key.workload)
+    told = {"name": workload.name, **parameters.workload_of(setting.design, key.workload, values)}
+    if workload.name == "page":
+        told["graph"] = setting.pages[told["graph"]]["graph"]
+    return told
 
 
 def implementation_of(design: Design, label: str) -> Implementation:

@@ -10,6 +10,17 @@ _SIZE = Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes 
 PARAMETERS: dict[str, dict[str, Option]] = {
     "download": {"size_bytes": _SIZE},
     "upload": {"size_bytes": _SIZE},
+    "page": {
+        "graph": Option(
+            type="string", default="photo-site", help="pages/NAME.json beside the design: what the page is."
+        ),
+        "connections": Option(
+            type="string",
+            choices=["one", "per_origin"],
+            default="one",
+            help="One connection for all objects, or one for each origin.",
+        ),
+    },
 }
 
 

@@ -1,0 +1,169 @@
+"""A page's graph from a HAR 1.2 file, as browsers save it from their network panel.
+
+An object's parent is, of these, the first that is known: the redirect that led to it; what the browser says
+initiated it (`_initiator`); the object that ended last before it was requested; the document. A parent's
+processing time is the shortest wait of its children behind its end: no child waits longer behind its parent
+than it did in the browser. A child that was requested while its parent still arrived waits for the end here.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urljoin, urlsplit
+
+from pydantic import AwareDatetime, BaseModel, Field
+
+from runners.refusal import Refusal
+from runners.web_page import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page, PageObject, checked, read_json
+
+LONGEST_NAME = 60
+
+Url = Annotated[str, Field(max_length=100_000)]
+
+
+class Frame(BaseModel):
+    url: Url = ""
+
+
+class Stack(BaseModel):
+    callFrames: list[Frame] | None = None
+
+
+class Initiator(BaseModel):
+    """What Chromium and its kin add: what asked for the object."""
+
+    url: Url | None = None
+    stack: Stack | None = None
+
+    @property
+    def urls(self) -> list[str]:
+        frames = (self.stack and self.stack.callFrames) or []
+        return [url for url in (self.url, *(frame.url for frame in frames)) if url]
+
+
+class Request(BaseModel):
+    url: Url
+
+
+class Content(BaseModel):
+    size: int = -1
+
+
+class Response(BaseModel):
+    status: int
+    redirectURL: Url | None = None
+    bodySize: int = -1
+    transferSize: Annotated[int, Field(alias="_transferSize")] = -1
+    content: Content = Content()
+
+
+class Entry(BaseModel):
+    startedDateTime: AwareDatetime
+    time: Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]  # ms
+    request: Request
+    response: Response
+    initiator: Annotated[Initiator | None, Field(alias="_initiator")] = None
+    fromCache: Annotated[str | None, Field(alias="_fromCache")] = None
+    pageref: str | None = None
+
+    @property
+    def ended(self) -> datetime:
+        return self.startedDateTime + timedelta(milliseconds=self.time)
+
+    @property
+    def size_bytes(self) -> int:
+        """The body as it was transferred, or the nearest to it that is known; −1 when nothing is."""
+        known = (self.response.bodySize, self.response.transferSize, self.response.content.size)
+        return next((size for size in known if size >= 0), -1)
+
+
+class Log(BaseModel):
+    entries: list[Entry]
+
+
+class Har(BaseModel):
+    log: Log
+
+
+def page_from(path: Path) -> Page:
+    """The page in a HAR file. Raises Refusal."""
+    entries = _transferred(checked(Har, read_json(path), str(path)).log.entries, path)
+    names = [f"{place}-{_short(entry.request.url)}" for place, entry in enumerate(entries)]
+    parents = [_parent_of(place, entries) for place in range(len(entries))]
+    processing_ms = _processing_ms(entries, parents)
+    return Page(
+        title=f"{_origin(entries[0].request.url)} in {_printable(path.name)}",
+        made_by=f"fecbench page from-har {_printable(path.name)}",
+        objects=[
+            PageObject(
+                name=name,
+                origin=_origin(entry.request.url),
+                size_bytes=entry.size_bytes,
+                parents=[names[parent] for parent in parents[place]],
+                processing_ms=processing_ms[place],
+            )
+            for place, (name, entry) in enumerate(zip(names, entries, strict=True))
+        ],
+    )
+
+
+def _transferred(entries: list[Entry], path: Path) -> list[Entry]:
+    """What came over the network, in the order of the requests."""
+    if len({entry.pageref for entry in entries}) > 1:
+        raise Refusal(f"{path}: holds several pages; record one load of one page")
+    kept = [
+        entry
+        for entry in entries
+        if entry.request.url.startswith(("http://", "https://"))
+        and entry.response.status > 0  # 0: it failed or was blocked
+        and entry.fromCache is None
+    ]
+    for entry in kept:
+        if entry.size_bytes < 0:
+            raise Refusal(f"{path}: {entry.request.url[:100]}: no size is known (bodySize, content.size)")
+    if not 1 <= len(kept) <= MOST_OBJECTS:
+        raise Refusal(f"{path}: {len(kept)} objects were transferred; a page has 1 to {MOST_OBJECTS}")
+    return sorted(kept, key=lambda entry: entry.startedDateTime)
+
+
+def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:
+    """The place of the entry's parent; none for the first."""
+    entry, before = entries[place], range(place)
+    redirects = [i for i in before if _target(entries[i]) == entry.request.url]
+    urls = entry.initiator.urls if entry.initiator else []
+    initiators = [i for i in before if entries[i].request.url in urls]
+    ended = [i for i in before if entries[i].ended <= entry.startedDateTime]
+    if redirects or initiators:
+        return [(redirects or initiators)[-1]]
+    if ended:
+        return [max(ended, key=lambda i: entries[i].ended)]
+    return [] if place == 0 else [0]
+
+
+def _target(entry: Entry) -> str:
+    """Where a redirect leads; empty for all else."""
+    to = entry.response.redirectURL
+    return urljoin(entry.request.url, to) if to else ""
+
+
+def _processing_ms(entries: Sequence[Entry], parents: Sequence[list[int]]) -> list[float]:
+    shortest: dict[int, float] = {}
+    for place, entry in enumerate(entries):
+        for parent in parents[place]:
+            wait_ms = (entry.startedDateTime - entries[parent].ended) / timedelta(milliseconds=1)
+            shortest[parent] = min(shortest.get(parent, LONGEST_PROCESSING_MS), max(wait_ms, 0.0))
+    return [round(shortest.get(place, 0.0), 3) for place in range(len(entries))]
+
+
+def _origin(url: str) -> str:
+    return _printable(urlsplit(url).netloc)
+
+
+def _short(url: str) -> str:
+    """The last part of the path: enough to tell objects apart, and nothing of a query."""
+    return _printable(urlsplit(url).path.rstrip("/").rpartition("/")[2])
+
+
+def _printable(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable())[:LONGEST_NAME] or "-"

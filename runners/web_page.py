@@ -1,0 +1,153 @@
+"""A web page as a graph: objects, each requested when its parents have arrived and been processed.
+
+The form is that of quic-impls/README.md, workload `page`. This is the one place that refuses a wrong page:
+unknown parents, cycles, names given twice, sizes and times out of range, nothing at all.
+"""
+
+import hashlib
+import json
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from runners.refusal import Refusal, first_problem, nearest
+
+MOST_OBJECTS = 10_000
+LARGEST_OBJECT_BYTES = 2**40
+LONGEST_PROCESSING_MS = 3_600_000
+# A page is some kilobytes, a HAR with all contents some hundred megabytes.
+LARGEST_FILE_BYTES = 2**30
+LONGEST_COMPLAINT = 300
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable() or not 1 <= len(text) <= 200:
+        raise ValueError("must be 1 to 200 printable characters")
+    return text
+
+
+Model = TypeVar("Model", bound=BaseModel)
+Line = Annotated[str, AfterValidator(_printable)]
+
+
+class PageObject(BaseModel):
+    """What one request gets."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: Line
+    origin: Line
+    size_bytes: Annotated[int, Field(ge=0, le=LARGEST_OBJECT_BYTES)]
+    parents: list[str] = []
+    processing_ms: Annotated[int | float, Field(ge=0, le=LONGEST_PROCESSING_MS, allow_inf_nan=False)] = 0
+
+
+class Page(BaseModel):
+    """A page: where it comes from, and its objects."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    title: Line
+    made_by: Line
+    objects: Annotated[list[PageObject], Field(min_length=1, max_length=MOST_OBJECTS)]
+
+    @model_validator(mode="after")
+    def _check_graph(self) -> Self:
+        places = {each.name: place for place, each in enumerate(self.objects)}
+        for place, each in enumerate(self.objects):
+            if places[each.name] != place:
+                raise ValueError(f"object {each.name!r} is given twice")
+            for parent in each.parents:
+                if parent not in places:
+                    raise ValueError(f"object {each.name!r}: parent {parent!r}: {nearest(parent, places)}")
+        try:
+            _ = self.ordered
+        except CycleError as error:
+            cycle = " → ".join(error.args[1])
+            raise ValueError(
+                f"these objects wait for each other, so none is ever requested: {cycle}"
+            ) from None
+        return self
+
+    @property
+    def ordered(self) -> list[PageObject]:
+        """The objects, each behind its parents: in the order of the file, if that is one."""
+        places = {each.name: place for place, each in enumerate(self.objects)}
+        if all(places[parent] < places[each.name] for each in self.objects for parent in each.parents):
+            return self.objects
+        order = TopologicalSorter({each.name: each.parents for each in self.objects}).static_order()
+        return [self.objects[places[name]] for name in order]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all objects together."""
+        return sum(each.size_bytes for each in self.objects)
+
+    @property
+    def origins(self) -> list[str]:
+        """In the order in which they are first met."""
+        return list(dict.fromkeys(each.origin for each in self.objects))
+
+    @property
+    def depth(self) -> int:
+        """The number of objects on the longest way from parent to child."""
+        depths: dict[str, int] = {}
+        for each in self.ordered:
+            depths[each.name] = 1 + max((depths[parent] for parent in each.parents), default=0)
+        return max(depths.values())
+
+    def text(self) -> str:
+        """The file's text: one object a line."""
+        head = {"title": self.title, "made_by": self.made_by}
+        lines = ",\n  ".join(json.dumps(each.model_dump(), ensure_ascii=False) for each in self.objects)
+        return json.dumps(head, ensure_ascii=False, indent=1)[:-2] + f',\n "objects": [\n  {lines}\n ]\n}}\n'
+
+
+def load(path: Path) -> Page:
+    """The page in a file. Raises Refusal."""
+    return checked(Page, read_json(path), str(path))
+
+
+def stored(path: Path) -> dict[str, Any]:
+    """A page as a campaign keeps it: the file's hash, and the graph that endpoints get, to be run again."""
+    objects = [each.model_dump() for each in load(path).ordered]
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "graph": {"objects": objects}}
+
+
+def path_of(name: str, design_path: str) -> Path:
+    """The file of the page of that name: in the folder `pages` beside the design. Raises Refusal."""
+    folder = Path(design_path).parent / "pages"
+    known = sorted(path.stem for path in folder.glob("*.json"))
+    if name not in known:
+        there = f"there is no page {name!r} in {folder}"
+        raise Refusal(f"{design_path}: workload page: graph = {name!r}: {there}; {nearest(name, known)}")
+    return folder / f"{name}.json"
+
+
+def read_json(path: Path) -> object:
+    """The JSON document in a file. Raises Refusal."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise Refusal(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes")
+    try:
+        document: object = json.loads(content.decode("utf-8-sig"))  # some browsers begin a HAR with a BOM
+    except RecursionError:
+        raise Refusal(f"{path}: is nested too deeply") from None
+    except ValueError as error:  # neither UTF-8 nor JSON, and integers too long to be converted
+        raise Refusal(f"{path}: is no JSON: {error}") from None
+    return document
+
+
+def checked(model: type[Model], document: object, where: str) -> Model:
+    """The document as a model. Raises Refusal with the first thing that is wrong, in one short line."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        line = " ".join(f"{where}: {first_problem(error)}".split())
+        raise Refusal(line if len(line) <= LONGEST_COMPLAINT else f"{line[:LONGEST_COMPLAINT]}…") from None
