@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -48,6 +49,8 @@ class Equality:
     """Of `p_value`: below LEVEL in the share LEVEL of comparisons of equal arms, at most."""
     pairs_needed: dict[float, int]
     """To see a relative difference with power POWER at level LEVEL."""
+    took_s: tuple[float, float] | None = None
+    """For how long each of two campaigns ran; None for two variants of one."""
 
     @property
     def differ(self) -> bool:
@@ -147,7 +150,26 @@ def of_itself(database: Database, campaign: CampaignInfo) -> Equality:
 def between(database: Database, first: CampaignInfo, second: CampaignInfo) -> Equality:
     """Two campaigns of one design, trial by trial. Raises NothingToCompare."""
     arms = [frames.trials(database, campaign, [DCT]) for campaign in (first, second)]
-    return compare(*times_of_pairs(arms[0], arms[1], same_variant=True))
+    found = compare(*times_of_pairs(arms[0], arms[1], same_variant=True))
+    return replace(found, took_s=(took_s(database, first), took_s(database, second)))
+
+
+def took_s(database: Database, campaign: CampaignInfo) -> float:
+    """For how long at least one trial of a campaign ran, in s, invalid ones that were run again included.
+
+    A pause between an interruption and --resume is no part of it.
+    """
+    runs = [
+        attempt.record
+        for trial in database.trials(campaign.id)
+        for attempt in ([trial] if trial.attempt == 1 else database.attempts(campaign.id, trial.record.key))
+    ]
+    begun_at = [(datetime.fromisoformat(run.started_at).timestamp(), run.duration_s) for run in runs]
+    total = last_end = 0.0
+    for begun, duration in sorted(begun_at):
+        total += max(0.0, begun + duration - max(begun, last_end))
+        last_end = max(last_end, begun + duration)
+    return total
 
 
 def sentences(found: Equality) -> list[str]:
@@ -164,4 +186,12 @@ def sentences(found: Equality) -> list[str]:
         f"Wilcoxon signed-rank test: p = {found.p_value:.3g}, {verdict} at level {LEVEL:g}"
         " (equal arms differ in that share of comparisons).",
         f"Pairs that show a difference with power {POWER:g}: {needed}.",
+        *_speed(found.took_s),
     ]
+
+
+def _speed(took_s: tuple[float, float] | None) -> list[str]:
+    if took_s is None:
+        return []
+    first, second = took_s
+    return [f"The first took {first:.1f} s, the second {second:.1f} s: {first / second:.2f} times as fast."]

@@ -1,9 +1,9 @@
-"""`fecbench aa`: one variant against itself, the yardstick for how many repetitions a difference needs."""
+"""`fecbench aa` compares what should be equal: a variant with itself, or a design with itself with another
+number of trials at a time. It is the yardstick for how many repetitions a difference needs."""
 
 import json
-import os
 import re
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +12,8 @@ import typer
 import designs
 from designs import Design, Variant
 from results.database import CampaignInfo, Database
-from runners import campaign, scratch
+from runners import campaign, isolation, scratch
+from runners.admission import Jobs, parse_jobs
 from runners.progress import Reporter
 from runners.refusal import Refusal, nearest
 from runners.show import campaigns_of
@@ -24,12 +25,36 @@ if TYPE_CHECKING:
 ARMS = ("A", "B")
 
 
+@dataclass(frozen=True)
+class _Options:
+    """How to run every campaign that is compared."""
+
+    link: Backend
+    resume: bool
+    calibrate: bool
+
+    def request(self, path: Path, name: str, jobs: Jobs) -> campaign.Request:
+        return campaign.request(
+            path,
+            name=name,
+            backend=self.link,
+            jobs=jobs,
+            resume=self.resume,
+            filters=[],
+            calibrate=self.calibrate,
+        )
+
+
 def aa(
     db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
     design: Annotated[Path | None, typer.Argument(help="The design, a TOML file.")] = None,
     variant: Annotated[str, typer.Option(help="The label of the variant to run against itself.")] = "",
     resume: Annotated[bool, typer.Option("--resume", help="Run what the campaign still lacks.")] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Trials at the same time.")] = 1,
+    jobs: Annotated[str, typer.Option(metavar="N|auto", help="Trials at a time.")] = "1",
+    against_jobs: Annotated[
+        str,
+        typer.Option(metavar="N|auto", help="Run the design with so many at a time first, then with --jobs."),
+    ] = "",
     link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
     no_calibrate: Annotated[
         bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
@@ -42,23 +67,29 @@ def aa(
     # Imported here: SciPy takes longer to load than most commands take to run.
     from results import equality
 
-    if (design is None) != bool(between and and_) or bool(design) != bool(variant):
-        raise Refusal("fecbench aa needs DESIGN and --variant, or --between and --and")
+    options = _Options(link, resume, calibrate=not no_calibrate)
     try:
-        if design is None:
-            with Database.open(db) as database:
-                compared = f"{and_} against {between}"
-                found = _between(database, between, and_)
-        else:
-            if os.geteuid() != 0:
-                raise Refusal("fecbench aa must be root: it makes network namespaces and loads BPF programs")
-            request = _request(
-                design, variant, jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate
-            )
-            with Database.open(db, create=True) as database:
-                done = _run(request, database)
-                compared = f"campaign {done.name}"
-                found = equality.of_itself(database, done)
+        match (design, variant, against_jobs, between, and_):
+            case (None, "", "", first, second) if first and second:
+                with Database.open(db) as database:
+                    compared, found = _between(database, first, second)
+            case (Path(), label, "", "", "") if label:
+                request = _against_itself(design, label, parse_jobs("--jobs", jobs), options)
+                with _ready(db) as database:
+                    done = _run(request, database)
+                    compared, found = f"campaign {done.name}", equality.of_itself(database, done)
+            case (Path(), "", other, "", "") if other:
+                numbers = parse_jobs("--against-jobs", other), parse_jobs("--jobs", jobs)
+                if numbers[0] == numbers[1]:
+                    raise Refusal(f"--against-jobs {other}: must be another number than --jobs has")
+                requests = [_with_jobs(design, number, options) for number in numbers]
+                with _ready(db) as database:
+                    names = [_run(request, database).name for request in requests]
+                    compared, found = _between(database, names[0], names[1])
+            case _:
+                raise Refusal(
+                    "fecbench aa needs DESIGN with --variant or --against-jobs, or --between and --and"
+                )
     except equality.NothingToCompare as error:
         raise Refusal(f"{db}: nothing to compare: {error}") from None
     _print(compared, found, as_json)
@@ -74,18 +105,23 @@ def _print(compared: str, found: "Equality", as_json: bool) -> None:
         print("\n".join([compared, *equality.sentences(found)]))
 
 
-def _between(database: Database, first: str, second: str) -> "Equality":
+def _ready(db: str) -> Database:
+    """The database, where trials can be run."""
+    isolation.require("fecbench aa")
+    return Database.open(db, create=True)
+
+
+def _between(database: Database, first: str, second: str) -> tuple[str, "Equality"]:
+    """Which campaigns are compared, in words, and what was found."""
     from results import equality
 
     campaigns = [campaigns_of(database, name)[0] for name in (first, second)]
     if campaigns[0].design_text != campaigns[1].design_text:
         raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
-    return equality.between(database, *campaigns)
+    return f"{second} against {first}", equality.between(database, *campaigns)
 
 
-def _request(
-    path: Path, label: str, *, jobs: int, link: Backend, resume: bool, calibrate: bool
-) -> campaign.Request:
+def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> campaign.Request:
     """The A/A campaign of a variant, checked whole before a database is opened."""
     from results.equality import AA_PREFIX
 
@@ -95,15 +131,12 @@ def _request(
         against_itself = folder / "aa.toml"
         against_itself.write_text(against_itself_text(design, label))
         _check_same(design, designs.load(against_itself))
-        return campaign.request(
-            against_itself,
-            name=name,
-            backend=link,
-            jobs=jobs,
-            resume=resume,
-            filters=[],
-            calibrate=calibrate,
-        )
+        return options.request(against_itself, name, jobs)
+
+
+def _with_jobs(path: Path, jobs: Jobs, options: _Options) -> campaign.Request:
+    """The campaign of a design with so many trials at a time."""
+    return options.request(path, f"{designs.load(path).name}-jobs-{jobs}", jobs)
 
 
 def _run(request: campaign.Request, database: Database) -> CampaignInfo:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from runners.messages import Task
+from runners.refusal import Refusal
 
 Jobs = int | Literal["auto"]
 
@@ -150,6 +151,15 @@ def processor_time() -> ProcessorTime:
     user, nice, system, idle, iowait, interrupt, softirq, steal = map(int, fields)
     waiting = idle + iowait
     return ProcessorTime(waiting, waiting + user + nice + system + interrupt + softirq + steal)
+
+
+def parse_jobs(option: str, text: str) -> Jobs:
+    """What a user gave as trials at a time. Raises Refusal that names the option."""
+    if text == "auto":
+        return "auto"
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise Refusal(f"{option} {text}: must be auto or a whole number from 1 on")
+    return int(text)
 
 
 def admission(jobs: Jobs) -> Admission:

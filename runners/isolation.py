@@ -12,12 +12,15 @@ import signal
 import time
 from collections.abc import Callable
 
+from runners.refusal import Refusal
+
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
 CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
 PR_SET_PDEATHSIG = 1
 KILL_LIMIT_S = 5.0
+TRY_LIMIT_S = 10.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -129,3 +132,16 @@ def run_isolated(function: Callable[[], bytes], limit_s: float) -> bytes:
         said = answer.decode(errors="replace") or "no answer"
         raise IsolationError(f"it ended with status {code}: {said[-500:]}")
     return answer
+
+
+def require(command: str) -> None:
+    """Raises Refusal where `command` cannot isolate anything: better now than in each of its trials."""
+    if os.geteuid() != 0:
+        raise Refusal(f"{command} must be root: it makes network namespaces and loads BPF programs")
+    try:
+        run_isolated(lambda: b"it can", TRY_LIMIT_S)
+    except (IsolationError, OSError) as error:
+        raise Refusal(
+            f"{command} cannot make PID, mount and network namespaces here: {error};"
+            " it needs CAP_SYS_ADMIN, and a root directory that is a mount point (in a chroot it is not)"
+        ) from None

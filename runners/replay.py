@@ -1,7 +1,6 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog and TLS secrets."""
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +9,7 @@ import typer
 
 import designs
 from results.database import CampaignInfo, Database, StoredTrial, VerdictLog
-from runners import certificates, provenance, schedule, scratch, verification
+from runners import certificates, isolation, provenance, schedule, scratch, verification
 from runners.campaign import implementations_of, record_of
 from runners.crew import Crew, Finished
 from runners.refusal import Refusal
@@ -30,8 +29,7 @@ def replay(
 
     The database is not changed.
     """
-    if os.geteuid() != 0:
-        raise Refusal("fecbench replay must be root: it makes network namespaces and loads BPF programs")
+    isolation.require("fecbench replay")
     if output.exists():
         raise Refusal(f"--output {output}: exists: give the name of a new folder")
     with Database.open(db) as database:

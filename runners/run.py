@@ -1,17 +1,15 @@
 """`fecbench run`: a design into a results database."""
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from results.database import Database
-from runners import campaign
-from runners.admission import Jobs
+from runners import campaign, isolation
+from runners.admission import parse_jobs
 from runners.progress import Reporter
-from runners.refusal import Refusal
 from runners.show import states_line, summary_table
 from topologies.topology import Backend
 
@@ -42,13 +40,12 @@ def run(
         design,
         name=name,
         backend=link,
-        jobs=_jobs(jobs),
+        jobs=parse_jobs("--jobs", jobs),
         resume=resume,
         filters=filters or [],
         calibrate=not no_calibrate,
     )
-    if os.geteuid() != 0:
-        raise Refusal("fecbench run must be root: it makes network namespaces and loads BPF programs")
+    isolation.require("fecbench run")
     reporter = Reporter()
     with Database.open(db, create=True) as database:
         try:
@@ -63,11 +60,3 @@ def run(
             summary_table(database, done)
             print(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1
-
-
-def _jobs(text: str) -> Jobs:
-    if text == "auto":
-        return "auto"
-    if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise Refusal(f"--jobs {text}: must be auto or a whole number from 1 on")
-    return int(text)

@@ -1,67 +1,17 @@
 """`fecbench aa`: a variant is run against itself, two campaigns are compared, and bad input is one line."""
 
 import json
-import os
-import subprocess
-import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import designs
-from results.database import CampaignInfo, Database, TrialKey, TrialRecord
+from results.database import CampaignInfo, Database, State, TrialKey, TrialRecord
+from results.equality import took_s
 from results.report import report
 from runners.aa import against_itself_text
-from runners.implementations import REPOSITORY, all_of_them
-from runners.provenance import DROPPER, WIRE
-
-FECBENCH = [str(Path(sys.executable).parent / "fecbench")]
-BUILT = [DROPPER, WIRE, *(program for each in all_of_them().values() for program in each.programs())]
-needs_trials = pytest.mark.skipif(
-    os.geteuid() != 0 or not all(path.exists() for path in BUILT), reason="needs root and make build"
-)
-
-DESIGN = """
-name = "little"
-title = "A little campaign"
-seed = 5
-topology = "single-path"
-repetitions = 3
-[plan]
-method = "wsp"
-points = 2
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-loss.p = { min = 0.05, max = 0.1 }
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "xor, 4/5"
-implementation = "rquic"
-[variants.options]
-scheme = "xor"
-code_rate = 0.8
-"""
-
-
-@pytest.fixture
-def design(tmp_path: Path) -> Path:
-    path = tmp_path / "little.toml"
-    path.write_text(DESIGN)
-    return path
-
-
-def fecbench(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*FECBENCH, *map(str, arguments)], cwd=REPOSITORY, capture_output=True, text=True)
 
 
 def filled(database: Database, name: str, text: str, factor: float) -> CampaignInfo:
@@ -71,7 +21,7 @@ def filled(database: Database, name: str, text: str, factor: float) -> CampaignI
         design_text=text,
         seed=1,
         provenance={},
-        points=[{"owd_ms": 5}],
+        points=[{"owd_ms": 5}, {"owd_ms": 6}],
         variants=[
             {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
             for label in ("A", "B")
@@ -92,8 +42,8 @@ def filled(database: Database, name: str, text: str, factor: float) -> CampaignI
     return campaign
 
 
-def test_the_design_against_itself_differs_in_its_variants_alone(design: Path, tmp_path: Path) -> None:
-    given = designs.load(design)
+def test_the_design_against_itself_differs_in_its_variants_alone(little_design: Path, tmp_path: Path) -> None:
+    given = designs.load(little_design)
     path = tmp_path / "aa.toml"
     path.write_text(against_itself_text(given, "xor, 4/5"))
     made = designs.load(path)
@@ -104,9 +54,12 @@ def test_the_design_against_itself_differs_in_its_variants_alone(design: Path, t
     assert made.plan().points == given.plan().points
 
 
-@needs_trials
-def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(design: Path, tmp_path: Path) -> None:
-    arguments = [design, "--variant", "xor, 4/5", "--db", tmp_path / "x.sqlite", "--json", "--no-calibrate"]
+@pytest.mark.usefixtures("can_run_trials")
+def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
+    fecbench: Any, little_design: Path, tmp_path: Path
+) -> None:
+    arguments = [little_design, "--variant", "xor, 4/5", "--db", tmp_path / "x.sqlite"]
+    arguments += ["--no-calibrate", "--jobs", "auto", "--json"]
     ran = fecbench("aa", *arguments)
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)
@@ -115,13 +68,55 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(design: Path
     again = fecbench("aa", *arguments, "--resume")
     assert json.loads(again.stdout) == found
     assert "0 trials to run" in again.stderr
-    shown = fecbench("show", "--db", tmp_path / "x.sqlite", "--json")
-    keys = [trial["key"] for trial in json.loads(shown.stdout)["trials"]]
+    keys = [trial["key"] for trial in fecbench.trials(tmp_path / "x.sqlite")]
     assert {key["variant"] for key in keys} == {"xor, 4/5 (A)", "xor, 4/5 (B)"}
     assert len(keys) == 12
 
 
-def test_campaigns_of_a_design_are_compared_trial_by_trial(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("can_run_trials")
+def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_faster(
+    fecbench: Any, little_design: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    jobs = ["--against-jobs", "1", "--jobs", "3"]
+    ran = fecbench("aa", little_design, *jobs, "--db", path, "--no-calibrate", "--json")
+    found = json.loads(ran.stdout)
+    assert ran.returncode == (1 if found["differ"] else 0)
+    assert found["compared"] == "little-jobs-3 against little-jobs-1"
+    assert 2 <= found["pairs"] <= 12
+    with Database.open(str(path)) as database:
+        campaigns = database.campaigns()
+        at_once = [
+            max(trial.record.checks["trials_at_once"] for trial in database.trials(campaign.id))
+            for campaign in campaigns
+        ]
+    assert [campaign.provenance["jobs"] for campaign in campaigns] == at_once == [1, 3]
+    assert campaigns[0].design_text == campaigns[1].design_text == little_design.read_text()
+    assert all(seconds > 0 for seconds in found["took_s"])
+    told = fecbench("aa", "--db", path, "--between", "little-jobs-1", "--and", "little-jobs-3").stdout
+    assert f"{found['took_s'][0] / found['took_s'][1]:.2f} times as fast" in told
+
+
+def test_a_campaign_took_the_time_in_which_any_of_its_trials_ran(tmp_path: Path) -> None:
+    def run(repetition: int, begun_s: float, duration_s: float, state: State = "ok") -> None:
+        began_at = datetime.fromtimestamp(begun_s, UTC).isoformat()
+        key = TrialKey("A", "download-1", 1, repetition)
+        database.record(campaign.id, TrialRecord(key, state, "", began_at, duration_s))
+
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        campaign = filled(database, "one", "text", 1.0)
+        before = took_s(database, campaign)
+        run(0, 100, 10)
+        assert took_s(database, campaign) == before + 10
+        run(1, 104, 2)  # beside the first, and within it
+        assert took_s(database, campaign) == before + 10
+        run(2, 108, 5, "invalid")  # half beside the first
+        assert took_s(database, campaign) == before + 13
+        run(2, 500, 5)  # again, after a pause
+        assert took_s(database, campaign) == before + 18
+
+
+def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench: Any, tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         for name, factor in (("one", 1.0), ("same", 1.0), ("slower", 1.03)):
             filled(database, name, "text", factor)
@@ -148,8 +143,12 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["DESIGN"], "needs DESIGN and --variant, or --between and --and"),
-        (["--between", "one"], "needs DESIGN and --variant, or --between and --and"),
+        (["DESIGN"], "needs DESIGN with --variant or --against-jobs"),
+        (["--between", "one"], "needs DESIGN with --variant or --against-jobs"),
+        (["DESIGN", "--variant", "off", "--against-jobs", "1"], "needs DESIGN with --variant or --against"),
+        (["DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs has"),
+        (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
+        (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
         (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
         (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
         (["--between", "one", "--and", "other"], "ran different designs"),
@@ -157,7 +156,7 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    design: Path, tmp_path: Path, arguments: list[str], said: str
+    fecbench: Any, little_design: Path, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     path = str(tmp_path / "x.sqlite")
     with Database.open(path, create=True) as database:
@@ -177,14 +176,14 @@ def test_bad_input_is_one_line_and_status_2(
             statistic="median",
             title="x",
         )
-    given = [str(design) if argument == "DESIGN" else argument for argument in arguments]
+    given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
     refused = fecbench("aa", *given, "--db", path)
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert said in refused.stderr
 
 
-def test_a_wrong_variant_is_refused_before_a_database_is_made(tmp_path: Path) -> None:
+def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench: Any, tmp_path: Path) -> None:
     database = tmp_path / "none.sqlite"
     refused = fecbench("aa", "designs/catalog/smoke.toml", "--variant", "nope", "--db", database)
     assert refused.returncode == 2

@@ -25,20 +25,14 @@ import pytest
 from dropper.command import Attachment, attach
 from dropper.model import Pattern
 from runners import scratch
-from runners.implementations import REPOSITORY, all_of_them
-from runners.provenance import DROPPER, WIRE
+from runners.implementations import REPOSITORY
 
-FECBENCH = str(Path(sys.executable).parent / "fecbench")
-BUILT = [DROPPER, WIRE, *(program for each in all_of_them().values() for program in each.programs())]
 KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))
 POWER_CUT = "power cut"
 KILL_KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, POWER_CUT)
 LIMIT_S = 60.0
 
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not all(path.exists() for path in BUILT), reason="needs make build"),
-]
+pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 DESIGN = """
 name = "faulty"
@@ -86,17 +80,6 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", None)
     return folder
-
-
-def fecbench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [FECBENCH, *map(str, arguments)],
-        cwd=REPOSITORY,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
 
 
 @dataclass(frozen=True)
@@ -238,7 +221,7 @@ def await_no_process(mark: str) -> None:
 
 
 def kill_at_some_moment(
-    design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
+    fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
 ) -> tuple[int, str]:
     """Start or resume the campaign and kill it: while it begins or while it runs; status and last words."""
     arguments = [
@@ -252,7 +235,11 @@ def kill_at_some_moment(
         str(moments.choice((1, 2))),
     ]
     harness = subprocess.Popen(
-        [FECBENCH, *arguments], cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        [fecbench.path, *arguments],
+        cwd=REPOSITORY,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert harness.stderr
     if moments.random() < 0.75:
@@ -270,7 +257,7 @@ def kill_at_some_moment(
 
 @pytest.mark.timeout(60 + 15 * KILLS)
 def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_foreign(
-    design: Path, tmp_path: Path, temporary: Path, foreign: Foreign
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path, foreign: Foreign
 ) -> None:
     moments = random.Random(20260314)
     databases = (tmp_path / f"{number}.sqlite" for number in count())
@@ -285,7 +272,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
             finished = stored(database)
         left_before = set(temporary.iterdir())
         kind = KILL_KINDS[number % len(KILL_KINDS)]
-        status, said = kill_at_some_moment(design, database, kind, moments)
+        status, said = kill_at_some_moment(fecbench, design, database, kind, moments)
         await_no_process(mark)
         if status not in (0, 1):  # it had not ended of itself
             assert status in ((-signal.SIGKILL,) if kind == POWER_CUT else (-kind, 128 + kind)), said
@@ -294,7 +281,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
         if status >= 0:
             assert set(temporary.iterdir()) == left_before
         finished = nothing_lost(finished, database)
-    resumed = fecbench("run", "--no-calibrate", design, "--db", database, "--resume")
+    resumed = fecbench.run(design, database, "--resume")
     assert resumed.returncode in (0, 1), resumed.stderr
     assert set(nothing_lost(finished, database).trials) == TRIALS
     assert fecbench("clean").returncode == 0
@@ -356,11 +343,11 @@ print(json.dumps(report))
 
 
 def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_goes_on(
-    design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    ran = on_a_small_disk("104k", disk, sys.executable, "-c", FILL, FECBENCH, design, disk)
+    ran = on_a_small_disk("104k", disk, sys.executable, "-c", FILL, fecbench.path, design, disk)
     assert ran.returncode == 0, ran.stderr
     report = json.loads(ran.stdout)
     assert report["full"]["status"] == 2
@@ -375,10 +362,10 @@ def test_a_campaign_on_a_full_or_read_only_disk_ends_in_one_line_keeps_all_and_g
 
 
 def test_without_room_for_the_certificates_the_command_fails_in_one_line(
-    design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     ran = on_a_small_disk(
-        "4k", temporary, FECBENCH, "run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite"
+        "4k", temporary, fecbench.path, "run", "--no-calibrate", design, "--db", tmp_path / "x.sqlite"
     )
     assert ran.returncode == 1
     assert "No space left on device" in ran.stderr.splitlines()[-1]
@@ -386,11 +373,11 @@ def test_without_room_for_the_certificates_the_command_fails_in_one_line(
 
 
 def test_without_room_for_a_trial_it_is_invalid_and_says_why(
-    design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
     ran = on_a_small_disk(
-        "12k", temporary, FECBENCH, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL
+        "12k", temporary, fecbench.path, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL
     )
     assert ran.returncode == 1
     states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
@@ -402,7 +389,7 @@ IMPATIENT = "import results.database as d, runners.command_line as c; d.LOCK_WAI
 
 
 def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and_it_goes_on_later(
-    design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
     command = [sys.executable, "-c", IMPATIENT, "run", "--no-calibrate", str(design), "--db", str(database)]
@@ -422,7 +409,7 @@ def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and
     assert list(temporary.iterdir()) == []
     before = stored(database)
     assert 0 < len(before.trials) < len(TRIALS)
-    assert fecbench("run", "--no-calibrate", design, "--db", database, "--resume").returncode in (0, 1)
+    assert fecbench.run(design, database, "--resume").returncode in (0, 1)
     assert set(nothing_lost(before, database).trials) == TRIALS
 
 
@@ -439,7 +426,7 @@ def stepped_clock(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
-    design: Path, tmp_path: Path, stepped_clock: Path
+    fecbench: Any, design: Path, tmp_path: Path, stepped_clock: Path
 ) -> None:
     look = [sys.executable, "-c", "import time; print(time.time() - time.time())"]
     looked = subprocess.run(
@@ -448,10 +435,10 @@ def test_a_clock_that_is_stepped_spoils_no_duration_and_no_limit(
     assert abs(float(looked.stdout)) > 1000, "the clock is not stepped"
     database = tmp_path / "x.sqlite"
     begun = time.monotonic()
-    ran = fecbench("run", "--no-calibrate", design, "--db", database, "--json", LD_PRELOAD=str(stepped_clock))
+    ran = fecbench.run(design, database, "--json", LD_PRELOAD=str(stepped_clock))
     taken_s = time.monotonic() - begun
     assert ran.returncode in (0, 1), ran.stderr
-    shown = json.loads(fecbench("show", "--db", database, "--json").stdout)["trials"]
+    shown = fecbench.trials(database)
     assert {(t["key"]["variant"], t["key"]["point"], t["key"]["repetition"]) for t in shown} == TRIALS
     assert {trial["state"] for trial in shown} <= {"ok", "invalid"}, ran.stderr
     for trial in shown:

@@ -11,20 +11,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from results.database import Database, TrialRecord
-from runners.implementations import REPOSITORY, all_of_them
-from runners.provenance import DROPPER, WIRE
 
-FECBENCH = [str(Path(sys.executable).parent / "fecbench")]
-BUILT = [DROPPER, WIRE, *(program for each in all_of_them().values() for program in each.programs())]
-
-pytestmark = [
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
-    pytest.mark.skipif(not all(path.exists() for path in BUILT), reason="needs make build"),
-]
+pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 DESIGN = """
 name = "beside-a-hog"
@@ -91,14 +84,11 @@ def hogs(priority: int, busy_s: float) -> Iterator[None]:
             hog.communicate()
 
 
-def run(folder: Path, name: str) -> list[TrialRecord]:
+def run(fecbench: Any, folder: Path, name: str) -> list[TrialRecord]:
     """Every attempt of every trial of the design."""
     design = folder / "design.toml"
     design.write_text(DESIGN)
-    arguments = [design, "--db", folder / "x.sqlite", "--campaign", name]
-    ran = subprocess.run(
-        [*FECBENCH, "run", "--no-calibrate", *arguments], cwd=REPOSITORY, capture_output=True, text=True
-    )
+    ran = fecbench.run(design, folder / "x.sqlite", "--campaign", name)
     assert ran.returncode in (0, 1), ran.stderr
     with Database.open(str(folder / "x.sqlite")) as database:
         campaign = database.campaign(name)
@@ -109,9 +99,9 @@ def run(folder: Path, name: str) -> list[TrialRecord]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> float:
+def undisturbed(fecbench: Any, tmp_path_factory: pytest.TempPathFactory) -> float:
     """The median DCT without a hog, in s."""
-    trials = run(tmp_path_factory.mktemp("undisturbed"), "undisturbed")
+    trials = run(fecbench, tmp_path_factory.mktemp("undisturbed"), "undisturbed")
     return statistics.median(dct_s(trial) for trial in trials if trial.state == "ok")
 
 
@@ -127,25 +117,27 @@ def assert_none_is_wrong(trials: list[TrialRecord], undisturbed: float) -> None:
 
 
 def test_a_hog_above_the_wire_makes_trials_invalid_since_packets_are_late(
-    tmp_path: Path, undisturbed: float
+    fecbench: Any, tmp_path: Path, undisturbed: float
 ) -> None:
     with hogs(WIRE_PRIORITY + 10, busy_s=0.04):
-        trials = run(tmp_path, "late")
+        trials = run(fecbench, tmp_path, "late")
     assert_none_is_wrong(trials, undisturbed)
     assert any("packets left the emulator later" in trial.reason for trial in trials)
 
 
 def test_a_hog_below_the_wire_makes_trials_invalid_since_endpoints_lack_the_cpu(
-    tmp_path: Path, undisturbed: float
+    fecbench: Any, tmp_path: Path, undisturbed: float
 ) -> None:
     with hogs(1, busy_s=0.04):
-        trials = run(tmp_path, "starved")
+        trials = run(fecbench, tmp_path, "starved")
     assert_none_is_wrong(trials, undisturbed)
     assert any("endpoints were kept from running" in trial.reason for trial in trials)
 
 
-def test_short_work_of_other_programs_makes_no_trial_wrong(tmp_path: Path, undisturbed: float) -> None:
+def test_short_work_of_other_programs_makes_no_trial_wrong(
+    fecbench: Any, tmp_path: Path, undisturbed: float
+) -> None:
     with hogs(0, busy_s=0.01):
-        trials = run(tmp_path, "withstood")
+        trials = run(fecbench, tmp_path, "withstood")
     assert_none_is_wrong(trials, undisturbed)
     assert any(trial.state == "ok" for trial in trials)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +117,35 @@ def test_a_caller_that_is_killed_leaves_nothing() -> None:
     caller.kill()
     caller.wait()
     await_none(mark)
+
+
+# A root directory like the machine's that is no mount point.
+CHROOT = """
+mount -t tmpfs none "$1" && mkdir "$1/root" && cd "$1/root" || exit 9
+for name in /*; do
+    if [ -L "$name" ]; then
+        cp -P "$name" . || exit 9
+    elif [ -d "$name" ]; then
+        mkdir ".$name" && mount --rbind "$name" ".$name" || exit 9
+    fi
+done
+shift
+exec chroot . "$@"
+"""
+
+
+@pytest.mark.parametrize("where", ["without CAP_SYS_ADMIN", "in a chroot"])
+def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
+    fecbench: Any, little_design: Path, tmp_path: Path, where: str
+) -> None:
+    (tmp_path / "top").mkdir()
+    within = {
+        "without CAP_SYS_ADMIN": ["setpriv", "--bounding-set=-sys_admin"],
+        "in a chroot": ["unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path / "top")],
+    }[where]
+    database = tmp_path / "x.sqlite"
+    refused = fecbench("run", little_design, "--db", database, within=within)
+    assert refused.returncode == 2, refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert "cannot make PID, mount and network namespaces here" in refused.stderr
+    assert not database.exists()
