@@ -1,7 +1,12 @@
 """The temporary folder of a running harness. Its lock tells the living from the dead, so that `clean` can
-remove what a killed harness left, and nothing else."""
+remove what a killed harness left, and nothing else.
+
+A harness can be killed before it has the lock. Its folder is then empty, and the name says who made it.
+"""
 
 import fcntl
+import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,12 +15,13 @@ from pathlib import Path
 
 PREFIX = "fecbench-"
 LOCK = "in-use"
+OF_PROCESS = re.compile(rf"{PREFIX}(?P<process>[0-9]+)-[a-z0-9_]{{8}}")
 
 
 @contextmanager
 def folder() -> Iterator[Path]:
     """A temporary folder of our own, removed at the end."""
-    path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     with (path / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
@@ -26,15 +32,26 @@ def folder() -> Iterator[Path]:
 
 def abandoned() -> list[Path]:
     """Folders whose harness has ended without removing them."""
-    found = []
-    for lock_path in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}")):
-        with lock_path.open() as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            found.append(lock_path.parent)
-    return found
+    candidates = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/"))
+    return [path for path in candidates if _is_unlocked(path) or _never_got_its_lock(path)]
+
+
+def _is_unlocked(path: Path) -> bool:
+    if not (path / LOCK).is_file():
+        return False
+    with (path / LOCK).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _never_got_its_lock(path: Path) -> bool:
+    made = OF_PROCESS.fullmatch(path.name)
+    if made is None or path.stat().st_uid != os.geteuid() or any(path.iterdir()):
+        return False
+    return not Path(f"/proc/{made['process']}").exists()
 
 
 def remove_abandoned() -> list[Path]:
