@@ -2,9 +2,13 @@ module github.com/fecbench/fecbench/quic-impls/rquic
 
 go 1.26.0
 
-require github.com/quic-go/quic-go v0.65.0
+require (
+	github.com/klauspost/reedsolomon v1.14.2
+	github.com/quic-go/quic-go v0.65.0
+)
 
 require (
+	github.com/klauspost/cpuid/v2 v2.3.0 // indirect
 	github.com/quic-go/qpack v0.6.0 // indirect
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/net v0.56.0 // indirect

@@ -1,7 +1,7 @@
-// Package coding has the erasure codes of rQUIC, which know nothing of QUIC or
-// of time: symbols in, repair symbols and recovered symbols out. A code groups
-// source symbols in generations and adds redundancy to each (Zverev et al.,
-// IEEE Access 2021, §IV-A).
+// Package coding has the erasure codes of rQUIC, which know nothing of QUIC or of time: symbols in, coded payloads and
+// recovered symbols out (Zverev et al., IEEE Access 2021, §II-C and §IV-A). Source symbols have consecutive ids and are
+// grouped in generations; every generation is protected by coded symbols. Ids and generations are whole numbers
+// here, of which the wire has the lowest 8 bits.
 package coding
 
 import "github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
@@ -10,32 +10,43 @@ import "github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 type Code interface {
 	// Kind marks the coded packets of this code on the wire.
 	Kind() header.Kind
+	// Redundancies is the number of coded symbols per generation (r).
+	Redundancies() int
 	NewEncoder() Encoder
 	NewDecoder() Decoder
 }
 
-// Encoder protects one generation after another.
+// Encoder protects one generation at a time. It keeps no view of the slices that it is given.
 type Encoder interface {
-	// Add protects the next source symbol and reports whether the open generation is now complete.
-	Add(symbol []byte) (complete bool)
-	// Size is the number of source symbols in the open generation.
+	// Add protects the next source symbol. A shorter symbol counts as if zeros followed it.
+	Add(symbol []byte)
+	// Size is the number of source symbols that were added.
 	Size() int
-	// AppendRepair appends the coded payload of the open generation (its coefficients, where the code has some, and
-	// the repair symbol) to b, and opens the next generation.
-	AppendRepair(b []byte) []byte
+	// AppendRepair appends a coded payload to b: coefficients, where the code lists them, and the coded
+	// symbol. The index is 0 to Redundancies-1.
+	AppendRepair(b []byte, index int) []byte
+	// Reset begins another generation.
+	Reset()
 }
 
-// Decoder recovers source symbols. It keeps a bounded number of recent generations, drops older ones by age, and
-// treats whatever doesn't fit together as lost; it keeps no view of the slices that it is given.
+// Decoder recovers source symbols. Its memory is bounded for any input: it looks for losses among the newest Window
+// ids, drops what is older by its age, and treats whatever doesn't fit together as lost. What it returns is
+// valid until the next call.
 type Decoder interface {
 	// Source takes a source symbol that arrived.
-	Source(generation, id uint8, symbol []byte) []Recovered
+	Source(id int64, generations Range, symbol []byte) []Recovered
 	// Repair takes the coded payload of a generation of size source symbols, the last of which is id.
-	Repair(generation, id, size uint8, payload []byte) []Recovered
+	Repair(generation, id int64, size int, payload []byte) []Recovered
 }
+
+// Window is the number of ids, up to the newest, among which a decoder looks for losses.
+const Window = 128
+
+// Range has the generations that a source symbol belongs to, both included.
+type Range struct{ First, Last int64 }
 
 // Recovered is a source symbol that had been lost. Symbol may be followed by zeros that aren't part of it.
 type Recovered struct {
-	Generation, ID uint8
+	Generation, ID int64
 	Symbol         []byte
 }

@@ -5,7 +5,6 @@ package contract
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +36,7 @@ type Assignment struct {
 	Certificate string // path; server only
 	PrivateKey  string // path; server only
 	Authority   string // path
+	LogFolder   string // path; takes the time series of the code rate
 	Deadline    time.Duration
 }
 
@@ -45,16 +45,6 @@ type Workload struct {
 	Name string
 	Size int64
 	Page *Page
-}
-
-// Options are those of impl.toml.
-type Options struct {
-	Scheme     string
-	CodeRate   float64
-	Flush      string
-	BTO        time.Duration
-	HTTP       string
-	PacketSize uint16
 }
 
 // Unsupported says that this implementation doesn't have what was asked for.
@@ -74,7 +64,7 @@ type document struct {
 	Certificate string                     `json:"certificate"`
 	PrivateKey  string                     `json:"private_key"`
 	Authority   string                     `json:"authority"`
-	LogFolder   string                     `json:"log_folder"` // this implementation logs to QLOGDIR only
+	LogFolder   string                     `json:"log_folder"`
 	DeadlineS   float64                    `json:"deadline_s"`
 }
 
@@ -108,7 +98,7 @@ func Parse(text []byte) (Assignment, error) {
 func (d document) assignment() (Assignment, error) {
 	a := Assignment{
 		Role: d.Role, ServerName: d.ServerName, ContentSeed: d.ContentSeed, Certificate: d.Certificate,
-		PrivateKey: d.PrivateKey, Authority: d.Authority,
+		PrivateKey: d.PrivateKey, Authority: d.Authority, LogFolder: d.LogFolder,
 		Deadline: time.Duration(d.DeadlineS * float64(time.Second)),
 	}
 	if d.Version != 1 {
@@ -127,6 +117,9 @@ func (d document) assignment() (Assignment, error) {
 	a.Address = netip.AddrPortFrom(address, uint16(d.Port))
 	if !(d.DeadlineS > 0 && d.DeadlineS <= 1e6) {
 		return a, fmt.Errorf("deadline_s: %v is not above 0 and up to 1000000", d.DeadlineS)
+	}
+	if d.LogFolder == "" {
+		return a, errors.New("log_folder: missing")
 	}
 	if err := d.requireFor(d.Role); err != nil {
 		return a, err
@@ -168,25 +161,6 @@ func parseWorkload(values map[string]json.RawMessage) (Workload, error) {
 		return w, fmt.Errorf("workload.size_bytes: %s is not an integer in 0 to %d", raw(values["size_bytes"]), int64(1)<<40)
 	}
 	return w, unknown("workload", values, "name", "size_bytes")
-}
-
-func parseOptions(values map[string]json.RawMessage) (Options, error) {
-	var o Options
-	var btoMs, packetSize float64
-	err := cmp.Or(
-		choice(values, "scheme", &o.Scheme, "none", "xor", "plain"),
-		number(values, "code_rate", &o.CodeRate, 0.5, 0.985),
-		choice(values, "flush", &o.Flush, "stream_end", "never"),
-		number(values, "bto_ms", &btoMs, 0, 10000),
-		choice(values, "http", &o.HTTP, "hq", "h3"),
-		number(values, "packet_size", &packetSize, 1200, 1445),
-		unknown("options", values, "scheme", "code_rate", "flush", "bto_ms", "http", "packet_size"),
-	)
-	if err == nil && packetSize != float64(uint16(packetSize)) {
-		err = fmt.Errorf("options.packet_size: %v is not an integer", packetSize)
-	}
-	o.BTO, o.PacketSize = time.Duration(btoMs*float64(time.Millisecond)), uint16(packetSize)
-	return o, err
 }
 
 func choice(values map[string]json.RawMessage, name string, value *string, choices ...string) error {

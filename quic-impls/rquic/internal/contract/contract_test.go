@@ -17,7 +17,9 @@ func good(role string) map[string]any {
 		"workload":     map[string]any{"name": "download", "size_bytes": 50000},
 		"content_seed": json.Number("18446744073709551615"),
 		"options": map[string]any{
-			"scheme": "xor", "code_rate": 0.9, "flush": "stream_end", "bto_ms": 2.5, "http": "hq", "packet_size": 1252,
+			"scheme": "xor", "rate": "constant", "code_rate": 0.9, "generation_max": 60, "redundancies": 1, "overlap": 2,
+			"period_rtt": 0, "period_ms": 75, "periods": 3, "gamma": 0.01, "delta": 0.33,
+			"flush": "stream_end", "bto_ms": 2.5, "bto_rtt": 1.5, "http": "hq", "packet_size": 1252,
 		},
 		"certificate": "/c.pem", "private_key": "/k.pem", "authority": "/a.pem", "log_folder": "/log", "deadline_s": 0.5,
 	}
@@ -56,8 +58,11 @@ func TestAnAssignmentIsRead(t *testing.T) {
 	right := Assignment{
 		Role: "client", Address: netip.MustParseAddrPort("10.0.2.2:4433"), ServerName: "server.fecbench",
 		Workload: Workload{Name: "download", Size: 50000}, ContentSeed: 1<<64 - 1,
-		Options:     Options{"xor", 0.9, "stream_end", 2500 * time.Microsecond, "hq", 1252},
-		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", Deadline: 500 * time.Millisecond,
+		Options: Options{
+			Scheme: "xor", Rate: Rate{"constant", 0.9, 60, 1, 2, 75 * time.Millisecond, 0, 3, 0.01, 0.33},
+			Flush: "stream_end", BTO: 2500 * time.Microsecond, BTORTT: 1.5, HTTP: "hq", PacketSize: 1252,
+		},
+		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", LogFolder: "/log", Deadline: 500 * time.Millisecond,
 	}
 	if a != right {
 		t.Errorf("read %+v, right is %+v", a, right)
@@ -88,9 +93,21 @@ func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		{with("workload.size_bytes", 0.5), "workload.size_bytes: 0.5"},
 		{with("workload.size_bytes", json.RawMessage("null")), "workload.size_bytes: null"},
 		{with("workload.pages", 3), "workload.pages: unknown"},
-		{with("options.scheme", "rlc"), `options.scheme: "rlc" is not one of none, xor, plain`},
+		{with("options.scheme", "raptor"), `options.scheme: "raptor" is not one of none, xor, rlc, plain`},
 		{with("options.scheme", nil), "options.scheme: nothing"},
 		{with("options.code_rate", 1), "options.code_rate: 1"},
+		{with("options.rate", "best"), `options.rate: "best"`},
+		{with("options.generation_max", 64), "options.generation_max: 64"},
+		{with("options.generation_max", 17), "options.code_rate: 0.9 with redundancies 1 and overlap 2 needs generations of 18"},
+		{with("options.redundancies", 0), "options.redundancies: 0"},
+		{with("options.redundancies", 2), "options.redundancies: 2; xor"},
+		{with("options.overlap", 1.5), "options.overlap: 1.5 is not an integer"},
+		{with("options.period_rtt", 3), "options.period_ms, options.period_rtt: both"},
+		{with("options.periods", 0), "options.periods: 0"},
+		{with("options.gamma", -1), "options.gamma: -1"},
+		{with("options.delta", 1), "options.delta: 1"},
+		{with("options.bto_rtt", 101), "options.bto_rtt: 101"},
+		{with("log_folder", nil), "log_folder: missing"},
 		{with("options.code_rate", "high"), `options.code_rate: "high"`},
 		{with("options.bto_ms", -0.1), "options.bto_ms: -0.1"},
 		{with("options.bto_ms", json.RawMessage("null")), "options.bto_ms: null"},
@@ -109,6 +126,27 @@ func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		if errors.As(err, &Unsupported{}) {
 			t.Errorf("%v is called unsupported", bad.document)
 		}
+	}
+}
+
+func TestACodeRateIsTheNearestNumberOfSourcePacketsForEachCodedOne(t *testing.T) {
+	for q := 1; q <= 63; q++ {
+		if got := (Rate{CodeRate: float64(q) / float64(q+1)}).SourcePerCoded(); got != q {
+			t.Errorf("rate %d/%d gives %d", q, q+1, got)
+		}
+	}
+	for rate, q := range map[float64]int{0.5: 1, 0.9: 9, 0.985: 63, 0.65: 2, 0.55: 1} {
+		if got := (Rate{CodeRate: rate}).SourcePerCoded(); got != q {
+			t.Errorf("rate %v gives %d, right is %d", rate, got, q)
+		}
+	}
+}
+
+func TestACodeThatDoesNotFitIntoADatagramIsRefused(t *testing.T) {
+	document := with("options.scheme", "rlc")
+	document["options"].(map[string]any)["packet_size"] = 1383
+	if _, err := parse(t, document); err == nil || !strings.Contains(err.Error(), "options.packet_size: 1383; rlc") {
+		t.Error(err)
 	}
 }
 

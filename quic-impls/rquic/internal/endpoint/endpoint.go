@@ -11,10 +11,13 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
 
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
@@ -34,7 +37,8 @@ const (
 type endpoint struct {
 	assignment contract.Assignment
 	socket     *socket.Socket
-	fec        *rquic.Conn // nil with the scheme "plain"
+	fec        *rquic.Conn      // nil with the scheme "plain"
+	series     *coderate.Series // nil without erasure correction
 	observer   *observer.Observer
 	transport  *quic.Transport
 }
@@ -57,7 +61,10 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignment, out io.Writer) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	e := newEndpoint(s, assignment, fail)
+	e, err := newEndpoint(s, assignment, fail)
+	if err != nil {
+		return err
+	}
 	run := e.fetch
 	switch {
 	case assignment.Role == "server":
@@ -65,31 +72,77 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 	case assignment.Workload.Page != nil:
 		run = e.loadPage
 	}
-	err := run(ctx, out)
-	return cmp.Or(err, e.transport.Close(), e.observer.Flush())
+	err = run(ctx, out)
+	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.closeSeries())
 }
 
-func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) *endpoint {
+func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) (*endpoint, error) {
 	e := &endpoint{assignment: assignment, socket: s, observer: &observer.Observer{}}
 	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
-	if assignment.Options.Scheme != "plain" {
-		e.fec = rquic.New(s, fecSettings(assignment.Options, fail))
-		e.fec.Observe(e.observer)
-		e.transport.Conn = e.fec
+	if assignment.Options.Scheme == "plain" {
+		return e, nil
 	}
-	return e
+	if code(assignment.Options) != nil {
+		path := filepath.Join(assignment.LogFolder, "code_rate-"+assignment.Role+".csv")
+		series, err := coderate.Create(path, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		e.series = series
+	}
+	e.fec = rquic.New(s, fecSettings(assignment.Options, e.series, fail))
+	e.fec.Observe(e.observer)
+	e.transport.Conn = e.fec
+	return e, nil
 }
 
-func fecSettings(options contract.Options, fail func(error)) rquic.Settings {
-	settings := rquic.Settings{
+func (e *endpoint) closeSeries() error {
+	if e.series == nil {
+		return nil
+	}
+	return e.series.Close()
+}
+
+func fecSettings(options contract.Options, series *coderate.Series, fail func(error)) rquic.Settings {
+	return rquic.Settings{
+		Code:             code(options),
+		Overlap:          options.Rate.Overlap,
+		GenerationMax:    options.Rate.GenerationMax,
+		Rate:             float64(options.Rate.SourcePerCoded()),
+		Adaptive:         adaptive(options.Rate),
+		PacketSize:       int(options.PacketSize),
+		Series:           series,
 		FlushAtStreamEnd: options.Flush == "stream_end",
 		HoldTimeout:      options.BTO,
+		HoldRTTs:         options.BTORTT,
 		Fail:             fail,
 	}
-	if options.Scheme == "xor" {
-		settings.Code = coding.XORWithRate(options.CodeRate)
+}
+
+// code is nil when forward erasure correction is off.
+func code(options contract.Options) coding.Code {
+	switch options.Scheme {
+	case "xor":
+		return coding.XOR{}
+	case "rlc":
+		return coding.RLC{Coded: options.Rate.Redundancies}
+	default:
+		return nil
 	}
-	return settings
+}
+
+// adaptive has a preset's parameters, with those of the options in their places; nil for a constant rate.
+func adaptive(rate contract.Rate) *coderate.Adaptive {
+	presets := map[string]coderate.Adaptive{"paper": coderate.Paper, "code2021": coderate.Code2021}
+	a, ok := presets[rate.Preset]
+	if !ok {
+		return nil
+	}
+	a.Periods, a.Gamma, a.Delta = rate.Periods, rate.Gamma, rate.Delta
+	if rate.Period > 0 || rate.PeriodRTT > 0 {
+		a.Period, a.PeriodRTT = rate.Period, rate.PeriodRTT
+	}
+	return &a
 }
 
 // quicConfig is the same in all arms. Its timeouts are beyond the deadline, so that the deadline alone ends a trial.
@@ -143,14 +196,26 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	if e.fec != nil {
 		counters = &e.fec.Counters
 	}
-	m["source_sent"] = float64(counters.SourceSent.Load())
-	m["repair_sent"] = float64(counters.RepairSent.Load())
-	m["source_received"] = float64(counters.SourceReceived.Load())
-	m["repair_received"] = float64(counters.RepairReceived.Load())
-	m["packets_recovered"] = float64(counters.Recovered.Load())
-	m["recovered_late"] = float64(counters.RecoveredLate.Load())
-	m["repair_useless"] = float64(counters.RepairReceived.Load() - counters.Recovered.Load()) // one recovers one
-	m["malformed_received"] = float64(counters.Malformed.Load())
+	for name, counter := range map[string]*atomic.Int64{
+		"source_sent":         &counters.SourceSent,
+		"repair_sent":         &counters.RepairSent,
+		"source_received":     &counters.SourceReceived,
+		"repair_received":     &counters.RepairReceived,
+		"packets_recovered":   &counters.Recovered,
+		"recovered_late":      &counters.RecoveredLate,
+		"malformed_received":  &counters.Malformed,
+		"generations_sent":    &counters.Generations,
+		"generation_size_min": &counters.SmallestGeneration,
+		"generation_size_max": &counters.LargestGeneration,
+		"protected_delivered": &counters.Delivered,
+		"protected_lost":      &counters.Lost,
+	} {
+		m[name] = float64(counter.Load())
+	}
+	m["repair_useless"] = m["repair_received"] - m["packets_recovered"]          // a system of equations has as many as it solves
+	m["overhead"] = m["repair_sent"] / max(m["source_sent"]+m["repair_sent"], 1) // equation (5)
+	m["code_rate_mean"] = m["source_sent"] / max(m["repair_sent"], 1)            // equation (6)
+	m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
 	return m
 }
 

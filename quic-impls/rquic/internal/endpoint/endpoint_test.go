@@ -41,7 +41,11 @@ type outcome struct {
 }
 
 var fecOptions = contract.Options{
-	Scheme: "xor", CodeRate: 0.9, Flush: "stream_end", BTO: 25 * time.Millisecond, HTTP: "hq", PacketSize: 1252,
+	Scheme: "xor", Flush: "stream_end", BTO: 25 * time.Millisecond, HTTP: "hq", PacketSize: 1252,
+	Rate: contract.Rate{
+		Preset: "constant", CodeRate: 0.9, GenerationMax: 63, Redundancies: 1, Overlap: 1,
+		Periods: 3, Gamma: 0.01, Delta: 0.33,
+	},
 }
 
 func withScheme(options contract.Options, scheme string) contract.Options {
@@ -58,7 +62,7 @@ func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End)
 	server = contract.Assignment{
 		Role: "server", Address: serverEnd.LocalAddr().(*net.UDPAddr).AddrPort(), ServerName: "server.fecbench",
 		Workload: x.workload, ContentSeed: 7, Options: x.options,
-		Certificate: certificate, PrivateKey: key, Authority: certificate, Deadline: x.deadline,
+		Certificate: certificate, PrivateKey: key, Authority: certificate, LogFolder: filepath.Dir(certificate), Deadline: x.deadline,
 	}
 	if x.deadline == 0 {
 		server.Deadline = time.Hour

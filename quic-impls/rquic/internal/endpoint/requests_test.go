@@ -28,7 +28,10 @@ func TestBadRequestsAreRefusedAndTheServerGoesOn(t *testing.T) {
 		go func() { ended <- runOver(ctx, &socket.Socket{PacketConn: serverEnd}, server, io.Discard) }()
 		synctest.Wait()
 
-		e := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, func(error) {})
+		e, err := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
 		tlsConfig, err := e.clientTLS()
 		if err != nil {
 			t.Fatal(err)

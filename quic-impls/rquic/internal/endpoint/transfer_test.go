@@ -319,7 +319,11 @@ func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			ctx, fail := context.WithCancelCause(t.Context())
-			e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
+			e, err := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
+			if err != nil {
+				ended <- err
+				return
+			}
 			defer e.transport.Close()
 			open := e.observer.Open
 			e.observer.Open = func() observer.Connection { return &forgetful{open(), 20} }

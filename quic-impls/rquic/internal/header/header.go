@@ -6,9 +6,9 @@
 //
 //	UP   first byte | connection ID | 00                      | rest
 //	PP   first byte | connection ID | 01 id generation overlap | rest
-//	CP   first byte | connection ID | 02 id generation size    | coded payload
+//	CP   first byte | connection ID | kind id generation size  | coded payload
 //
-// The package refuses packets that are too short and kinds that it doesn't know.
+// The kind of a coded packet says which code made it. The package refuses packets that are too short.
 package header
 
 import "fmt"
@@ -17,15 +17,14 @@ import "fmt"
 // header doesn't say how long its own is, so both sides agree on it.
 const ConnectionIDLength = 4
 
+// ConnectionID is a destination connection ID.
+type ConnectionID [ConnectionIDLength]byte
+
 // Prefix is the length of what precedes the rQUIC header: the first byte and the connection ID.
 const Prefix = 1 + ConnectionIDLength
 
 // MaxGenerationSize is the paper's limit of source packets in a generation (§V-A1).
 const MaxGenerationSize = 63
-
-// MaxGrowth is the number of bytes by which the longest datagram outgrows the longest QUIC packet: a coded packet
-// has a header of 4 bytes, and its payload starts with a length of 2 bytes and a first byte of its own.
-const MaxGrowth = 7
 
 // Kind says what a packet is; its value is the first byte of the rQUIC header.
 type Kind uint8
@@ -34,6 +33,7 @@ const (
 	Unprotected Kind = 0
 	Source      Kind = 1
 	CodedXOR    Kind = 2
+	CodedRLC    Kind = 3
 )
 
 // Header is an rQUIC header. An unprotected packet has a kind only.
@@ -41,13 +41,10 @@ type Header struct {
 	Kind       Kind
 	ID         uint8 // of the packet; a coded packet has that of the last packet that it protects
 	Generation uint8
-	// Size is the number of source packets in a coded packet's generation. Source packets
-	// have the overlap in its place: the number of generations that they belong to, always 1 here.
+	// Size is the number of source packets in a coded packet's generation. Source packets have the overlap in
+	// its place: the number of generations that they belong to, of which Generation is the newest.
 	Size uint8
 }
-
-// Overlap is what a source packet carries in the place of Size (§II-C, φ = 1).
-const Overlap = 1
 
 // IsLong reports whether a datagram begins with a long-header packet, which rQUIC leaves alone.
 func IsLong(datagram []byte) bool { return len(datagram) > 0 && datagram[0]&0x80 != 0 }
@@ -67,15 +64,12 @@ func Parse(datagram []byte) (prefix []byte, h Header, rest []byte, err error) {
 		return nil, Header{}, nil, fmt.Errorf("short-header datagram of %d bytes has no rQUIC header", len(datagram))
 	}
 	prefix, rest = datagram[:Prefix], datagram[Prefix:]
-	switch kind := Kind(rest[0]); kind {
-	case Unprotected:
+	kind := Kind(rest[0])
+	if kind == Unprotected {
 		return prefix, Header{Kind: kind}, rest[1:], nil
-	case Source, CodedXOR:
-		if len(rest) < 4 {
-			return nil, Header{}, nil, fmt.Errorf("datagram of %d bytes ends inside its rQUIC header", len(datagram))
-		}
-		return prefix, Header{Kind: kind, ID: rest[1], Generation: rest[2], Size: rest[3]}, rest[4:], nil
-	default:
-		return nil, Header{}, nil, fmt.Errorf("unknown kind %d of rQUIC header", kind)
 	}
+	if len(rest) < 4 {
+		return nil, Header{}, nil, fmt.Errorf("datagram of %d bytes ends inside its rQUIC header", len(datagram))
+	}
+	return prefix, Header{Kind: kind, ID: rest[1], Generation: rest[2], Size: rest[3]}, rest[4:], nil
 }

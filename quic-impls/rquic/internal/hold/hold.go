@@ -8,11 +8,12 @@
 //   - when it has waited for the buffer timeout (BTO).
 //
 // (Unprotected packets, the paper's remaining rule, never enter the buffer.)
-// Packets leave in the order of their ids. Ids are 8 bits long and wrap: an id that is behind the
-// next expected one by up to 128 is late, and is released at once.
+// Packets leave in the order of their ids, which don't wrap here. A packet whose id is behind the next expected one is
+// late, and is released at once; so are the first of more than 127 packets.
 package hold
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -21,16 +22,19 @@ import (
 // an older one: QUIC's kPacketThreshold (RFC 9002, §6.1.1).
 const newerPackets = 3
 
+// maxHeld is the number of packets that are held at most.
+const maxHeld = 127
+
 // Buffer holds packets of type T. It reads no clock: the time is always given.
 type Buffer[T any] struct {
 	timeout time.Duration
 	started bool
-	next    uint8     // id that will be released next in order
-	held    []held[T] // ids ahead of next, in order; at most 127
+	next    int64     // id that will be released next in order
+	held    []held[T] // ids ahead of next, in order
 }
 
 type held[T any] struct {
-	id, generation uint8
+	id, generation int64
 	arrival        time.Time
 	newer          int // packets of newer generations that arrived since
 	packet         T
@@ -39,12 +43,18 @@ type held[T any] struct {
 // New returns an empty buffer. A timeout of 0 holds nothing.
 func New[T any](timeout time.Duration) *Buffer[T] { return &Buffer[T]{timeout: timeout} }
 
+// SetTimeout changes the timeout, also of the packets that are held.
+func (b *Buffer[T]) SetTimeout(timeout time.Duration) { b.timeout = timeout }
+
+// Empty reports whether nothing is held.
+func (b *Buffer[T]) Empty() bool { return len(b.held) == 0 }
+
 // Receive takes a source packet from the network and appends to released the packets that leave the buffer.
-func (b *Buffer[T]) Receive(now time.Time, generation, id uint8, packet T, released []T) []T {
+func (b *Buffer[T]) Receive(now time.Time, generation, id int64, packet T, released []T) []T {
 	released = b.Insert(now, generation, id, packet, released)
 	last := -1
 	for i := range b.held {
-		if int8(generation-b.held[i].generation) > 0 {
+		if generation > b.held[i].generation {
 			if b.held[i].newer++; b.held[i].newer >= newerPackets {
 				last = i
 			}
@@ -54,25 +64,26 @@ func (b *Buffer[T]) Receive(now time.Time, generation, id uint8, packet T, relea
 }
 
 // Insert takes a recovered packet to its place and appends to released the packets that leave the buffer.
-func (b *Buffer[T]) Insert(now time.Time, generation, id uint8, packet T, released []T) []T {
+func (b *Buffer[T]) Insert(now time.Time, generation, id int64, packet T, released []T) []T {
 	if !b.started {
 		b.started, b.next = true, id
 	}
 	if b.Passed(id) {
 		return append(released, packet)
 	}
-	place, twice := slices.BinarySearchFunc(b.held, id, func(h held[T], id uint8) int {
-		return int(h.id-b.next) - int(id-b.next)
-	})
+	place, twice := slices.BinarySearchFunc(b.held, id, func(h held[T], id int64) int { return cmp.Compare(h.id, id) })
 	if twice {
 		return append(released, packet)
 	}
 	b.held = slices.Insert(b.held, place, held[T]{id: id, generation: generation, arrival: now, packet: packet})
+	if len(b.held) > maxHeld {
+		released = b.releaseThrough(0, released)
+	}
 	return b.Expire(now, b.releaseConsecutive(released))
 }
 
 // Passed reports whether the place of an id in the order is gone already.
-func (b *Buffer[T]) Passed(id uint8) bool { return b.started && int8(id-b.next) < 0 }
+func (b *Buffer[T]) Passed(id int64) bool { return b.started && id < b.next }
 
 // Expire appends to released the packets that have waited for the timeout, and all that precede them.
 func (b *Buffer[T]) Expire(now time.Time, released []T) []T {

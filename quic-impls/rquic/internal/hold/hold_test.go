@@ -30,7 +30,7 @@ func TestAPacketIsReleasedAtOnceBehindItsPredecessor(t *testing.T) {
 	b := New[int](timeout)
 	b.Receive(at(0), 0, 254, 254, nil)
 	expect(t, b.Receive(at(0), 0, 255, 255, nil), 255)
-	expect(t, b.Receive(at(0), 0, 0, 0, nil), 0)
+	expect(t, b.Receive(at(0), 0, 256, 256, nil), 256)
 }
 
 func TestAPacketBehindAGapWaitsForTheTimeoutAndNoLonger(t *testing.T) {
@@ -56,7 +56,7 @@ func TestARecoveredPacketIsPutInItsPlace(t *testing.T) {
 }
 
 func TestTheThirdPacketOfNewerGenerationsEndsTheWait(t *testing.T) {
-	for name, newer := range map[string][]uint8{"of one generation": {1, 1, 1}, "of several": {1, 2, 3}} {
+	for name, newer := range map[string][]int64{"of one generation": {1, 1, 1}, "of several": {1, 2, 3}} {
 		t.Run(name, func(t *testing.T) {
 			b := New[int](timeout)
 			b.Receive(at(0), 0, 0, 0, nil)
@@ -131,8 +131,8 @@ func TestEveryPacketIsReleasedOnceInOrderAndInTime(t *testing.T) {
 			receive := func(p int) {
 				expireUntil(now)
 				arrival[p] = now
-				release(b.Receive(now, uint8(p/generationSize), uint8(p), p, nil))
-				if len(b.held) > 127 {
+				release(b.Receive(now, int64(p/generationSize), int64(p), p, nil))
+				if len(b.held) > maxHeld {
 					t.Fatalf("%d packets are held", len(b.held))
 				}
 			}

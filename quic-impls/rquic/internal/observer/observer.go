@@ -1,7 +1,7 @@
 // Package observer hears from quic-go, through its public qlog events, what a
 // packet below it can't show any more once it is encrypted: whether it has to be
-// acknowledged, and whether it ends a stream. It also counts what quic-go's
-// statistics leave out, and passes all events on to a qlog file when QLOGDIR is set.
+// acknowledged, and whether it ends a stream; and what became of it: acknowledged or lost. It also counts what
+// quic-go's statistics leave out, and passes all events on to a qlog file when QLOGDIR is set.
 package observer
 
 import (
@@ -15,20 +15,24 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
 
 // SentPacket describes a 1-RTT packet that quic-go is about to write as a datagram of its own.
 type SentPacket struct {
-	ConnectionID string // the destination's
-	Length       int    // of the datagram in bytes
-	AckEliciting bool   // RFC 9002, §2
-	EndsStream   bool   // it carries the end of a stream
-	Closes       bool   // it closes the connection, so quic-go may repeat it without an event
+	ConnectionID header.ConnectionID // the destination's
+	Length       int                 // of the datagram in bytes
+	AckEliciting bool                // RFC 9002, §2
+	EndsStream   bool                // it carries the end of a stream
+	Closes       bool                // it closes the connection, so quic-go may repeat it without an event
 }
 
 // Connection hears of one QUIC connection's packets, in the order in which they'll be written.
 type Connection interface {
 	PacketSent(SentPacket)
+	// Progressed is called when acknowledgements came.
+	Progressed(Progress)
 	// Closed says that no more events will come.
 	Closed()
 }
@@ -80,7 +84,9 @@ type trace struct {
 	mu sync.Mutex
 	// Checksum of the last datagram that began with a long-header packet. A 1-RTT packet whose
 	// event has the same one is coalesced into that datagram, and isn't written on its own.
-	longHeader qlog.DatagramPayloadChecksum
+	longHeader  qlog.DatagramPayloadChecksum
+	outstanding outstanding
+	progress    Progress
 }
 
 func (t *trace) AddProducer() qlogwriter.Recorder {
@@ -119,33 +125,62 @@ func (r *recorder) Close() error {
 }
 
 func (t *trace) observe(event qlogwriter.Event) {
-	switch e := event.(type) {
-	case qlog.SpuriousLoss:
+	if _, spurious := event.(qlog.SpuriousLoss); spurious {
 		t.observer.SpuriousLosses.Add(1)
+	}
+	if t.connection == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch e := event.(type) {
 	case qlog.PacketSent:
-		if t.connection != nil {
-			t.packetSent(e)
+		t.packetSent(&e)
+	case qlog.PacketReceived:
+		t.packetReceived(&e)
+	case qlog.PacketLost:
+		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
+			t.progress.Lost++
 		}
+	case qlog.MetricsUpdated:
+		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
+		t.connection.Progressed(t.progress)
 	}
 }
 
-func (t *trace) packetSent(e qlog.PacketSent) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t *trace) packetSent(e *qlog.PacketSent) {
 	if e.Header.PacketType != qlog.PacketType1RTT {
 		t.longHeader = e.DatagramPayloadChecksum
 		return
 	}
+	ackEliciting := slices.ContainsFunc(e.Frames, isAckEliciting)
+	if ackEliciting {
+		t.outstanding.sent(int64(e.Header.PacketNumber))
+	}
 	if e.DatagramPayloadChecksum != 0 && e.DatagramPayloadChecksum == t.longHeader {
 		return
 	}
-	t.connection.PacketSent(SentPacket{
-		ConnectionID: string(e.Header.DestConnectionID.Bytes()),
+	sent := SentPacket{
 		Length:       e.Raw.Length,
-		AckEliciting: slices.ContainsFunc(e.Frames, isAckEliciting),
+		AckEliciting: ackEliciting,
 		EndsStream:   slices.ContainsFunc(e.Frames, endsStream),
 		Closes:       slices.ContainsFunc(e.Frames, closes),
-	})
+	}
+	copy(sent.ConnectionID[:], e.Header.DestConnectionID.Bytes())
+	t.connection.PacketSent(sent)
+}
+
+func (t *trace) packetReceived(e *qlog.PacketReceived) {
+	if e.Header.PacketType != qlog.PacketType1RTT {
+		return
+	}
+	for _, f := range e.Frames {
+		if ack, ok := f.Frame.(*qlog.AckFrame); ok {
+			for _, r := range ack.AckRanges {
+				t.progress.Delivered += t.outstanding.acknowledged(int64(r.Smallest), int64(r.Largest))
+			}
+		}
+	}
 }
 
 func isAckEliciting(f qlog.Frame) bool {

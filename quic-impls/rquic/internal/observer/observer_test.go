@@ -11,11 +11,13 @@ import (
 
 // listener keeps what it hears.
 type listener struct {
-	heard  []SentPacket
-	closed int
+	heard    []SentPacket
+	progress Progress
+	closed   int
 }
 
 func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
+func (l *listener) Progressed(p Progress)   { l.progress = p }
 func (l *listener) Closed()                 { l.closed++ }
 
 func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {

@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
@@ -28,10 +30,23 @@ var ErrOutOfStep = errors.New("packets and their announcements are out of step")
 type Settings struct {
 	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
 	Code coding.Code
-	// FlushAtStreamEnd completes a generation early after a packet that ends a stream.
+	// Overlap is the number of generations that a source packet belongs to (φ).
+	Overlap int
+	// GenerationMax is the largest size of a generation.
+	GenerationMax int
+	// Rate is the number of source packets for each coded one (Q).
+	Rate float64
+	// Adaptive, if any, takes the place of Rate. It needs the largest size of QUIC's packets.
+	Adaptive   *coderate.Adaptive
+	PacketSize int
+	// Series, if any, takes the code rate over time.
+	Series *coderate.Series
+	// FlushAtStreamEnd completes generations early after a packet that ends a stream.
 	FlushAtStreamEnd bool
 	// HoldTimeout is the buffer timeout (BTO) of the receiver.
 	HoldTimeout time.Duration
+	// HoldRTTs, above 0, is the buffer timeout in smoothed RTTs, as soon as there is one.
+	HoldRTTs float64
 	// Fail is told of ErrOutOfStep, which no counter may outlive.
 	Fail func(error)
 }
@@ -43,6 +58,24 @@ type Counters struct {
 	Recovered                      atomic.Int64
 	RecoveredLate                  atomic.Int64 // their place in the order had gone before
 	Malformed                      atomic.Int64 // received, unreadable, and dropped
+	Delivered, Lost                atomic.Int64 // sent, and acknowledged or declared lost by QUIC
+
+	// Generations that were completed, and the least and the largest number of source packets in one.
+	Generations, SmallestGeneration, LargestGeneration atomic.Int64
+}
+
+func (c *Counters) generationSent(size int64) {
+	c.Generations.Add(1)
+	for least := c.SmallestGeneration.Load(); least == 0 || size < least; least = c.SmallestGeneration.Load() {
+		if c.SmallestGeneration.CompareAndSwap(least, size) {
+			break
+		}
+	}
+	for most := c.LargestGeneration.Load(); size > most; most = c.LargestGeneration.Load() {
+		if c.LargestGeneration.CompareAndSwap(most, size) {
+			break
+		}
+	}
 }
 
 // packetConn is what the QUIC library looks for, large socket buffers included.
@@ -64,7 +97,7 @@ type Conn struct {
 // New wraps a connection.
 func New(inner packetConn, settings Settings) *Conn {
 	c := &Conn{packetConn: inner, settings: settings}
-	c.sending.connections = map[string]*sender{}
+	c.sending.connections, c.sending.peers = map[header.ConnectionID]*sender{}, map[netip.AddrPort]*peer{}
 	c.receivers = map[receiverKey]*receiver{}
 	return c
 }
@@ -93,10 +126,8 @@ func (c *Conn) WriteTo(datagram []byte, to net.Addr) (int, error) {
 // ReadFrom returns the next datagram for the QUIC library. It is also what makes time pass for held packets.
 func (c *Conn) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
-		if len(c.ready) > 0 {
-			next := c.ready[0]
-			c.ready = c.ready[1:]
-			return copy(b, next.datagram), next.from, nil
+		if n, from, ok := c.next(b); ok {
+			return n, from, nil
 		}
 		if err := c.setInnerDeadline(); err != nil {
 			return 0, nil, err

@@ -17,34 +17,42 @@ const maxReceivers = 64
 // maxDatagram is the longest datagram that is read; a longer one is cut, and QUIC will refuse what remains.
 const maxDatagram = 2048
 
+// maxSpare is the number of buffers that are kept for packets to come: what one receiver can hold.
+const maxSpare = 128
+
 // receiving belongs to the one goroutine that reads, except for the deadlines.
 type receiving struct {
 	deadlines
 	receivers map[receiverKey]*receiver
-	ready     []delivery // leaves before anything else is read
+	ready     queue[delivery] // leaves before anything else is read
+	released  []delivery      // reused
+	spare     []*[maxDatagram]byte
 	buffer    [maxDatagram]byte
 	symbol    []byte // reused
 }
 
 type receiverKey struct {
 	from         netip.AddrPort
-	connectionID [header.ConnectionIDLength]byte
+	connectionID header.ConnectionID
 }
 
 // receiver is the receiving side of one QUIC connection, as long as its peer uses one connection ID.
 type receiver struct {
+	order    order
 	decoder  coding.Decoder
 	hold     *hold.Buffer[delivery]
 	lastUsed time.Time
 }
 
+// delivery is a packet for the QUIC library, in a buffer that is used again once the packet was read.
 type delivery struct {
-	datagram []byte
-	from     net.Addr
+	buffer *[maxDatagram]byte
+	length int
+	from   net.Addr
 }
 
 // receive takes a datagram from the network. It returns what the QUIC library shall
-// read at once; what comes through the hold buffer is appended to c.ready instead.
+// read at once; what comes through the hold buffer is added to c.ready instead.
 func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 	if header.IsLong(datagram) {
 		return datagram
@@ -57,51 +65,93 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 	if h.Kind == header.Unprotected {
 		return append(prefix, rest...) // moves rest to the front, in place
 	}
-	if c.settings.Code == nil {
+	if code := c.settings.Code; code == nil || h.Kind != header.Source && h.Kind != code.Kind() {
 		c.Malformed.Add(1)
 		return nil
 	}
-	c.receiveCoded(now, prefix, h, rest, from)
+	r := c.receiver(now, from, prefix)
+	if h.Kind == header.Source {
+		c.receiveSource(now, r, append(prefix, rest...), h, from)
+	} else {
+		c.receiveCoded(now, r, prefix, h, rest, from)
+	}
+	c.deliver()
+	c.setHoldDeadline()
 	return nil
 }
 
-func (c *Conn) receiveCoded(now time.Time, prefix []byte, h header.Header, rest []byte, from net.Addr) {
-	r := c.receiver(now, from, prefix)
-	var recovered []coding.Recovered
-	var source []byte
-	if h.Kind == header.Source {
-		c.SourceReceived.Add(1)
-		source = append(append(make([]byte, 0, len(prefix)+len(rest)), prefix...), rest...)
-		c.symbol = appendSymbol(c.symbol[:0], source)
-		recovered = r.decoder.Source(h.Generation, h.ID, c.symbol)
-	} else {
-		c.RepairReceived.Add(1)
-		recovered = r.decoder.Repair(h.Generation, h.ID, h.Size, rest)
+func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header.Header, from net.Addr) {
+	c.SourceReceived.Add(1)
+	id, generations := r.order.source(h)
+	c.symbol = appendSymbol(c.symbol[:0], packet)
+	recovered := r.decoder.Source(id, generations, c.symbol)
+	c.recover(now, r, recovered, packet[:header.Prefix], from)
+	d := c.newDelivery(from)
+	d.length = copy(d.buffer[:], packet)
+	c.released = r.hold.Receive(now, generations.Last, id, d, c.released)
+}
+
+func (c *Conn) receiveCoded(now time.Time, r *receiver, prefix []byte, h header.Header, payload []byte, from net.Addr) {
+	c.RepairReceived.Add(1)
+	if last, generation, ok := r.order.coded(h); ok {
+		c.recover(now, r, r.decoder.Repair(generation, last, int(h.Size), payload), prefix, from)
 	}
+}
+
+// recover puts recovered packets in their places.
+func (c *Conn) recover(now time.Time, r *receiver, recovered []coding.Recovered, prefix []byte, from net.Addr) {
 	for _, symbol := range recovered {
-		packet, ok := packetOfSymbol(symbol.Symbol, prefix)
+		d := c.newDelivery(from)
+		packet, ok := appendPacket(d.buffer[:0], symbol.Symbol, prefix)
 		if !ok {
 			c.Malformed.Add(1)
+			c.spare = append(c.spare, d.buffer)
 			continue
 		}
+		d.length = len(packet)
 		c.Recovered.Add(1)
 		if r.hold.Passed(symbol.ID) {
 			c.RecoveredLate.Add(1)
 		}
-		c.ready = r.hold.Insert(now, symbol.Generation, symbol.ID, delivery{packet, from}, c.ready)
+		c.released = r.hold.Insert(now, symbol.Generation, symbol.ID, d, c.released)
 	}
-	if source != nil {
-		c.ready = r.hold.Receive(now, h.Generation, h.ID, delivery{source, from}, c.ready)
+}
+
+// newDelivery has a buffer, and no packet yet.
+func (c *Conn) newDelivery(from net.Addr) delivery {
+	last := len(c.spare) - 1
+	if last < 0 {
+		return delivery{buffer: new([maxDatagram]byte), from: from}
 	}
-	c.setHoldDeadline()
+	d := delivery{buffer: c.spare[last], from: from}
+	c.spare = c.spare[:last]
+	return d
+}
+
+// deliver makes ready what the hold buffers released.
+func (c *Conn) deliver() {
+	for _, d := range c.released {
+		c.ready.add(d)
+	}
+	c.released = c.released[:0]
+}
+
+// next copies the next packet that is ready to b; false when there is none.
+func (c *Conn) next(b []byte) (int, net.Addr, bool) {
+	d, ok := c.ready.take()
+	if !ok {
+		return 0, nil, false
+	}
+	n := copy(b, d.buffer[:d.length])
+	if len(c.spare) < maxSpare {
+		c.spare = append(c.spare, d.buffer)
+	}
+	return n, d.from, true
 }
 
 // receiver finds or makes the receiver of a packet.
 func (c *Conn) receiver(now time.Time, from net.Addr, prefix []byte) *receiver {
-	key := receiverKey{connectionID: [header.ConnectionIDLength]byte(prefix[1:])}
-	if udp, ok := from.(*net.UDPAddr); ok {
-		key.from = udp.AddrPort()
-	}
+	key := receiverKey{addressOf(from), header.ConnectionID(prefix[1:])}
 	r := c.receivers[key]
 	if r == nil {
 		if len(c.receivers) >= maxReceivers {
@@ -111,7 +161,23 @@ func (c *Conn) receiver(now time.Time, from net.Addr, prefix []byte) *receiver {
 		c.receivers[key] = r
 	}
 	r.lastUsed = now
+	if c.settings.HoldRTTs > 0 {
+		if rtt := c.smoothedRTT(key.from); rtt > 0 {
+			r.hold.SetTimeout(time.Duration(c.settings.HoldRTTs * float64(rtt)))
+		}
+	}
 	return r
+}
+
+// smoothedRTT to a peer; 0 before it is known.
+func (c *Conn) smoothedRTT(address netip.AddrPort) time.Duration {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	peer := c.sending.peers[address]
+	if peer == nil {
+		return 0
+	}
+	return time.Duration(peer.smoothedRTT.Load())
 }
 
 func (c *Conn) dropIdlest() {
@@ -122,15 +188,16 @@ func (c *Conn) dropIdlest() {
 			idlest, since = key, r.lastUsed
 		}
 	}
-	c.ready = c.receivers[idlest].hold.ReleaseAll(c.ready)
+	c.released = c.receivers[idlest].hold.ReleaseAll(c.released)
 	delete(c.receivers, idlest)
 }
 
 // expire releases the packets that were held for long enough.
 func (c *Conn) expire(now time.Time) {
 	for _, r := range c.receivers {
-		c.ready = r.hold.Expire(now, c.ready)
+		c.released = r.hold.Expire(now, c.released)
 	}
+	c.deliver()
 	c.setHoldDeadline()
 }
 

@@ -3,10 +3,15 @@ package rquic
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"math"
 	"net"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
@@ -19,30 +24,84 @@ const closedLinger = 30 * time.Second
 // sending finds the connection that a packet belongs to by the connection ID that it is sent to.
 type sending struct {
 	sync.Mutex
-	connections map[string]*sender
-	datagram    []byte // built here; reused, under the lock
+	connections map[header.ConnectionID]*sender
+	peers       map[netip.AddrPort]*peer // that connections write to
 }
 
-// sender is the sending side of one QUIC connection.
+// peer is where connections write to. The smoothed RTT, in ns, is that of whichever heard last; 0 before.
+type peer struct{ smoothedRTT atomic.Int64 }
+
+// sender is the sending side of one QUIC connection. QUIC's goroutine announces packets and progress, while another
+// one writes: neither waits for the other's system calls.
 type sender struct {
-	conn      *Conn
-	encoder   coding.Encoder
-	announced []observer.SentPacket // and not yet written
-	closing   bool                  // a packet that closes the connection was written
+	conn *Conn
 
-	prefix         [header.Prefix]byte // of the open generation's last source packet
-	id, generation uint8               // of the next source packet
-	symbol         []byte              // reused
+	rate     *coderate.Controller // nil: constant; of QUIC's goroutine, as the next two
+	number   int                  // in the time series
+	progress observer.Progress
+
+	q         atomic.Uint64        // bits of the code rate
+	peer      atomic.Pointer[peer] // nil before the first packet
+	announced announcements
+
+	writing     sync.Mutex // guards the rest, during system calls too
+	generations *coding.Generations
+	closing     bool                // a packet that closes the connection was written
+	prefix      [header.Prefix]byte // of the last source packet
+	id          uint8               // of the next source packet
+	symbol      []byte              // reused
 }
 
-func (c *Conn) newSender() *sender { return &sender{conn: c, encoder: c.settings.Code.NewEncoder()} }
+// announcements are packets that were announced and not yet written, in order.
+type announcements struct {
+	sync.Mutex
+	queue queue[observer.SentPacket]
+}
+
+func (c *Conn) newSender() *sender {
+	s := &sender{conn: c}
+	s.generations = coding.NewGenerations(c.settings.Code, c.settings.Overlap, c.settings.GenerationMax)
+	q := c.settings.Rate
+	if c.settings.Adaptive != nil {
+		most := c.settings.GenerationMax / (c.settings.Overlap * c.settings.Code.Redundancies())
+		s.rate = coderate.NewController(*c.settings.Adaptive, float64(max(most, 1)))
+		q = s.rate.Q()
+	}
+	s.q.Store(math.Float64bits(q))
+	if c.settings.Series != nil {
+		s.number = c.settings.Series.Open()
+		c.settings.Series.Add(s.number, coderate.Sample{Time: time.Now(), Q: q, ResidualLoss: math.NaN()})
+	}
+	return s
+}
 
 // PacketSent implements observer.Connection.
 func (s *sender) PacketSent(p observer.SentPacket) {
+	s.announced.add(p)
 	s.conn.sending.Lock()
 	defer s.conn.sending.Unlock()
-	s.announced = append(s.announced, p)
 	s.conn.sending.connections[p.ConnectionID] = s
+}
+
+// Progressed implements observer.Connection.
+func (s *sender) Progressed(p observer.Progress) {
+	c := s.conn
+	c.Delivered.Add(p.Delivered - s.progress.Delivered)
+	c.Lost.Add(p.Lost - s.progress.Lost)
+	s.progress = p
+	if peer := s.peer.Load(); peer != nil {
+		peer.smoothedRTT.Store(int64(p.SmoothedRTT))
+	}
+	if s.rate == nil {
+		return
+	}
+	sample, ended := s.rate.Update(time.Now(), coderate.State{
+		Delivered: p.Delivered, Lost: p.Lost, SmoothedRTT: p.SmoothedRTT, WindowPackets: p.Window / c.settings.PacketSize,
+	})
+	s.q.Store(math.Float64bits(s.rate.Q()))
+	if ended && c.settings.Series != nil {
+		c.settings.Series.Add(s.number, sample)
+	}
 }
 
 // Closed implements observer.Connection.
@@ -50,51 +109,89 @@ func (s *sender) Closed() {
 	time.AfterFunc(closedLinger, func() {
 		s.conn.sending.Lock()
 		defer s.conn.sending.Unlock()
-		for id, connection := range s.conn.sending.connections {
-			if connection == s {
-				delete(s.conn.sending.connections, id)
+		maps.DeleteFunc(s.conn.sending.connections, func(_ header.ConnectionID, connection *sender) bool { return connection == s })
+		closed := s.peer.Load()
+		for _, connection := range s.conn.sending.connections {
+			if connection.peer.Load() == closed {
+				return
 			}
 		}
+		maps.DeleteFunc(s.conn.sending.peers, func(_ netip.AddrPort, each *peer) bool { return each == closed })
 	})
 }
 
 func (c *Conn) writeShort(packet []byte, to net.Addr) error {
-	c.sending.Lock()
-	defer c.sending.Unlock()
 	if c.settings.Code == nil {
-		return c.writeUnprotected(packet, to)
+		return c.write(packet[:header.Prefix], header.Header{}, packet[header.Prefix:], to)
 	}
-	id := packet[1:header.Prefix]
-	s := c.sending.connections[string(id)]
+	s := c.sender(header.ConnectionID(packet[1:header.Prefix]), to)
 	if s == nil {
-		return c.outOfStep("no packet to connection ID %x was announced", id)
+		return c.outOfStep("no packet to connection ID %x was announced", packet[1:header.Prefix])
 	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	announced, err := s.announcement(packet)
 	if err != nil {
 		return err
 	}
 	if !announced.AckEliciting {
-		return c.writeUnprotected(packet, to)
+		return c.write(packet[:header.Prefix], header.Header{}, packet[header.Prefix:], to)
 	}
 	return s.writeProtected(packet, to, announced.EndsStream)
 }
 
+// sender finds the connection with an ID, which writes to an address; nil when it is unknown.
+func (c *Conn) sender(id header.ConnectionID, to net.Addr) *sender {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	s := c.sending.connections[id]
+	if s != nil && s.peer.Load() == nil {
+		address := addressOf(to)
+		if c.sending.peers[address] == nil {
+			c.sending.peers[address] = &peer{}
+		}
+		s.peer.Store(c.sending.peers[address])
+	}
+	return s
+}
+
+// addressOf is the address of a peer; the zero one for what isn't UDP.
+func addressOf(a net.Addr) netip.AddrPort {
+	udp, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	address := udp.AddrPort()
+	return netip.AddrPortFrom(address.Addr().Unmap(), address.Port())
+}
+
 // announcement takes what was announced of a packet that is being written.
 func (s *sender) announcement(packet []byte) (observer.SentPacket, error) {
-	if len(s.announced) == 0 {
+	next, ok := s.announced.take()
+	if !ok {
 		if s.closing {
 			return observer.SentPacket{}, nil
 		}
 		return observer.SentPacket{}, s.conn.outOfStep("a packet of %d bytes was not announced", len(packet))
 	}
-	next := s.announced[0]
-	s.announced = s.announced[1:]
-	if id := packet[1:header.Prefix]; next.Length != len(packet) || next.ConnectionID != string(id) {
+	if id := header.ConnectionID(packet[1:header.Prefix]); next.Length != len(packet) || next.ConnectionID != id {
 		return next, s.conn.outOfStep("announced %d bytes to connection ID %x, written %d bytes to %x",
 			next.Length, next.ConnectionID, len(packet), id)
 	}
 	s.closing = s.closing || next.Closes
 	return next, nil
+}
+
+func (a *announcements) add(p observer.SentPacket) {
+	a.Lock()
+	defer a.Unlock()
+	a.queue.add(p)
+}
+
+func (a *announcements) take() (observer.SentPacket, bool) {
+	a.Lock()
+	defer a.Unlock()
+	return a.queue.take()
 }
 
 func (c *Conn) outOfStep(format string, values ...any) error {
@@ -103,53 +200,78 @@ func (c *Conn) outOfStep(format string, values ...any) error {
 	return err
 }
 
-func (c *Conn) writeUnprotected(packet []byte, to net.Addr) error {
-	return c.write(packet[:header.Prefix], header.Header{Kind: header.Unprotected}, packet[header.Prefix:], to)
-}
-
-// writeProtected sends a source packet, and the coded packet behind the last one of its generation.
+// writeProtected sends a source packet, and the coded packets of the generations that it completes.
 func (s *sender) writeProtected(packet []byte, to net.Addr, endsStream bool) error {
 	prefix := packet[:header.Prefix]
-	if s.encoder.Size() > 0 && string(prefix[1:]) != string(s.prefix[1:]) {
+	if _, size := s.generations.Oldest(); size > 0 && string(prefix[1:]) != string(s.prefix[1:]) {
 		// A recovered packet gets the connection ID of the coded one, so a generation has but one of them (§V-A2).
-		if err := s.writeRepair(to); err != nil {
+		if err := s.flush(to); err != nil {
 			return err
 		}
 	}
 	copy(s.prefix[:], prefix)
-	h := header.Header{Kind: header.Source, ID: s.id, Generation: s.generation, Size: header.Overlap}
+	h := header.Header{
+		Kind: header.Source, ID: s.id, Generation: s.generations.Newest(), Size: uint8(s.generations.Overlap()),
+	}
 	if err := s.conn.write(prefix, h, packet[header.Prefix:], to); err != nil {
 		return err
 	}
 	s.conn.SourceSent.Add(1)
 	s.id++
 	s.symbol = appendSymbol(s.symbol[:0], packet)
-	if complete := s.encoder.Add(s.symbol); complete || endsStream && s.conn.settings.FlushAtStreamEnd {
-		return s.writeRepair(to)
+	s.generations.Add(s.symbol)
+	if endsStream && s.conn.settings.FlushAtStreamEnd {
+		return s.flush(to)
+	}
+	for s.generations.Complete(math.Float64frombits(s.q.Load())) {
+		if err := s.complete(to); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// writeRepair completes the open generation. As in the original, its coded packet goes out
-// at once: not paced, and not counted by the congestion controller.
-func (s *sender) writeRepair(to net.Addr) error {
-	h := header.Header{
-		Kind: s.conn.settings.Code.Kind(), ID: s.id - 1, Generation: s.generation, Size: uint8(s.encoder.Size()),
+// flush completes all open generations.
+func (s *sender) flush(to net.Addr) error {
+	for range s.generations.Overlap() {
+		if err := s.complete(to); err != nil {
+			return err
+		}
 	}
+	s.generations.Restart()
+	return nil
+}
+
+// complete ends the oldest generation, if it has any packet. As in the original, its coded packets
+// go out at once: not paced, and not counted by the congestion controller.
+func (s *sender) complete(to net.Addr) error {
+	number, size := s.generations.Oldest()
+	if size == 0 {
+		return nil
+	}
+	c := s.conn
+	h := header.Header{Kind: c.settings.Code.Kind(), ID: s.id - 1, Generation: number, Size: uint8(size)}
 	prefix := s.prefix
 	prefix[0] &= 0xe0 // what header protection leaves readable
-	s.symbol = s.encoder.AppendRepair(s.symbol[:0])
-	s.generation++
-	if err := s.conn.write(prefix[:], h, s.symbol, to); err != nil {
-		return err
+	for i := range c.settings.Code.Redundancies() {
+		s.symbol = s.generations.AppendRepair(s.symbol[:0], i)
+		if err := c.write(prefix[:], h, s.symbol, to); err != nil {
+			return err
+		}
+		c.RepairSent.Add(1)
 	}
-	s.conn.RepairSent.Add(1)
+	s.generations.Next()
+	c.generationSent(int64(size))
 	return nil
 }
 
+// buffers are for datagrams that are being built.
+var buffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
+
 func (c *Conn) write(prefix []byte, h header.Header, rest []byte, to net.Addr) error {
-	c.sending.datagram = append(h.Append(append(c.sending.datagram[:0], prefix...)), rest...)
-	_, err := c.packetConn.WriteTo(c.sending.datagram, to)
+	buffer := buffers.Get().(*[maxDatagram]byte)
+	defer buffers.Put(buffer)
+	_, err := c.packetConn.WriteTo(append(h.Append(append(buffer[:0], prefix...)), rest...), to)
 	return err
 }
 
@@ -161,9 +283,9 @@ func appendSymbol(b, packet []byte) []byte {
 	return append(b, packet[header.Prefix:]...)
 }
 
-// packetOfSymbol is the reverse of appendSymbol: the packet, sent to the connection ID in prefix. It
+// appendPacket is the reverse of appendSymbol: it appends the packet, sent to the connection ID in prefix. It
 // reports false when the symbol isn't one.
-func packetOfSymbol(symbol, prefix []byte) ([]byte, bool) {
+func appendPacket(b, symbol, prefix []byte) ([]byte, bool) {
 	if len(symbol) < 3 {
 		return nil, false
 	}
@@ -171,8 +293,6 @@ func packetOfSymbol(symbol, prefix []byte) ([]byte, bool) {
 	if length < 2 || length > len(symbol)-2 {
 		return nil, false
 	}
-	packet := make([]byte, 0, length+header.ConnectionIDLength)
-	packet = append(packet, symbol[2])
-	packet = append(packet, prefix[1:header.Prefix]...)
-	return append(packet, symbol[3:2+length]...), true
+	b = append(append(b, symbol[2]), prefix[1:header.Prefix]...)
+	return append(b, symbol[3:2+length]...), true
 }

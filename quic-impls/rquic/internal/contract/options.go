@@ -1,0 +1,107 @@
+package contract
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Options are those of impl.toml.
+type Options struct {
+	Scheme     string
+	Rate       Rate
+	Flush      string
+	BTO        time.Duration
+	BTORTT     float64 // above 0: in smoothed RTTs, in the place of BTO
+	HTTP       string
+	PacketSize uint16
+}
+
+// Rate is how many coded packets there are, and how they are spread over generations.
+type Rate struct {
+	Preset        string  // "constant", "paper" or "code2021"
+	CodeRate      float64 // of "constant"
+	GenerationMax int
+	Redundancies  int
+	Overlap       int
+
+	// The rest is for adaptive rates. With both periods 0, the preset has its own.
+	Period    time.Duration
+	PeriodRTT float64
+	Periods   int
+	Gamma     float64
+	Delta     float64
+}
+
+// SourcePerCoded is the paper's constant code rate Q, the number of source packets for each
+// coded one: the Q from 1 to 63 that is nearest to rate/(1-rate).
+func (r Rate) SourcePerCoded() int { return min(max(1, int(math.Round(r.CodeRate/(1-r.CodeRate)))), 63) }
+
+// maxPacketRLC leaves room for the coefficients of the largest generation in a datagram of 1452 bytes.
+const maxPacketRLC = 1382
+
+func parseOptions(values map[string]json.RawMessage) (Options, error) {
+	var o Options
+	var bto, period float64
+	var packetSize int
+	err := cmp.Or(
+		choice(values, "scheme", &o.Scheme, "none", "xor", "rlc", "plain"),
+		choice(values, "rate", &o.Rate.Preset, "constant", "paper", "code2021"),
+		number(values, "code_rate", &o.Rate.CodeRate, 0.5, 0.985),
+		integer(values, "generation_max", &o.Rate.GenerationMax, 1, 63),
+		integer(values, "redundancies", &o.Rate.Redundancies, 1, 8),
+		integer(values, "overlap", &o.Rate.Overlap, 1, 8),
+		number(values, "period_rtt", &o.Rate.PeriodRTT, 0, 100),
+		number(values, "period_ms", &period, 0, 10000),
+		integer(values, "periods", &o.Rate.Periods, 1, 100),
+		number(values, "gamma", &o.Rate.Gamma, 0, 1),
+		number(values, "delta", &o.Rate.Delta, 0.01, 0.99),
+		choice(values, "flush", &o.Flush, "stream_end", "never"),
+		number(values, "bto_ms", &bto, 0, 10000),
+		number(values, "bto_rtt", &o.BTORTT, 0, 100),
+		choice(values, "http", &o.HTTP, "hq", "h3"),
+		integer(values, "packet_size", &packetSize, 1200, 1445),
+		unknown("options", values, "scheme", "rate", "code_rate", "generation_max", "redundancies", "overlap",
+			"period_rtt", "period_ms", "periods", "gamma", "delta", "flush", "bto_ms", "bto_rtt", "http", "packet_size"),
+	)
+	if err != nil {
+		return o, err
+	}
+	o.BTO, o.Rate.Period, o.PacketSize = milliseconds(bto), milliseconds(period), uint16(packetSize)
+	return o, o.fitTogether()
+}
+
+// fitTogether refuses combinations of values that are right by themselves.
+func (o Options) fitTogether() error {
+	r := o.Rate
+	if r.Period > 0 && r.PeriodRTT > 0 {
+		return errors.New("options.period_ms, options.period_rtt: both are above 0; one of them is the period")
+	}
+	if o.Scheme == "xor" && r.Redundancies > 1 {
+		return fmt.Errorf("options.redundancies: %d; xor has no more than 1 different coded packet", r.Redundancies)
+	}
+	if o.Scheme == "rlc" && o.PacketSize > maxPacketRLC {
+		return fmt.Errorf("options.packet_size: %d; rlc needs room for its coefficients: at most %d", o.PacketSize, maxPacketRLC)
+	}
+	if coded := o.Scheme == "xor" || o.Scheme == "rlc"; !coded {
+		return nil
+	}
+	size := r.SourcePerCoded() * r.Redundancies * r.Overlap
+	if r.Preset == "constant" && size > r.GenerationMax {
+		return fmt.Errorf("options.code_rate: %v with redundancies %d and overlap %d needs generations of %d; generation_max is %d",
+			r.CodeRate, r.Redundancies, r.Overlap, size, r.GenerationMax)
+	}
+	return nil
+}
+
+func integer(values map[string]json.RawMessage, name string, value *int, minimum, maximum int) error {
+	if err := decode(values[name], value); err != nil || *value < minimum || *value > maximum {
+		return fmt.Errorf("options.%s: %s is not an integer in %d to %d", name, raw(values[name]), minimum, maximum)
+	}
+	return nil
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
