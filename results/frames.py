@@ -17,6 +17,7 @@ from results.database import MOST_METRICS, STATES, TRIAL_COLUMNS, CampaignInfo, 
 DCT = "client.dct_s"
 
 _PAIR = ["workload", "point", "repetition"]
+_ENDPOINTS = ("client.", "server.")
 _PAGE_TRIALS = 10_000  # read at once
 _READERS = 2  # threads: SQLite works while Python does
 
@@ -61,6 +62,24 @@ def trials(
         frame[sorted(frame.columns.drop(own))],
     ]
     return pd.concat(parts, axis=1)
+
+
+def points(campaign: CampaignInfo) -> pd.DataFrame:
+    """One row a point of the design: `point`, then a column for each factor."""
+    frame = pd.DataFrame(campaign.points)
+    frame.insert(0, "point", range(len(frame)))
+    return frame
+
+
+def metrics(frame: pd.DataFrame) -> pd.DataFrame:
+    """The metrics of `trials` in long form, one row a (trial, metric) that was measured.
+
+    Columns: `id`, the trial's key and its `state`, `metric` ("client.dct_s") and `value`, in the unit that
+    the metric's name ends with.
+    """
+    measured = [name for name in frame.columns if name.startswith(_ENDPOINTS)]
+    kept = ["id", "variant", *_PAIR, "state"]
+    return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
 def _page(

@@ -14,6 +14,8 @@ from runners.aa import aa
 from runners.calibrate import calibrate
 from runners.clean import clean
 from runners.doctor import doctor
+from runners.explain import explain
+from runners.export import export
 from runners.isolation import IsolationError
 from runners.losses import losses
 from runners.page import page
@@ -43,6 +45,8 @@ app.command()(show)
 app.command()(aa)
 app.command()(replay)
 app.command()(report)
+app.command()(explain)
+app.command()(export)
 app.command()(topo)
 app.command()(clean)
 

@@ -1,0 +1,345 @@
+"""Where does FEC help? Which factors drive a paired ratio over a design, as rules that a person can read.
+
+The median log ratio is described by a shallow regression tree over the factors of the points and the
+parameters of the workloads. A tree finds something in any noise, so it is believed only when it predicts
+points that it has not seen better than it would if no factor mattered. The unit is always the point, since
+the workloads of a point meet the same losses: points are held out, flipped and resampled whole.
+
+With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.inspection import partial_dependence, permutation_importance
+from sklearn.model_selection import GroupKFold
+from sklearn.tree import DecisionTreeRegressor
+
+from results.database import CampaignInfo
+from results.figures import size
+from results.frames import Pairing
+from results.statistics import LEVEL, median_interval, ratio_intervals
+
+FEWEST_POINTS = 30
+_DEPTH = 3  # more conditions are hard to read
+_LEAVES = (2, 3, 4, 5, 6)
+_TESTED_LEAVES = 4
+_LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
+_LEAST_RATIOS = 8
+_FOLDS = 5
+_FLIPS = 99
+_TREES = 100
+_GRID = 40
+_FEW_VALUES = 10
+_SEED = 0
+
+Floats = NDArray[np.float64]
+
+_PROBABILITIES = ("loss.p", "loss.r", "loss.k", "loss.h")
+_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bdp": "BDP", "packets": "packets"}
+
+
+_Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
+
+
+class NothingToExplain(ValueError):
+    """Says in one sentence why a ratio cannot be explained at all."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The median `ratio` over the points that meet all conditions ("loss.p ≥ 2.1 %"; none: everywhere), and
+    its bootstrap interval over points, of confidence 1 - LEVEL."""
+
+    conditions: tuple[str, ...]
+    ratio: float
+    low: float
+    high: float
+    points: int
+
+    def __str__(self) -> str:
+        where = " and ".join(self.conditions) or "everywhere"
+        interval = "no interval" if math.isnan(self.low) else f"{self.low:.2f}, {self.high:.2f}"
+        return f"{where}: ratio {self.ratio:.2f} [{interval}], {self.points} points"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What drives a ratio.
+
+    table: one row a (workload, point): the columns of `statistics.ratio_intervals`, and each factor that
+    varies.
+    factors: the names of the factors that vary.
+    everywhere: the ratio over all points.
+    p_value: of a tree that predicts as well when no factor matters; NaN when it was not tested.
+    rules: the leaves of the tree, least ratio first; empty when there is no evidence.
+    sentence: what was found out, or why there is no rule.
+    importances: one row a factor, greatest first: `factor`, `importance` (by how much of itself the error of
+    a forest on points that it has not seen grows when the factor is shuffled), empty with too few points.
+    effects: partial dependence by factor: columns `value` and `ratio`, the forest's mean prediction.
+    surface: partial dependence on the two strongest factors: the index holds the values of the strongest, the
+    columns those of the next, both with the factor's name. Empty with too few points or factors.
+    """
+
+    table: pd.DataFrame
+    factors: tuple[str, ...]
+    everywhere: Rule
+    p_value: float
+    rules: tuple[Rule, ...]
+    sentence: str
+    importances: pd.DataFrame
+    effects: Mapping[str, pd.DataFrame]
+    surface: pd.DataFrame
+
+
+def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
+    """Explain the ratios of a comparison by the factors of the campaign's design.
+
+    Deterministic. Raises NothingToExplain when nothing was compared, a ratio is not above 0, or nothing
+    varies.
+    """
+    if pairing.ratios.empty:
+        raise NothingToExplain("no repetition is ok for both variants")
+    ratios = ratio_intervals(pairing, campaign.statistic)
+    if not (np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
+        raise NothingToExplain("the metric is 0 at some points, so that there is no ratio of it")
+    factors = _factors(ratios, campaign)
+    if factors.empty:
+        raise NothingToExplain("neither a factor nor a parameter of the workloads varies")
+    table = pd.concat([ratios, factors], axis=1)
+    names = tuple(factors.columns)
+    everywhere = _rule([], table)
+    nothing = Explanation(
+        table=table,
+        factors=names,
+        everywhere=everywhere,
+        p_value=math.nan,
+        rules=(),
+        sentence="",
+        importances=pd.DataFrame({"factor": [], "importance": []}),
+        effects={},
+        surface=pd.DataFrame(),
+    )
+    if everywhere.points < FEWEST_POINTS:
+        sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
+        return replace(nothing, sentence=sentence)
+    data = _Data(factors.to_numpy(np.float64), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
+    forest, importances = _forest(data), _importances(data, names)
+    found = replace(
+        nothing,
+        importances=importances,
+        effects=_effects(forest, data, names),
+        surface=_surface(forest, data, names, list(importances["factor"][:2])),
+    )
+    p_value = _p_value(data)
+    if p_value > LEVEL:
+        sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
+        return replace(found, p_value=p_value, sentence=sentence)
+    tree = _tree(data, _leaves(data))
+    leaf_of_row = tree.apply(data.factors)
+    rules = [
+        _rule(_conditions(path, factors), table[leaf_of_row == leaf])
+        for leaf, path in _paths(tree.tree_, 0, ())
+    ]
+    sentence = f"The factors drive the ratio (p = {p_value:.2g})."
+    return replace(
+        found, p_value=p_value, rules=tuple(sorted(rules, key=lambda rule: rule.ratio)), sentence=sentence
+    )
+
+
+def _factors(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """What varies, one column each, one row a ratio: numbers as they are, and "name is value" as 0 or 1."""
+    kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
+    of_workload = {
+        workload["label"]: workload["parameters"] if len(kinds) == 1 else {"workload": workload["label"]}
+        for workload in campaign.workloads
+    }
+    rows = [
+        campaign.points[point] | of_workload[workload]
+        for point, workload in zip(ratios["point"], ratios["workload"], strict=True)
+    ]
+    columns: dict[str, Any] = {}
+    for name, values in pd.DataFrame(rows, index=ratios.index).items():
+        if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+            columns[str(name)] = values
+        else:
+            columns |= {f"{name} is {value}": values == value for value in sorted(set(values), key=str)}
+    factors = pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
+    return factors.loc[:, factors.nunique() > 1]
+
+
+@dataclass(frozen=True)
+class _Data:
+    """factors: ratios × factors; logs: of the ratios; points: the point of each ratio."""
+
+    factors: Floats
+    logs: Floats
+    points: NDArray[np.int64]
+
+
+def _folds(data: _Data) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to learn from and rows to predict; a point is in one of them only."""
+    folds: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]] = GroupKFold(
+        _FOLDS, shuffle=True, random_state=_SEED
+    ).split(data.factors, groups=data.points)
+    return folds
+
+
+def _tree(data: _Data, leaves: int) -> DecisionTreeRegressor:
+    """Of medians, not means: one loss more or less can cost a timeout, so log ratios have heavy tails."""
+    least = max(_LEAST_RATIOS, math.ceil(_LEAST_SHARE * len(data.logs)))
+    tree = DecisionTreeRegressor(
+        criterion="absolute_error",
+        max_depth=_DEPTH,
+        max_leaf_nodes=leaves,
+        min_samples_leaf=least,
+        random_state=_SEED,
+    )
+    return tree.fit(data.factors, data.logs)
+
+
+def _errors(data: _Data, leaves: int) -> Floats:
+    """The absolute error of each log ratio, predicted by a tree that has not seen its point."""
+    errors = np.empty(len(data.logs))
+    for known, unknown in _folds(data):
+        seen = _Data(data.factors[known], data.logs[known], data.points[known])
+        errors[unknown] = np.abs(data.logs[unknown] - _tree(seen, leaves).predict(data.factors[unknown]))
+    return errors
+
+
+def _p_value(data: _Data) -> float:
+    """How often a tree predicts as well when no factor matters.
+
+    Then log ratios are symmetric about one median everywhere, however their spread depends on the factors,
+    and the signs of the residuals of whole points can be flipped (Winkler et al., "Permutation inference for
+    the general linear model", NeuroImage 92, 2014).
+    """
+    random = np.random.default_rng(_SEED)
+    centred = replace(data, logs=data.logs - np.median(data.logs))
+    names, of_row = np.unique(data.points, return_inverse=True)
+    observed = _explained(centred)
+    as_good, enough = 0, LEVEL * (1 + _FLIPS)
+    for flips in range(1, _FLIPS + 1):
+        signs = random.choice([-1.0, 1.0], len(names))[of_row]
+        as_good += _explained(replace(centred, logs=signs * centred.logs)) >= observed
+        if as_good >= enough:  # no evidence, however many follow (Besag and Clifford, Biometrika 78, 1991)
+            return as_good / flips
+    return (1 + as_good) / (1 + _FLIPS)
+
+
+def _explained(data: _Data) -> float:
+    """The share of the absolute deviation from the median that a tree predicts, of points it has not seen."""
+    deviation = np.abs(data.logs - np.median(data.logs)).sum()
+    return float(1 - _errors(data, _TESTED_LEAVES).sum() / deviation) if deviation else 0.0
+
+
+def _leaves(data: _Data) -> int:
+    """The fewest leaves whose error is within one standard error of the best (Breiman et al., "Classification
+    and Regression Trees", 1984, §3.4.3)."""
+    of_points = [pd.Series(_errors(data, leaves)).groupby(data.points).mean() for leaves in _LEAVES]
+    best = min(of_points, key=lambda errors: float(errors.mean()))
+    bound = best.mean() + best.std() / math.sqrt(len(best))
+    return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
+
+
+def _rule(conditions: Sequence[str], rows: pd.DataFrame) -> Rule:
+    low, high = median_interval(rows["ratio"], rows["point"])
+    return Rule(tuple(conditions), float(rows["ratio"].median()), low, high, rows["point"].nunique())
+
+
+def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:
+    """Each leaf below a node of scikit-learn's tree, with the steps that lead to it."""
+    left, right = int(tree.children_left[node]), int(tree.children_right[node])
+    if left == right:  # both are -1 at a leaf
+        yield node, path
+        return
+    factor, threshold = int(tree.feature[node]), float(tree.threshold[node])
+    yield from _paths(tree, left, (*path, (factor, threshold, True)))
+    yield from _paths(tree, right, (*path, (factor, threshold, False)))
+
+
+def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
+    """The steps as a person says them, the last one where one side of a factor is limited twice."""
+    said = {}
+    for factor, threshold, at_most in path:
+        name = str(factors.columns[factor])
+        said[factor, at_most] = _condition(name, factors[name], threshold, at_most)
+    return list(said.values())
+
+
+def _condition(name: str, values: pd.Series, threshold: float, at_most: bool) -> str:
+    if " is " in name:
+        return name.replace(" is ", " is not ") if at_most else name
+    below, above = float(values[values <= threshold].max()), float(values[values > threshold].min())
+    if values.nunique() < _FEW_VALUES:  # nothing was measured in between
+        return f"{name} ≤ {quantity(name, below)}" if at_most else f"{name} ≥ {quantity(name, above)}"
+    bound = quantity(name, _shortest_between(below, above))
+    return f"{name} < {bound}" if at_most else f"{name} ≥ {bound}"
+
+
+def _shortest_between(below: float, above: float) -> float:
+    """The decimal with the fewest digits that is above the first and at most the second."""
+    middle = (below + above) / 2
+    decimals = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
+    return next((decimal for decimal in decimals if below < decimal <= above), above)
+
+
+def quantity(name: str, value: float) -> str:
+    """A value of a factor with its unit: 0.021 of `loss.p` is "2.1 %", 50000 of `size_bytes` "50 kB"."""
+    if name in _PROBABILITIES:
+        return f"{100 * value:.12g} %"
+    unit = name.rpartition("_")[2]
+    if unit == "bytes":
+        return size(round(value))
+    return f"{value:.12g} {_UNITS[unit]}" if unit in _UNITS else f"{value:.12g}"
+
+
+def _forest(data: _Data) -> RandomForestRegressor:
+    """Many trees predict more smoothly than one: they rank the factors and draw their effects."""
+    forest = RandomForestRegressor(_TREES, min_samples_leaf=5, random_state=_SEED)
+    return forest.fit(data.factors, data.logs)
+
+
+def _importances(data: _Data, names: Sequence[str]) -> pd.DataFrame:
+    """Permutation importances (Breiman, "Random Forests", 2001) on points that the forest has not seen."""
+    grown, error = np.zeros(len(names)), 0.0
+    for known, unknown in _folds(data):
+        forest = _forest(_Data(data.factors[known], data.logs[known], data.points[known]))
+        factors, logs = data.factors[unknown], data.logs[unknown]
+        error += float(np.abs(logs - forest.predict(factors)).sum())
+        shuffled = permutation_importance(
+            forest, factors, logs, scoring="neg_mean_absolute_error", random_state=_SEED
+        )
+        grown += shuffled["importances_mean"] * len(logs)
+    importance = grown / error if error else grown
+    frame = pd.DataFrame({"factor": list(names), "importance": importance})
+    return frame.sort_values("importance", ascending=False, kind="stable", ignore_index=True)
+
+
+def _effects(forest: RandomForestRegressor, data: _Data, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
+    effects = {}
+    for index, name in enumerate(names):
+        found = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID)
+        effects[name] = pd.DataFrame({"value": found["grid_values"][0], "ratio": np.exp(found["average"][0])})
+    return effects
+
+
+def _surface(
+    forest: RandomForestRegressor, data: _Data, names: Sequence[str], two: Sequence[str]
+) -> pd.DataFrame:
+    """Partial dependence of the ratio on two factors; empty when there is one only."""
+    if len(two) < 2:
+        return pd.DataFrame()
+    columns = [names.index(name) for name in two]
+    found = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID)
+    rows, across = (pd.Index(grid, name=name) for grid, name in zip(found["grid_values"], two, strict=True))
+    return pd.DataFrame(np.exp(found["average"][0]), index=rows, columns=across)

@@ -1,0 +1,122 @@
+"""The figures of an explanation: a map over the two strongest factors, and the effect of each factor.
+
+Drawn in the style of `results.figures`. An explanation that lacks what a figure needs raises NothingToDraw.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from results.explain import Explanation
+from results.figures import NothingToDraw, _axis, _round_ticks, _style, _title
+from results.frames import DCT
+from results.statistics import VERDICTS
+
+_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
+_MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
+_WIDE = 20  # a factor whose greatest value is this many times its least is drawn on a logarithmic axis
+
+
+def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+    """The ratio over the two strongest factors: as the forest predicts it, and at each point as it was.
+
+    Where a point has several workloads and none of the two factors is of the workload, its median is shown.
+    """
+    if found.surface.empty:
+        raise NothingToDraw("A map needs enough points, and two factors that vary.")
+    across, up = str(found.surface.index.name), str(found.surface.columns.name)
+    dots = found.table.groupby(["point", across, up], as_index=False).agg(
+        ratio=("ratio", "median"), verdict=("verdict", _common)
+    )
+    with _style():
+        figure = Figure(figsize=(8, 6))
+        axes = figure.subplots()
+        norm = _around_one(dots["ratio"])
+        surface = np.log2(found.surface.to_numpy()).T
+        mesh = axes.pcolormesh(
+            found.surface.index,
+            found.surface.columns,
+            surface,
+            norm=norm,
+            cmap=_COLORS,
+            alpha=0.6,
+            shading="nearest",
+            rasterized=True,
+        )
+        for verdict in VERDICTS:
+            some = dots[dots["verdict"] == verdict]
+            axes.scatter(
+                some[across],
+                some[up],
+                c=np.log2(some["ratio"]),
+                norm=norm,
+                cmap=_COLORS,
+                s=45,
+                marker=_MARKERS[verdict],
+                edgecolor="black",
+                linewidth=0.7,
+                label=f"{verdict} ({len(some)})",
+            )
+        _scale(axes, "x", found.table[across])
+        _scale(axes, "y", found.table[up])
+        axes.set_xlabel(_axis(across))
+        axes.set_ylabel(_axis(up))
+        bar = figure.colorbar(mesh, ax=axes, label=f"{metric} / {metric} of {baseline}")
+        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
+        figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
+        _title(
+            axes,
+            f"Where does {variant} help?",
+            f"{found.everywhere.points} points; purple: less, orange: more",
+        )
+    return figure
+
+
+def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+    """The ratio over each factor, the strongest first: the forest's mean prediction, and every ratio."""
+    if not found.effects:
+        raise NothingToDraw("The effects of the factors need more points.")
+    names = list(found.importances["factor"])
+    with _style():
+        figure = Figure(figsize=(1 + 3.2 * len(names), 4.2))
+        panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+        for axes, name in zip(panels, names, strict=True):
+            axes.axhline(1, color="black", linewidth=1)
+            axes.scatter(found.table[name], found.table["ratio"], s=10, color="0.6")
+            axes.plot(
+                found.effects[name]["value"], found.effects[name]["ratio"], color="black", linewidth=2.5
+            )
+            axes.set_xlabel(_axis(name))
+            _scale(axes, "x", found.table[name])
+            axes.set_yscale("log")
+            _round_ticks(axes.yaxis)
+        panels[0].set_ylabel(f"{metric} / {metric} of {baseline}")
+        _title(
+            panels[0],
+            f"What drives the ratio of {variant}?",
+            f"{found.everywhere.points} points; line: mean prediction of a random forest",
+        )
+    return figure
+
+
+def _common(verdicts: pd.Series) -> str:
+    """The verdict that all have, or "undecided"."""
+    return str(verdicts.iloc[0]) if verdicts.nunique() == 1 else "undecided"
+
+
+def _around_one(ratios: pd.Series) -> Normalize:
+    """Of log2 ratios: 1 is in the middle; the 2 % farthest on either side share the ends."""
+    reach = max(float(np.abs(np.log2(ratios)).quantile(0.98)), np.log2(1.05))
+    return TwoSlopeNorm(0, -reach, reach)
+
+
+def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
+    if values.min() > 0 and values.max() / values.min() > _WIDE:
+        axes.set(**{f"{which}scale": "log"})
+        _round_ticks(axes.xaxis if which == "x" else axes.yaxis)

@@ -1,0 +1,41 @@
+"""The tables of a campaign as files for other programs: CSV, or Parquet with its types.
+
+A file appears whole or not at all. Refused: another suffix, and a folder that cannot be written.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from results.database import DatabaseError
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def check(path: Path) -> None:
+    """Raises DatabaseError when the suffix of the path is not in SUFFIXES, or its folder does not exist."""
+    if path.suffix not in SUFFIXES:
+        raise DatabaseError(f"{path}: must end with {' or '.join(SUFFIXES)}")
+    if not path.absolute().parent.is_dir():
+        raise DatabaseError(f"{path}: its folder does not exist: make it first")
+
+
+def write(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as the suffix of the path says; numbers keep their last bit, and an absent value is empty
+    in CSV and null in Parquet.
+
+    Raises DatabaseError for a path that `check` refuses, or when the file cannot be written.
+    """
+    check(path)
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        if path.suffix == ".csv":
+            frame.to_csv(unfinished, index=False)
+        else:
+            frame.to_parquet(unfinished, index=False)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise DatabaseError(f"{path}: cannot be written: {error.strerror or error}") from error

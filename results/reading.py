@@ -1,0 +1,109 @@
+"""A results database as a notebook reads it.
+
+    import results
+
+    db = results.open("campaigns.sqlite")
+    db.campaigns()                              # what is in it
+    demo = db["demo"]
+    demo.trials(["client.dct_s"])               # a row a trial
+    demo.paired("rQUIC, FEC off", "rQUIC, XOR 4/5").ratios
+
+Units stand in the names of columns: `_s`, `_ms`, `_bytes`, `_mbps`; probabilities are 0 to 1. Nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pandas as pd
+
+from results import frames, statistics
+from results.database import CampaignInfo, Database, DatabaseError
+from results.frames import DCT, Pairing
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """One campaign of an open database; `info` is the design as it was run."""
+
+    database: Database
+    info: CampaignInfo
+
+    def points(self) -> pd.DataFrame:
+        """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
+        return frames.points(self.info)
+
+    def trials(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
+        """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
+        its workload, and the metrics named ("client.dct_s"); all of them for None."""
+        return frames.trials(self.database, self.info, metrics)
+
+    def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
+        """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
+        `metric` ("client.dct_s") and `value`."""
+        return frames.metrics(self.trials(metrics))
+
+    def paired(self, baseline: str, variant: str, metric: str = DCT) -> Pairing:
+        """Two variants compared, as `frames.paired`: `ratios` by point, `matched` by repetition, and
+        `unpaired`: what was left out, and why. Raises DatabaseError for a label that the campaign lacks."""
+        for label in (baseline, variant):
+            _known(
+                label, [each["label"] for each in self.info.variants], f"campaign {self.info.name!r}: variant"
+            )
+        return frames.paired(self.trials([metric]), baseline, variant, metric, self.info.statistic)
+
+    def intervals(self, baseline: str, variant: str, metric: str = DCT) -> pd.DataFrame:
+        """The ratios by point with their intervals and verdicts, as `statistics.ratio_intervals`."""
+        return statistics.ratio_intervals(self.paired(baseline, variant, metric), self.info.statistic)
+
+
+class Results:
+    """An open results database, for reading. Close it, or use it in a `with` block."""
+
+    def __init__(self, path_or_url: str) -> None:
+        self.database = Database.open(path_or_url)
+
+    def campaigns(self) -> pd.DataFrame:
+        """One row a campaign, oldest first: `campaign`, `title`, `created_at` (UTC), `points`, `variants`,
+        `workloads`, `repetitions`, `planned_trials`, `trials` that were run."""
+        columns = ["campaign", "title", "created_at", "points", "variants", "workloads", "repetitions"]
+        rows = [
+            (
+                *(each.name, each.title, each.created_at, len(each.points)),
+                *(len(each.variants), len(each.workloads), each.repetitions),
+                *(each.planned_trials, self.database.trial_count(each.id)),
+            )
+            for each in self.database.campaigns()
+        ]
+        return pd.DataFrame(rows, columns=[*columns, "planned_trials", "trials"])
+
+    def __getitem__(self, name: str) -> Campaign:
+        """The campaign of that name. Raises DatabaseError when there is none."""
+        known = [each.name for each in self.database.campaigns()]
+        _known(name, known, f"{self.database.address}: campaign")
+        found = self.database.campaign(name)
+        assert found is not None
+        return Campaign(self.database, found)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _known(name: str, known: list[str], what: str) -> None:
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+        raise DatabaseError(f"{what} {name!r}: there is none; {hint}")
