@@ -18,7 +18,7 @@ pub type Recovered = (Sid, Bytes);
 /// are kept in reduced row echelon form, the oldest unknown symbol of each in no other one. So each symbol received costs at most one
 /// pass over the equations, a symbol is recovered as soon as that is possible at all, and what leaves the window takes
 /// no more than one equation with it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
     kernel: Kernel,
@@ -48,7 +48,7 @@ impl Known {
 }
 
 /// The sum of unknown symbols, each multiplied by its coefficient, is `sum`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Equation {
     /// The oldest unknown symbol; its coefficient is 1.
     pivot: Sid,
