@@ -1,4 +1,4 @@
-"""BPF programs run by BPF_PROG_TEST_RUN: their mean time per packet, without a network."""
+"""BPF programs run by BPF_PROG_TEST_RUN on frames that they are given: without a network, for tests, too."""
 
 import ctypes
 import os
@@ -51,10 +51,16 @@ class Program:
         arguments = (BPF_PROG_TYPE_SCHED_CLS, b"empty", b"GPL", EMPTY_INSTRUCTIONS, count, None)
         return cls(_libbpf().bpf_prog_load(*arguments), "load an empty BPF program")
 
-    def ns_per_packet(self, frame: bytes, repeat: int) -> int:
-        """The mean time of `repeat` runs on the frame, in ns, as the kernel measured it. Raises OSError."""
+    def run(self, frame: bytes, repeat: int = 1, skb: bytes | None = None) -> int:
+        """Run it `repeat` times on the frame, with this struct __sk_buff; the mean time in ns, as the kernel
+        measured it. Raises OSError."""
         options = _TestRunOptions(
-            sz=ctypes.sizeof(_TestRunOptions), data_in=frame, data_size_in=len(frame), repeat=repeat
+            sz=ctypes.sizeof(_TestRunOptions),
+            data_in=frame,
+            data_size_in=len(frame),
+            ctx_in=skb,
+            ctx_size_in=len(skb or b""),
+            repeat=repeat,
         )
         status = _libbpf().bpf_prog_test_run_opts(self._descriptor, ctypes.byref(options))
         if status != 0:

@@ -43,8 +43,7 @@ def run() -> None:
             programs[name] = stack.enter_context(_attached(model, judged, record))
         # Round by round, so that what disturbs the machine disturbs all of them.
         rounds = [
-            {name: program.ns_per_packet(frame, REPEAT) for name, program in programs.items()}
-            for _ in range(ROUNDS)
+            {name: program.run(frame, REPEAT) for name, program in programs.items()} for _ in range(ROUNDS)
         ]
     rows = [Row(name, [each[name] for each in rounds]) for name in programs]
     print_table(f"dropper, {REPEAT:,} packets of {len(frame)} bytes, {ROUNDS} rounds", "ns/packet", rows)

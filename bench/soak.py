@@ -1,9 +1,9 @@
 """A thousand short trials in one campaign: nothing of harness and workers may grow.
 
-    python -m bench.soak [--jobs N]
+    python -m bench.soak [--jobs N|auto] [--trials N]
 
 Prints how much memory, how many descriptors, processes, network namespaces and temporary files there are
-while the campaign runs, and ends with 1 if any of them grew. Takes minutes; needs root.
+while the campaign runs, at first and at last, and ends with 1 if any of them grew. Takes minutes; needs root.
 """
 
 import argparse
@@ -23,44 +23,44 @@ from rich.table import Table
 from runners.implementations import REPOSITORY
 
 DESIGN = REPOSITORY / "bench" / "soak.toml"
-SAMPLE_EVERY_S = 2.0
-SETTLED_AFTER_TRIALS = 100  # imports, caches and the pools of the allocator have their size by then
+TRIALS_PER_REPETITION = 10  # five points, two variants
+SAMPLE_EVERY_S = 1.0
+SETTLED_SHARE = 0.1  # of the trials: imports, caches and the pools of the allocator have their size by then
 MEMORY_MAY_GROW_MIB = 4.0
+PIPES_OF_A_WORKER = 2
+NAMESPACES_OF_A_TRIAL = 5  # of its four nodes, and the one that it begins in
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The state of a running campaign."""
+    """The state of a running campaign. What belongs to a trial that runs is left out of the counts."""
 
     trials: int
+    at_once: int
     harness_mib: float
     worker_mib: float
     harness_descriptors: int
     worker_descriptors: int
     processes: int
     namespaces: int
-    temporary_files: int
+    temporary_folders: int
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jobs", default="1", help="trials at the same time")
-    jobs = parser.parse_args().jobs
+    parser.add_argument("--trials", type=int, default=1000, help="trials in the campaign, in tens")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         temporary, database = Path(folder) / "temporary", Path(folder) / "soak.sqlite"
         temporary.mkdir()
         said = Path(folder) / "said"
+        design = Path(folder) / "soak.toml"
+        repetitions = f"repetitions = {asked.trials // TRIALS_PER_REPETITION}"
+        design.write_text(DESIGN.read_text().replace("repetitions = 100", repetitions))
+        command = [str(Path(sys.executable).parent / "fecbench"), "run", "--no-calibrate", str(design)]
         harness = subprocess.Popen(
-            [
-                Path(sys.executable).parent / "fecbench",
-                "run",
-                "--no-calibrate",
-                DESIGN,
-                "--db",
-                database,
-                "--jobs",
-                jobs,
-            ],
+            [*command, "--db", str(database), "--jobs", asked.jobs],
             stdout=subprocess.DEVNULL,
             stderr=said.open("w"),
             env={**os.environ, "TMPDIR": str(temporary)},
@@ -73,7 +73,8 @@ def main() -> int:
         print_samples(samples)
         done = states(database)
     print("states:", ", ".join(f"{state} {count}" for state, count in sorted(done.items())))
-    grown = growths(samples)
+    settled = [sample for sample in samples if sample.trials >= SETTLED_SHARE * asked.trials]
+    grown = growths(settled)
     for line in [*grown, *(f"left behind: {name}" for name in left)]:
         print(line)
     if not grown:
@@ -98,18 +99,22 @@ def sampled(harness: int, database: Path, temporary: Path) -> Sample | None:
     try:
         children = children_of(harness)
         workers = [child for child in children if b"runners.worker" in cmdline(child)]
-        everything = [harness, *descendants_of(harness)]
+        of_workers = [children_of(worker) for worker in workers]
+        busy = sum(1 for trials in of_workers if trials)
         if not workers:
             return None
+        everything = [harness, *descendants_of(harness)]
+        namespaces = {Path(f"/proc/{each}/ns/net").readlink() for each in everything}
         return Sample(
             trials=sum(states(database).values()),
+            at_once=busy,
             harness_mib=anonymous_mib(harness),
             worker_mib=max(map(anonymous_mib, workers)),
-            harness_descriptors=descriptors(harness),
+            harness_descriptors=descriptors(harness) - PIPES_OF_A_WORKER * len(workers),
             worker_descriptors=max(map(descriptors, workers)),
-            processes=len(everything),
-            namespaces=len({Path(f"/proc/{each}/ns/net").readlink() for each in everything}),
-            temporary_files=sum(1 for _ in temporary.rglob("*")),
+            processes=1 + len(children) + sum(map(len, of_workers)) - len(workers) - busy,
+            namespaces=max(1, len(namespaces) - NAMESPACES_OF_A_TRIAL * busy),
+            temporary_folders=max(0, sum(1 for _ in temporary.glob("*/trial-*")) - busy),
         )
     except (FileNotFoundError, ProcessLookupError, sqlite3.OperationalError):
         return None  # a process has ended meanwhile, or there are no tables yet
@@ -148,20 +153,25 @@ def states(database: Path) -> dict[str, int]:
         return dict(connection.execute(count).fetchall())
 
 
-def growths(samples: list[Sample]) -> list[str]:
-    """What is more in the last quarter than in the first after the beginning has settled, by medians."""
-    settled = [sample for sample in samples if sample.trials >= SETTLED_AFTER_TRIALS]
+def growths(settled: list[Sample]) -> list[str]:
+    """Print what there was in the first quarter and in the last; a line for each that grew.
+
+    Of memory the median. Of counts the least: what grows stays, and what a trial has for a moment does not.
+    """
     quarter = len(settled) // 4
     if not quarter:
-        return [f"only {len(settled)} samples after {SETTLED_AFTER_TRIALS} trials: too few to tell growth"]
+        return [f"only {len(settled)} samples after the beginning: too few to tell growth"]
     lines = []
-    for field in fields(Sample)[1:]:
+    for field in fields(Sample)[2:]:
+        memory = field.name.endswith("_mib")
         first, last = (
-            statistics.median(getattr(sample, field.name) for sample in part)
+            (statistics.median if memory else min)([getattr(sample, field.name) for sample in part])
             for part in (settled[:quarter], settled[-quarter:])
         )
-        if last - first > (MEMORY_MAY_GROW_MIB if field.name.endswith("_mib") else 0):
-            lines.append(f"{field.name} grew from {first:g} to {last:g}")
+        name = field.name.replace("_", " ")
+        print(f"{name:20} first {first:8.4g}   last {last:8.4g}")
+        if last - first > (MEMORY_MAY_GROW_MIB if memory else 0):
+            lines.append(f"{name} grew from {first:g} to {last:g}")
     return lines
 
 
@@ -173,7 +183,7 @@ def print_samples(samples: list[Sample]) -> None:
     for sample in samples[:: max(1, len(samples) // 20)]:
         values = (getattr(sample, field.name) for field in fields(Sample))
         table.add_row(*(f"{value:.1f}" if isinstance(value, float) else str(value) for value in values))
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import pytest
 
+from bench.bpf import Program
 from dropper.command import COMMAND, Attachment, Counters, show
 
 PORT = 4433
@@ -155,63 +156,9 @@ def lone() -> Iterator[Namespace]:
 # ---- The BPF program, run on frames that we give it ----
 
 
-class _TestRunOptions(ctypes.Structure):
-    """struct bpf_test_run_opts of libbpf 1.x."""
-
-    _fields_ = (
-        ("sz", ctypes.c_size_t),
-        ("data_in", ctypes.c_char_p),
-        ("data_out", ctypes.c_void_p),
-        ("data_size_in", ctypes.c_uint32),
-        ("data_size_out", ctypes.c_uint32),
-        ("ctx_in", ctypes.c_char_p),
-        ("ctx_out", ctypes.c_void_p),
-        ("ctx_size_in", ctypes.c_uint32),
-        ("ctx_size_out", ctypes.c_uint32),
-        ("retval", ctypes.c_uint32),
-        ("repeat", ctypes.c_int),
-        ("duration", ctypes.c_uint32),
-        ("flags", ctypes.c_uint32),
-        ("cpu", ctypes.c_uint32),
-        ("batch_size", ctypes.c_uint32),
-    )
-
-
-class Program:
-    """The program of an attached dropper, run by BPF_PROG_TEST_RUN."""
-
-    def __init__(self, program_id: int) -> None:
-        self._libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
-        self._fd = self._libbpf.bpf_prog_get_fd_by_id(ctypes.c_uint32(program_id))
-        if self._fd < 0:
-            raise OSError(ctypes.get_errno(), f"no BPF program {program_id}")
-
-    def run(self, frame: bytes, repeat: int = 1, skb: bytes | None = None) -> int:
-        """Judges the frame as often as wanted, with this struct __sk_buff; the mean duration in ns."""
-        options = _TestRunOptions(
-            sz=ctypes.sizeof(_TestRunOptions),
-            data_in=frame,
-            data_size_in=len(frame),
-            ctx_in=skb,
-            ctx_size_in=len(skb or b""),
-            repeat=repeat,
-        )
-        if self._libbpf.bpf_prog_test_run_opts(self._fd, ctypes.byref(options)) != 0:
-            raise OSError(ctypes.get_errno(), "BPF_PROG_TEST_RUN")
-        return int(options.duration)
-
-    def close(self) -> None:
-        os.close(self._fd)
-
-
-@contextmanager
-def program_at(namespace: Namespace) -> Iterator[Program]:
+def program_at(namespace: Namespace) -> Program:
     """The program attached at the ingress of the namespace's interface."""
-    program = Program(namespace.json_of("show", "ingress")["program_id"])
-    try:
-        yield program
-    finally:
-        program.close()
+    return Program.of_id(namespace.json_of("show", "ingress")["program_id"])
 
 
 @pytest.fixture(scope="session")
