@@ -81,11 +81,16 @@ Kind = Literal["full", "under load", "brief"]
 
 
 class Table(BaseModel):
-    """What was measured, when, and of which link; `attempt` counts from 1."""
+    """What was measured, when, and of which link; `attempt` counts from 1.
+
+    `real_time` says whether the link was granted SCHED_FIFO: without, other load delays it. None: it has no
+    process that could be.
+    """
 
     kind: Kind
     at: str
     backend: str
+    real_time: bool | None
     measurements: list[Measurement]
     attempt: int = 1
 
@@ -149,12 +154,9 @@ def measure(backend: Backend, kind: Kind) -> Table:
 
     def body() -> bytes:
         laboratory = Laboratory(backend)
-        table = Table(
-            kind=kind,
-            at=_now(),
-            backend=backend,
-            measurements=[*_EXPERIMENTS[kind](laboratory), *laboratory.integrity()],
-        )
+        measurements = [*_EXPERIMENTS[kind](laboratory), *laboratory.integrity()]
+        real_time = laboratory.real_time()
+        table = Table(kind=kind, at=_now(), backend=backend, real_time=real_time, measurements=measurements)
         return table.model_dump_json().encode()
 
     return Table.model_validate_json(isolation.run_isolated(body, LIMIT_S))
@@ -200,6 +202,12 @@ class Laboratory:
         yield Measurement(name="packets out of order", value=disorder, bound=0, unit="")
         unaccounted = sum(each.unaccounted() for each in self._traffic)
         yield Measurement(name="packets not conserved", value=unaccounted, bound=0, unit="")
+
+    def real_time(self) -> bool | None:
+        """Whether every link so far was granted SCHED_FIFO."""
+        granted = [each.report.scheduling for each in self._traffic]
+        known = [scheduling.fifo for scheduling in granted if scheduling is not None]
+        return all(known) if known else None
 
     def send(
         self,

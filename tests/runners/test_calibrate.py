@@ -42,7 +42,8 @@ def measured(experiment: Callable[[Laboratory], Iterable[Measurement]]) -> dict[
 
 
 def table(*measurements: Measurement) -> Table:
-    return Table(kind="full", at="2026-01-01T00:00:00+00:00", backend="wire", measurements=list(measurements))
+    made: dict[str, Any] = {"kind": "full", "at": "2026-01-01T00:00:00+00:00", "backend": "wire"}
+    return Table(**made, real_time=True, measurements=list(measurements))
 
 
 @root
@@ -95,6 +96,7 @@ def test_the_brief_table_is_measured_in_seconds_and_says_when() -> None:
     brief = calibration.measure("wire", "brief")
     assert brief.kind == "brief"
     assert brief.at.endswith("+00:00")
+    assert brief.real_time is not None
     names = {each.name for each in brief.measurements}
     assert {"delay error at 10 ms, p50", "rate error at 10 Mbps", "packets out of order"} <= names
 
@@ -238,3 +240,13 @@ def test_the_prober_refuses_bad_input_in_one_line(words: tuple[str, ...], compla
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"prober: {complaint}")
     assert refused.stderr.count("\n") == 1
+
+
+def test_the_load_of_a_table_ends_with_it() -> None:
+    def children() -> list[str]:
+        return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+    before = children()
+    with calibration._hogs():
+        assert len(children()) == len(before) + len(os.sched_getaffinity(0))
+    assert children() == before
