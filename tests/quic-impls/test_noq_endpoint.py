@@ -249,7 +249,7 @@ def test_options_are_checked_as_impl_toml_says(
     assignment: dict[str, Any], name: str, value: Any, right: bool
 ) -> None:
     # The server's port is free and its key is not there: a good option gets it to where that is noticed.
-    document = {**assignment, "private_key": "/nowhere.pem", "options": {**DEFAULTS, name: value}}
+    document = {**assignment, "private_key": "/nowhere.pem", "options": {**DEFAULTS, **OFF, name: value}}
     code, events, err = Endpoint("server", document).end()
     assert (code, events, err.count("\n")) == (1 if right else 2, [], 1)
     assert ("/nowhere.pem" if right else f"options.{name}: ") in err

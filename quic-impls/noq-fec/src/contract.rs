@@ -9,8 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fec::Code;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+
+use crate::schemes::{Redundancy, Schemes};
 
 /// Exit code of a failed endpoint is 1; these are the others.
 pub const EXIT_BAD_INPUT: u8 = 2;
@@ -77,14 +80,10 @@ pub enum Direction {
 /// Those of impl.toml.
 #[derive(Debug, Clone)]
 pub struct Options {
-    pub scheme: Scheme,
+    /// None turns FEC off.
+    pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
     pub packet_size: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -226,14 +225,32 @@ fn parse_workload(values: Map<String, Value>) -> Result<Workload> {
 
 fn parse_options(values: Map<String, Value>) -> Result<Options> {
     let mut values = Values::new("options", values);
+    let codes = [
+        ("none", None),
+        ("xor", Some(Code::Xor)),
+        ("rs", Some(Code::ReedSolomon)),
+        ("rlc", Some(Code::RLC)),
+        ("tetrys", Some(Code::Tetrys)),
+    ];
+    let code = values.choice("scheme", &codes)?;
+    let n = values.integer("n", 2, 255)? as usize;
+    let k = values.integer("k", 1, 254)? as usize;
+    let window = values.integer("window", 1, 255)? as usize;
+    let interleave = values.integer("interleave", 1, 255)? as usize;
+    let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
+    let redundancy = values.choice("controller", &redundancies)?;
+    let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
     let options = Options {
-        scheme: values.choice("scheme", &[("none", Scheme::None)])?,
+        schemes: code.map(|code| Schemes { code, n, k, window, interleave, redundancy, masks_losses }),
         congestion_control: values.choice(
             "congestion_control",
             &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
         )?,
         packet_size: values.integer("packet_size", 1200, 1452)? as u16,
     };
+    if let Some(schemes) = &options.schemes {
+        schemes.check().or_else(|why| wrong(format!("options: {why}")))?;
+    }
     values.end()?;
     Ok(options)
 }

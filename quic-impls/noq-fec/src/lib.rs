@@ -6,6 +6,7 @@
 //! | [`content`] | the content of a transfer |
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
+//! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`settings`] | how QUIC and TLS are set up |
 //! | [`socket`] | the UDP socket, waiting, signals |
 //! | [`endpoint`] | client and server: joins these |
@@ -14,6 +15,7 @@ pub mod content;
 pub mod contract;
 pub mod endpoint;
 pub mod hq;
+pub mod schemes;
 pub mod settings;
 pub mod socket;
 pub mod stack;

@@ -70,6 +70,9 @@ fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
         .congestion_controller_factory(congestion_controller(assignment.options.congestion_control));
+    if let Some(schemes) = &assignment.options.schemes {
+        config.fec(Some(Arc::new(schemes.clone())));
+    }
     if let Some(folder) = env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) {
         let folder = Path::new(&folder);
         fs::create_dir_all(folder).map_err(|error| format!("QLOGDIR: {}: {error}", folder.display()))?;

@@ -41,6 +41,17 @@ pub struct Counters {
     pub packets_lost: u64,
     pub packets_received: u64,
     pub spurious_losses: u64,
+    pub congestion_events: u64,
+    /// That of the newest connection at its end.
+    pub congestion_window: u64,
+    pub source_sent: u64,
+    pub repair_sent: u64,
+    pub source_received: u64,
+    pub repair_received: u64,
+    pub recovered: u64,
+    pub recovered_late: u64,
+    pub recovered_by_peer: u64,
+    pub useless_retransmissions: u64,
     /// QUIC's estimate at the end of the newest connection.
     pub smoothed_rtt_ms: f64,
 }
@@ -52,8 +63,18 @@ impl Counters {
         self.packets_lost += stats.lost_packets;
         self.packets_received += stats.received_packets;
         self.spurious_losses += stats.spurious_losses;
-        if let Some(rtt) = connection.rtt(PathId::ZERO) {
-            self.smoothed_rtt_ms = rtt.as_secs_f64() * 1e3;
+        self.source_sent += stats.fec.source_sent;
+        self.repair_sent += stats.fec.repair_sent;
+        self.source_received += stats.fec.source_received;
+        self.repair_received += stats.fec.repair_received;
+        self.recovered += stats.fec.recovered;
+        self.recovered_late += stats.fec.recovered_late;
+        self.recovered_by_peer += stats.fec.recovered_by_peer;
+        self.useless_retransmissions += stats.fec.useless_retransmissions;
+        if let Some(path) = connection.path_stats(PathId::ZERO) {
+            self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
+            self.congestion_events += path.congestion_events;
+            self.congestion_window = path.cwnd;
         }
     }
 }

@@ -1,0 +1,181 @@
+//! The codes and controllers of the crate `fec` as FEC schemes of noq-proto.
+//!
+//! Each endpoint announces the one code that its options name. What it sends is coded as its peer has announced, with its own
+//! options for how much.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use fec::{Block, Code, Context, Controller, SlidingWindow};
+use noq_proto::VarInt;
+use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered};
+
+/// What is sent, and how the news of recovered packets is taken.
+#[derive(Debug, Clone)]
+pub struct Schemes {
+    pub code: Code,
+    /// n − k repair symbols for k source symbols.
+    pub n: usize,
+    pub k: usize,
+    /// The length of a sliding window.
+    pub window: usize,
+    /// How many blocks are filled in turn.
+    pub interleave: usize,
+    pub redundancy: Redundancy,
+    pub masks_losses: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redundancy {
+    Constant,
+    /// Only when there is no data to send.
+    Tail,
+}
+
+/// What is announced for each code. No numbers were ever assigned.
+const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Tetrys)];
+
+/// Symbols that were recovered are remembered as long as a packet may be on its way, lest their datagrams come twice.
+const REMEMBERED: usize = 4096;
+
+/// The largest UDP payload: a bound for symbols.
+const LARGEST_SYMBOL: usize = 65527;
+
+impl Schemes {
+    /// Refuses parameters that make no controller, in one line.
+    pub fn check(&self) -> Result<(), String> {
+        self.controller(self.code).map(drop)
+    }
+
+    fn is_block(&self, code: Code) -> bool {
+        self.redundancy == Redundancy::Constant && matches!(code, Code::Xor | Code::ReedSolomon)
+    }
+
+    fn controller(&self, code: Code) -> Result<Box<dyn Controller>, String> {
+        let refused = |refused: fec::Refused| refused.to_string();
+        if self.is_block(code) {
+            return Ok(Box::new(Block::new(code, self.n, self.k, self.interleave).map_err(refused)?));
+        }
+        if self.interleave != 1 {
+            return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
+        }
+        let sliding_window = match self.redundancy {
+            Redundancy::Constant => SlidingWindow::constant,
+            Redundancy::Tail => SlidingWindow::tail,
+        };
+        Ok(Box::new(sliding_window(code, self.n, self.k, self.window).map_err(refused)?))
+    }
+
+    /// Over how many source symbols a repair symbol ranges.
+    fn span(&self) -> usize {
+        match self.is_block(self.code) {
+            true => self.k * self.interleave,
+            false => self.window,
+        }
+    }
+}
+
+impl Factory for Schemes {
+    fn decodes(&self) -> Option<Announcement> {
+        let (number, _) = NUMBERS.iter().find(|(_, code)| *code == self.code)?;
+        Some(Announcement { scheme: VarInt::from_u32(*number), window: VarInt::from_u32(self.span() as u32) })
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_SYMBOL);
+        Box::new(Decoding { decoder, recovered: BTreeSet::new() })
+    }
+
+    fn encoder(&self, peer: Announcement) -> Option<Box<dyn Encoder>> {
+        let (_, code) = NUMBERS.iter().find(|(number, _)| VarInt::from_u32(*number) == peer.scheme)?;
+        let controller = self.controller(*code).ok()?;
+        let mut encoder = fec::Encoder::new(*code, controller);
+        encoder.set_window(window(peer.window.into_inner()));
+        Some(Box::new(Encoding(encoder)))
+    }
+
+    fn masks_losses(&self) -> bool {
+        self.masks_losses
+    }
+}
+
+fn window(announced: u64) -> usize {
+    usize::try_from(announced).unwrap_or(usize::MAX)
+}
+
+#[derive(Debug)]
+struct Encoding(fec::Encoder);
+
+impl Encoder for Encoding {
+    fn protect(&mut self, symbol: &[u8]) {
+        self.0.protect(symbol);
+    }
+
+    fn overhead(&self) -> usize {
+        fec::MAX_HEADER
+    }
+
+    fn wants_repair(&self, app_limited: bool) -> bool {
+        self.0.wants_repair(&Context { app_limited })
+    }
+
+    fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
+        self.0.repair(&Context { app_limited }, payload);
+    }
+
+    fn on_acked(&mut self, sid: u64) {
+        self.0.acked(sid);
+    }
+
+    fn on_lost(&mut self, sid: u64) {
+        self.0.lost(sid);
+    }
+
+    fn on_recovered(&mut self, sid: u64) {
+        self.0.recovered(sid);
+    }
+
+    fn on_window(&mut self, size: u64) {
+        self.0.set_window(window(size));
+    }
+}
+
+#[derive(Debug)]
+struct Decoding {
+    decoder: fec::Decoder,
+    recovered: BTreeSet<u64>,
+}
+
+impl Decoding {
+    fn remember(
+        &mut self,
+        recovered: Result<Vec<fec::Recovered>, fec::Malformed>,
+    ) -> Result<Vec<Recovered>, Malformed> {
+        let recovered = recovered.map_err(|malformed| Malformed(malformed.to_string()))?;
+        self.recovered.extend(recovered.iter().map(|(sid, _)| *sid));
+        while self.recovered.len() > REMEMBERED {
+            self.recovered.pop_first();
+        }
+        Ok(recovered.into_iter().map(|(sid, symbol)| Recovered { sid, symbol }).collect())
+    }
+}
+
+impl Decoder for Decoding {
+    fn source(&mut self, sid: u64, symbol: Bytes) -> Result<Vec<Recovered>, Malformed> {
+        let recovered = self.decoder.source(sid, symbol);
+        self.remember(recovered)
+    }
+
+    fn repair(&mut self, payload: &[u8]) -> Result<Vec<Recovered>, Malformed> {
+        let recovered = self.decoder.repair(payload);
+        self.remember(recovered)
+    }
+
+    fn has_recovered(&self, sid: u64) -> bool {
+        self.recovered.contains(&sid)
+    }
+
+    fn window(&self) -> u64 {
+        self.decoder.window() as u64
+    }
+}
