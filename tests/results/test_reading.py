@@ -1,0 +1,119 @@
+"""A notebook reads what the database holds, and an exported file holds what the notebook reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import results
+from results import export, frames
+from results.database import CampaignInfo, Database, DatabaseError, TrialKey
+from results.reading import Results
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+OFF, XOR = "rquic-off", "rquic-xor"
+# Numbers that need all their digits.
+OUTCOMES = {
+    TrialKey(variant, "download-10000", point, repetition): ("ok", 0.1 + (repetition + 1) / 3 + point / 7)
+    for variant, point, repetition in product((OFF, XOR), (0, 1), range(6))
+} | {TrialKey(OFF, "download-2000", 0, 0): ("failed", 1.0)}
+
+
+@pytest.fixture
+def read(filled: Filled, sqlite: str) -> Results:
+    filled(OUTCOMES)
+    with results.open(sqlite) as opened:
+        return opened
+
+
+def test_campaigns_are_listed_with_what_was_planned_and_what_was_run(read: Results) -> None:
+    (row,) = read.campaigns().to_dict("records")
+    assert row["campaign"] == "campaign-0"
+    assert (row["points"], row["variants"], row["workloads"], row["repetitions"]) == (2, 2, 2, 1000)
+    assert (row["planned_trials"], row["trials"]) == (8000, len(OUTCOMES))
+
+
+def test_a_campaign_gives_the_frames_of_its_points_trials_and_metrics(read: Results) -> None:
+    campaign = read["campaign-0"]
+    assert campaign.points().to_dict("records") == [
+        {"point": i, **factors} for i, factors in enumerate(campaign.info.points)
+    ]
+    trials = campaign.trials()
+    pd.testing.assert_frame_equal(trials, frames.trials(campaign.database, campaign.info))
+    metrics = campaign.metrics()
+    assert len(metrics) == 2 * len(OUTCOMES)
+    dct = metrics[metrics["metric"] == "client.dct_s"].set_index("id")["value"]
+    assert dct.to_dict() == trials.set_index("id")["client.dct_s"].to_dict()
+
+
+def test_a_campaign_compares_two_of_its_variants(read: Results) -> None:
+    campaign = read["campaign-0"]
+    pairing = campaign.paired(OFF, XOR)
+    assert pairing.ratios["ratio"].tolist() == [1.0, 1.0]
+    assert len(pairing.matched) == 12
+    assert pairing.unpaired["repetitions"].tolist() == [1]
+    assert campaign.intervals(OFF, XOR)["verdict"].tolist() == ["undecided"] * 2
+
+
+def test_matched_repetitions_are_those_whose_statistics_make_the_ratios(read: Results) -> None:
+    pairing = read["campaign-0"].paired(OFF, XOR)
+    medians = pairing.matched.groupby(["workload", "point"], observed=True)[["baseline", "variant"]].median()
+    expected = pairing.ratios.set_index(["workload", "point"])[["baseline", "variant"]]
+    pd.testing.assert_frame_equal(medians, expected)
+
+
+def test_a_wrong_name_is_refused_with_the_right_one(read: Results) -> None:
+    with pytest.raises(DatabaseError, match=r"campaign 'campaign-1'.*did you mean 'campaign-0'"):
+        read["campaign-1"]
+    with pytest.raises(DatabaseError, match=r"variant 'rquic-xro'.*did you mean 'rquic-xor'"):
+        read["campaign-0"].paired(OFF, "rquic-xro")
+
+
+def test_an_empty_campaign_has_empty_frames_with_the_same_columns(filled: Filled, sqlite: str) -> None:
+    filled({})
+    with results.open(sqlite) as opened:
+        campaign = opened["campaign-0"]
+        assert campaign.trials().empty
+        assert list(campaign.trials().columns)[:8] == list(frames.TRIAL_COLUMNS)
+        assert campaign.metrics().empty
+        assert campaign.paired(OFF, XOR).ratios.empty
+        assert campaign.intervals(OFF, XOR).empty
+
+
+# Files
+
+
+def test_a_parquet_file_holds_the_frame_with_its_types(read: Results, tmp_path: Path) -> None:
+    frame = read["campaign-0"].trials()
+    export.write(frame, tmp_path / "trials.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "trials.parquet"), frame)
+
+
+def test_a_csv_file_holds_the_numbers_to_the_last_bit(read: Results, tmp_path: Path) -> None:
+    frame = read["campaign-0"].trials()
+    export.write(frame, tmp_path / "trials.csv")
+    back = pd.read_csv(tmp_path / "trials.csv")
+    words = dict.fromkeys(("variant", "workload", "state"), "str")
+    pd.testing.assert_frame_equal(back.astype(words), frame.astype(words))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("trials.xlsx", "must end with .csv or .parquet"), ("no/trials.csv", "does not exist")]
+)
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(DatabaseError, match=said):
+        export.write(pd.DataFrame({"a": [1]}), tmp_path / name)
+
+
+@pytest.mark.parametrize("suffix", export.SUFFIXES)
+def test_a_file_that_could_not_be_finished_leaves_the_old_one(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"trials{suffix}"
+    path.mkdir()  # cannot be replaced by a file, for root neither
+    with pytest.raises(DatabaseError, match="cannot be written"):
+        export.write(pd.DataFrame({"a": [1]}), path)
+    assert list(tmp_path.iterdir()) == [path]
