@@ -1,6 +1,7 @@
 """`python -m bench`: all tables but that of the soak. Run it on a machine that does nothing else."""
 
-from bench import dropper_cost, link_cost
+from bench import dropper_cost, link_cost, rquic_cost
 
 dropper_cost.run()
 link_cost.run()
+rquic_cost.run()
