@@ -38,7 +38,9 @@ type Rate struct {
 
 // SourcePerCoded is the paper's constant code rate Q, the number of source packets for each
 // coded one: the Q from 1 to 63 that is nearest to rate/(1-rate).
-func (r Rate) SourcePerCoded() int { return min(max(1, int(math.Round(r.CodeRate/(1-r.CodeRate)))), 63) }
+func (r Rate) SourcePerCoded() int {
+	return min(max(1, int(math.Round(r.CodeRate/(1-r.CodeRate)))), 63)
+}
 
 // maxPacketRLC leaves room for the coefficients of the largest generation in a datagram of 1452 bytes.
 const maxPacketRLC = 1382

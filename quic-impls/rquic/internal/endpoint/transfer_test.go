@@ -32,7 +32,7 @@ func TestEveryTransferArrivesInEveryArm(t *testing.T) {
 		"in burst": {lossylink.GilbertElliott(3, 0.02, 0.4, 1, 0.1), lossylink.GilbertElliott(4, 0.02, 0.4, 1, 0.1)},
 	}
 	for name, drops := range losses {
-		for _, scheme := range []string{"none", "xor", "plain"} {
+		for _, scheme := range []string{"none", "xor", "rlc", "plain"} {
 			for _, http := range []string{"hq", "h3"} {
 				for _, workload := range []string{"download", "upload"} {
 					t.Run(fmt.Sprintf("%s %s %s %s", name, scheme, http, workload), func(t *testing.T) {
@@ -284,7 +284,7 @@ func forge(random *rand.Rand, datagram []byte) []byte {
 
 func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
 	var longest = map[string]int{}
-	for _, scheme := range []string{"plain", "none", "xor"} {
+	for _, scheme := range []string{"plain", "none", "xor", "rlc"} {
 		transfer{
 			workload: download(100_000), options: withScheme(fecOptions, scheme),
 			up: wifi(lossylink.Nothing), down: wifi(func(_ uint64, datagram []byte) bool {
@@ -293,7 +293,7 @@ func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
 			}),
 		}.succeed(t)
 	}
-	if right := map[string]int{"plain": 1252, "none": 1253, "xor": 1259}; fmt.Sprint(longest) != fmt.Sprint(right) {
+	if right := map[string]int{"plain": 1252, "none": 1253, "xor": 1259, "rlc": 1259 + 9}; fmt.Sprint(longest) != fmt.Sprint(right) {
 		t.Errorf("longest datagrams: %v, right is %v", longest, right)
 	}
 }
@@ -337,4 +337,114 @@ func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
+}
+
+func withRate(scheme string, rate contract.Rate) contract.Options {
+	options := withScheme(fecOptions, scheme)
+	options.Rate = rate
+	return options
+}
+
+// codings are combinations of codes, rates and generations.
+func codings() map[string]contract.Options {
+	rate := fecOptions.Rate
+	overlapping, redundant, both := rate, rate, rate
+	overlapping.Overlap = 2
+	redundant.Redundancies = 3
+	both.Overlap, both.Redundancies, both.CodeRate = 3, 2, 0.8
+	paper, code2021, short := rate, rate, rate
+	paper.Preset, code2021.Preset = "paper", "code2021"
+	short.Preset, short.Overlap, short.Period = "paper", 2, 20*time.Millisecond
+	return map[string]contract.Options{
+		"xor, overlapping": withRate("xor", overlapping), "rlc, overlapping": withRate("rlc", overlapping),
+		"rlc, redundant": withRate("rlc", redundant), "rlc, both": withRate("rlc", both),
+		"xor, paper": withRate("xor", paper), "xor, code2021": withRate("xor", code2021),
+		"rlc, paper": withRate("rlc", paper), "rlc, adaptive and overlapping": withRate("rlc", short),
+	}
+}
+
+// What a transfer's counters say of each other. The link loses nothing but what the pattern says, so every
+// recovered packet is one that QUIC didn't have to send again.
+func TestEveryCodingShortensADownloadAndItsCountersAgree(t *testing.T) {
+	dct := func(options contract.Options, seed uint64) (float64, outcome) {
+		o := transfer{
+			workload: download(1_000_000), options: options,
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(seed, 0.03)),
+		}.succeed(t)
+		return o.client["dct_s"], o
+	}
+	const seeds = 5
+	without := 0.0
+	for seed := range uint64(seeds) {
+		d, _ := dct(withScheme(fecOptions, "none"), seed)
+		without += d / seeds
+	}
+	for name, options := range codings() {
+		with, recovered := 0.0, 0.0
+		for seed := range uint64(seeds) {
+			d, o := dct(options, seed)
+			with += d / seeds
+			c, s := o.client, o.server
+			recovered += c["packets_recovered"]
+			r := options.Rate
+			if s["repair_sent"] != s["generations_sent"]*float64(r.Redundancies) || s["generation_size_max"] > 63 ||
+				s["generation_size_min"] < 1 || s["repair_sent"] < c["repair_received"] ||
+				c["source_received"]+c["packets_recovered"] > s["source_sent"] ||
+				s["protected_delivered"]+s["protected_lost"] > s["source_sent"]+10 ||
+				s["residual_loss"] != s["protected_lost"]/s["protected_delivered"] ||
+				s["overhead"] != s["repair_sent"]/(s["repair_sent"]+s["source_sent"]) ||
+				c["malformed_received"]+s["malformed_received"] != 0 {
+				t.Errorf("%s: client %v, server %v", name, c, s)
+			}
+		}
+		t.Logf("%s: mean DCT %.3f s, without FEC %.3f s; %v packets recovered in %d downloads", name, with, without, recovered, seeds)
+		if with >= without || recovered == 0 {
+			t.Errorf("%s: DCT %.3f s, without FEC %.3f s; %v packets recovered", name, with, without, recovered)
+		}
+	}
+}
+
+func TestAnAdaptiveRateSendsMoreCodedPacketsTheMoreAreLost(t *testing.T) {
+	for _, preset := range []string{"paper", "code2021"} {
+		rate := fecOptions.Rate
+		rate.Preset = preset
+		before := 0.0
+		for _, loss := range []float64{0, 0.02, 0.08} {
+			o := transfer{
+				workload: download(5_000_000), options: withRate("xor", rate),
+				up: wifi(lossylink.Nothing), down: link(20, wifiDelay, lossylink.Uniform(3, loss)),
+			}.succeed(t)
+			t.Logf("%s, loss %v: overhead %.3f, residual loss %.4f", preset, loss, o.server["overhead"], o.server["residual_loss"])
+			if o.server["overhead"] <= before {
+				t.Errorf("%s: at loss %v the overhead is %v, at less loss %v", preset, loss, o.server["overhead"], before)
+			}
+			before = o.server["overhead"]
+		}
+	}
+}
+
+// A loss that can't be mended is noticed when the packets behind it are released: the hold time in RTTs shows in the DCT.
+func TestTheHoldTimeFollowsTheSmoothedRTT(t *testing.T) {
+	dct := map[float64]float64{}
+	for _, rtts := range []float64{0.1, 4} {
+		options := fecOptions
+		options.BTO, options.BTORTT = 25*time.Millisecond, rtts
+		options.Rate.CodeRate = 0.98 // generations longer than the transfer
+		lost := 0
+		o := transfer{
+			workload: download(30_000), options: options, up: wifi(lossylink.Nothing),
+			down: wifi(func(_ uint64, datagram []byte) bool {
+				_, h, _, err := header.Parse(datagram)
+				if header.IsLong(datagram) || err != nil || h.Kind != header.Source || len(datagram) < 1000 {
+					return false
+				}
+				lost++
+				return lost == 4 || lost == 6
+			}),
+		}.succeed(t)
+		dct[rtts] = o.client["dct_s"]
+	}
+	if more := dct[4] - dct[0.1]; more < 0.05 {
+		t.Errorf("DCTs by RTTs: %v", dct)
+	}
 }

@@ -158,3 +158,72 @@ func TestEveryPacketIsReleasedOnceInOrderAndInTime(t *testing.T) {
 		})
 	}
 }
+
+func TestALongerTimeoutAlsoHoldsWhatIsThereAlready(t *testing.T) {
+	b := New[int](timeout)
+	b.Receive(at(0), 0, 0, 0, nil)
+	b.Receive(at(0), 0, 2, 2, nil)
+	b.SetTimeout(2 * timeout)
+	expect(t, b.Expire(at(49), nil))
+	expect(t, b.Expire(at(50), nil), 2)
+}
+
+func TestTheFirstOfTooManyPacketsIsReleased(t *testing.T) {
+	b := New[int](timeout)
+	b.Receive(at(0), 0, 0, 0, nil)
+	for id := 2; id < 2+maxHeld; id++ {
+		expect(t, b.Insert(at(0), 0, int64(2*id), 2*id, nil))
+	}
+	expect(t, b.Insert(at(0), 0, 9999, 9999, nil), 4)
+}
+
+// FuzzBuffer gives a buffer whatever packets at whatever times: 5 bytes for each. All come out once, in time.
+func FuzzBuffer(f *testing.F) {
+	f.Add([]byte{1, 0, 0, 0, 0, 1, 1, 0, 2, 0, 1, 1, 0, 1, 0})
+	f.Add([]byte{1, 0, 0, 0, 0, 1, 1, 0, 2, 0, 1, 1, 1, 4, 0, 1, 1, 1, 5, 0, 1, 1, 1, 6, 0})
+	f.Add([]byte{0, 0, 0, 9, 0, 0, 30, 5, 200, 0, 1, 30, 200, 100, 9})
+	f.Fuzz(func(t *testing.T, input []byte) {
+		b := New[int](timeout)
+		now, in := start, 0
+		out := map[int]bool{}
+		arrival := map[int]time.Time{}
+		release := func(packets []int) {
+			for _, p := range packets {
+				if out[p] || now.Sub(arrival[p]) > timeout {
+					t.Fatalf("%d came out twice or after %v", p, now.Sub(arrival[p]))
+				}
+				out[p] = true
+			}
+		}
+		id := int64(256)
+		for ; len(input) >= 5; input = input[5:] {
+			next := now.Add(time.Duration(input[1]) * time.Millisecond)
+			for deadline, held := b.Deadline(); held && !next.Before(deadline); deadline, held = b.Deadline() {
+				now = deadline
+				release(b.Expire(now, nil))
+			}
+			now = next
+			arrival[in] = now
+			id += int64(int8(input[3]))
+			if input[0]%2 == 0 {
+				release(b.Insert(now, int64(input[2]), id, in, nil))
+			} else {
+				release(b.Receive(now, int64(input[2]), id+int64(input[4]), in, nil))
+			}
+			in++
+			if len(b.held) > maxHeld {
+				t.Fatalf("%d are held", len(b.held))
+			}
+		}
+		now = now.Add(timeout)
+		for _, p := range b.ReleaseAll(nil) {
+			if out[p] {
+				t.Fatalf("%d came out twice", p)
+			}
+			out[p] = true
+		}
+		if len(out) != in {
+			t.Fatalf("%d of %d came out", len(out), in)
+		}
+	})
+}

@@ -1,8 +1,10 @@
 package observer
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
@@ -115,5 +117,59 @@ func TestFlushWaitsForTheFiles(t *testing.T) {
 	}
 	if err := <-flushed; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestEveryPacketIsCountedOnceAsDeliveredOrLost(t *testing.T) {
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		_, trace, l := listening(t)
+		recorder := trace.AddProducer()
+		var next int64
+		inFlight := map[int64]bool{}
+		var right Progress
+		for range 300 {
+			for range random.IntN(200) {
+				next += 1 + int64(random.IntN(20)/19) // now and then, QUIC leaves a number out
+				e := sent(qlog.PacketType1RTT, 0, &qlog.StreamFrame{})
+				if random.IntN(10) == 0 {
+					e = sent(qlog.PacketType1RTT, 0, &qlog.AckFrame{})
+				} else {
+					inFlight[next] = true
+				}
+				e.Header.PacketNumber = qlog.PacketNumber(next)
+				recorder.RecordEvent(e)
+			}
+			lost := random.Int64N(next + 1)
+			if inFlight[lost] && lost > next-outstandingWindow {
+				right.Lost++
+			}
+			delete(inFlight, lost)
+			event := qlog.PacketLost{Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT}}
+			event.Header.PacketNumber = qlog.PacketNumber(lost)
+			recorder.RecordEvent(event)
+			ack := &qlog.AckFrame{}
+			for range 1 + random.IntN(3) {
+				largest := random.Int64N(next + 1)
+				smallest := max(0, largest-random.Int64N(300))
+				ack.AckRanges = append(ack.AckRanges, qlog.AckRange{
+					Smallest: qlog.PacketNumber(smallest), Largest: qlog.PacketNumber(largest),
+				})
+				for n := smallest; n <= largest; n++ {
+					if inFlight[n] && n > next-outstandingWindow {
+						right.Delivered++
+					}
+					delete(inFlight, n)
+				}
+			}
+			recorder.RecordEvent(qlog.PacketReceived{
+				Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT}, Frames: []qlog.Frame{{Frame: ack}},
+			})
+			right.SmoothedRTT, right.Window = time.Duration(random.IntN(1000)), random.IntN(1000)
+			recorder.RecordEvent(qlog.MetricsUpdated{SmoothedRTT: right.SmoothedRTT, CongestionWindow: right.Window})
+			if l.progress != right {
+				t.Fatalf("seed %d: heard %+v, right is %+v", seed, l.progress, right)
+			}
+		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 type Socket struct {
 	net.PacketConn
 	BytesSent, BytesReceived atomic.Int64
+
+	last atomic.Pointer[net.UDPAddr] // sender of the last datagram; made once for all in a row
 }
 
 // Listen opens a UDP socket at an address; port 0 lets the system choose.
@@ -28,9 +30,23 @@ func Listen(address netip.AddrPort) (*Socket, error) {
 }
 
 func (s *Socket) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, from, err := s.PacketConn.ReadFrom(b)
+	udp, ok := s.PacketConn.(*net.UDPConn)
+	if !ok {
+		n, from, err := s.PacketConn.ReadFrom(b)
+		s.BytesReceived.Add(int64(n))
+		return n, from, err
+	}
+	n, from, err := udp.ReadFromUDPAddrPort(b)
+	if err != nil {
+		return n, nil, err
+	}
 	s.BytesReceived.Add(int64(n))
-	return n, from, err
+	last := s.last.Load()
+	if last == nil || last.AddrPort() != from {
+		last = net.UDPAddrFromAddrPort(from)
+		s.last.Store(last)
+	}
+	return n, last, nil
 }
 
 func (s *Socket) WriteTo(b []byte, to net.Addr) (int, error) {
