@@ -121,6 +121,20 @@ def test_frames_that_the_kernel_discards_break_conservation(wire: Any) -> None:
 
 
 @root
+def test_a_wire_does_not_look_for_frames_that_the_kernel_discarded(wire: Any) -> None:
+    made = wire(LinkSettings(100, 1))
+    pid = made.link._process.pid
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(10_100):
+        made.send(100)
+    os.kill(pid, signal.SIGCONT)
+    assert len(made.receive(1)) == 1
+    time.sleep(1)  # nothing is to be done
+    report = made.link.finish()
+    assert report.cpu_s < 0.5 * report.elapsed_s
+
+
+@root
 def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
     made = wire(LinkSettings(100, 1), late_bound_us=20_000)
     cpu = min(os.sched_getaffinity(0))

@@ -67,8 +67,17 @@ void arrivals_open(struct arrivals *arrivals, int tap_fd) {
     system_close(map);
 }
 
-uint64_t arrivals_waiting(const struct arrivals *arrivals) {
-    return __atomic_load_n(&arrivals->log->count, __ATOMIC_ACQUIRE) - arrivals->taken;
+static uint64_t came(const struct arrivals *arrivals) {
+    return __atomic_load_n(&arrivals->log->count, __ATOMIC_ACQUIRE);
+}
+
+uint64_t arrivals_look(struct arrivals *arrivals) {
+    arrivals->seen = came(arrivals);
+    return arrivals->seen - arrivals->taken;
+}
+
+bool arrivals_unseen(const struct arrivals *arrivals) {
+    return came(arrivals) != arrivals->seen;
 }
 
 uint64_t arrivals_take(struct arrivals *arrivals) {

@@ -68,7 +68,7 @@ static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
 // All that is there. What comes meanwhile has to wait, or writes would.
 static void lane_read(struct lane *lane, struct frame_pool *pool) {
     struct arrivals *arrivals = &lane->entrance->arrivals;
-    for (uint64_t waiting = arrivals_waiting(arrivals); waiting; waiting--) {
+    for (uint64_t waiting = arrivals_look(arrivals); waiting; waiting--) {
         struct frame *frame = frame_pool_take(pool);
         if (!frame)
             die(EXIT_FAILED, "out of memory with %llu frames in flight",
@@ -161,7 +161,7 @@ enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS, NO_FRAMES = NEAR };
 // earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
 static void wait_for_work(const struct wire *wire, struct pollfd *events) {
     uint64_t now_ns = system_now_ns(), exit_ns = next_exit(wire);
-    if (arrivals_waiting(&wire->near.arrivals) || arrivals_waiting(&wire->far.arrivals))
+    if (arrivals_unseen(&wire->near.arrivals) || arrivals_unseen(&wire->far.arrivals))
         exit_ns = 0;
     uint64_t wait_ns = exit_ns > now_ns ? exit_ns - now_ns : 0;
     uint64_t unwatched_ns = wire->options.delay_ns < UNWATCHED_NS ? wire->options.delay_ns : UNWATCHED_NS;
