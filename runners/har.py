@@ -12,14 +12,23 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urljoin, urlsplit
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from runners.refusal import Refusal
-from runners.web_page import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page, PageObject, checked, read_json
+from runners.web_page import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page, checked, read_json
 
 LONGEST_NAME = 60
 
-Url = Annotated[str, Field(max_length=100_000)]
+
+def _a_url(text: str) -> str:
+    try:
+        urlsplit(text)
+    except ValueError as error:
+        raise ValueError(f"is no URL: {error}") from None
+    return text
+
+
+Url = Annotated[str, AfterValidator(_a_url)]
 
 
 class Frame(BaseModel):
@@ -92,20 +101,19 @@ def page_from(path: Path) -> Page:
     names = [f"{place}-{_short(entry.request.url)}" for place, entry in enumerate(entries)]
     parents = [_parent_of(place, entries) for place in range(len(entries))]
     processing_ms = _processing_ms(entries, parents)
-    return Page(
-        title=f"{_origin(entries[0].request.url)} in {_printable(path.name)}",
-        made_by=f"fecbench page from-har {_printable(path.name)}",
-        objects=[
-            PageObject(
-                name=name,
-                origin=_origin(entry.request.url),
-                size_bytes=entry.size_bytes,
-                parents=[names[parent] for parent in parents[place]],
-                processing_ms=processing_ms[place],
-            )
-            for place, (name, entry) in enumerate(zip(names, entries, strict=True))
-        ],
-    )
+    objects = [
+        {
+            "name": name,
+            "origin": _origin(entry.request.url),
+            "size_bytes": entry.size_bytes,
+            "parents": [names[parent] for parent in parents[place]],
+            "processing_ms": processing_ms[place],
+        }
+        for place, (name, entry) in enumerate(zip(names, entries, strict=True))
+    ]
+    title = f"{_origin(entries[0].request.url)} in {_printable(path.name)}"
+    made_by = f"fecbench page from-har {_printable(path.name)}"
+    return checked(Page, {"title": title, "made_by": made_by, "objects": objects}, str(path))
 
 
 def _transferred(entries: list[Entry], path: Path) -> list[Entry]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from runners.refusal import Refusal, first_problem, nearest
+from runners.refusal import Refusal, nearest
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40
@@ -149,5 +149,16 @@ def checked(model: type[Model], document: object, where: str) -> Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        line = " ".join(f"{where}: {first_problem(error)}".split())
+        # A name or a value can hold line breaks, and megabytes.
+        line = " ".join(f"{where}: {_complaint(error)}".split())
         raise Refusal(line if len(line) <= LONGEST_COMPLAINT else f"{line[:LONGEST_COMPLAINT]}…") from None
+
+
+def _complaint(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    key = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "missing":
+        return f"{key}: is missing"
+    value = "" if isinstance(problem["input"], dict | list) else f" = {problem['input']!r:.80}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key}{value}: {message}" if key else message

@@ -1,0 +1,398 @@
+"""Web pages: what is no page is refused, and a page is what a browser recorded or what a seed makes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import designs
+from runners import har, parameters, photo_site, schedule, web_page
+from runners.command_line import main
+from runners.implementations import REPOSITORY
+from runners.refusal import Refusal
+from runners.web_page import Page
+
+CATALOG = REPOSITORY / "designs" / "catalog"
+
+
+def an_object(name: str, *parents: str, **others: Any) -> dict[str, Any]:
+    return {"name": name, "origin": "www", "size_bytes": 1, "parents": list(parents), **others}
+
+
+def a_page(*objects: dict[str, Any]) -> dict[str, Any]:
+    return {"title": "a page", "made_by": "hand", "objects": list(objects)}
+
+
+def refusal_of(document: object) -> str:
+    with pytest.raises(Refusal) as refused:
+        web_page.checked(Page, document, "page.json")
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
+    return str(refused.value)
+
+
+WRONG = {
+    "an empty page": (a_page(), "objects"),
+    "no objects": ({"title": "a", "made_by": "b"}, "objects: is missing"),
+    "an unknown parent": (a_page(an_object("a"), an_object("b", "aa")), "parent 'aa': did you mean 'a'?"),
+    "a parent of itself": (a_page(an_object("a", "a")), "a → a"),
+    "a cycle": (a_page(an_object("a"), an_object("b", "c", "a"), an_object("c", "b")), "wait for each other"),
+    "a name given twice": (a_page(an_object("a"), an_object("a")), "'a' is given twice"),
+    "a negative size": (a_page(an_object("a", size_bytes=-1)), "objects.0.size_bytes = -1"),
+    "a broken size": (a_page(an_object("a", size_bytes=1.5)), "objects.0.size_bytes = 1.5"),
+    "a negative time": (a_page(an_object("a", processing_ms=-1)), "objects.0.processing_ms = -1"),
+    "no time": (a_page(an_object("a", processing_ms=float("nan"))), "objects.0.processing_ms"),
+    "no origin": (a_page(an_object("a", origin="")), "objects.0.origin"),
+    "a name of two lines": (a_page(an_object("a\nb")), "objects.0.name"),
+    "an unknown key": (a_page(an_object("a", weight=1)), "objects.0.weight"),
+    "a list": ([], "valid dictionary"),
+}
+
+
+@pytest.mark.parametrize("document, said", WRONG.values(), ids=list(WRONG))
+def test_what_is_no_page_is_refused_in_one_line(document: object, said: str) -> None:
+    assert said in refusal_of(document)
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> Page:
+    """Pages in which any object may stand before its parents."""
+    count = draw(st.integers(1, 12))
+    objects = [
+        an_object(
+            f"o{i}",
+            *(f"o{parent}" for parent in draw(st.sets(st.integers(0, i - 1), max_size=3)) if i),
+            size_bytes=draw(st.integers(0, 10**6)),
+            processing_ms=draw(st.floats(0, 1000)),
+        )
+        if i
+        else an_object("o0")
+        for i in range(count)
+    ]
+    return Page.model_validate(a_page(*draw(st.permutations(objects))))
+
+
+@given(pages())
+def test_endpoints_get_every_object_once_and_behind_its_parents(page: Page) -> None:
+    seen: set[str] = set()
+    for each in page.ordered:
+        assert seen.issuperset(each.parents)
+        seen.add(each.name)
+    assert sorted(each.name for each in page.ordered) == sorted(each.name for each in page.objects)
+
+
+@given(pages())
+def test_a_page_is_read_as_it_was_written(page: Page) -> None:
+    assert Page.model_validate(json.loads(page.text())) == page
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(photo_site.SMALLEST_BYTES, 10**8))
+def test_a_photo_site_has_exactly_the_size_that_was_asked_for(seed: int, size_bytes: int) -> None:
+    page = photo_site.make(seed, size_bytes, "test")
+    assert page.size_bytes == size_bytes
+    assert page == photo_site.make(seed, size_bytes, "test")
+    assert [each.name for each in page.objects if not each.parents] == ["document"]
+    assert len(page.origins) == 4
+
+
+def test_another_seed_makes_another_page() -> None:
+    assert photo_site.make(1, 10**6, "test") != photo_site.make(2, 10**6, "test")
+
+
+class Done:
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def fecbench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Any]:
+    """The command in this process."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capfd.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, printed.out, printed.err)
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("path", sorted((CATALOG / "pages").glob("*.json")), ids=lambda path: path.stem)
+def test_every_page_of_the_catalogue_is_made_again_by_the_command_in_it(
+    path: Path, fecbench: Any, tmp_path: Path
+) -> None:
+    program, *arguments = web_page.load(path).made_by.split()
+    assert program == "fecbench"
+    assert fecbench(*arguments, "--output", tmp_path / "again.json").status == 0
+    assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
+
+
+def test_the_catalogue_has_a_photo_site_of_about_2_mb() -> None:
+    page = web_page.load(CATALOG / "pages" / "photo-site.json")
+    assert 1.8e6 < page.size_bytes < 2e6  # rQUIC §VI-C: less than 2 MB
+    assert len(page.objects) > 50
+
+
+def an_entry(url: str, at_ms: int, time_ms: float, size_bytes: int = 100, **others: Any) -> dict[str, Any]:
+    response = {"status": 200, "redirectURL": "", "bodySize": size_bytes, "content": {"size": 9 * size_bytes}}
+    seconds, ms = divmod(at_ms, 1000)
+    return {
+        "startedDateTime": f"2026-01-01T12:00:{seconds:02}.{ms:03}+01:00",
+        "time": time_ms,
+        "request": {"method": "GET", "url": url},
+        "response": {**response, **others.pop("response", {})},
+        **others,
+    }
+
+
+def a_har(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"log": {"version": "1.2", "creator": {"name": "a browser"}, "entries": list(entries)}}
+
+
+@pytest.fixture
+def page_of(tmp_path: Path):
+    def page_of(document: object) -> Page:
+        path = tmp_path / "recorded.har"
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return har.page_from(path)
+
+    return page_of
+
+
+WWW, CDN = "https://www.example", "https://cdn.example:8443"
+
+
+def parents_in(page: Page) -> dict[str, list[str]]:
+    """Without the numbers that make names unique."""
+    return {
+        each.name.partition("-")[2]: [parent.partition("-")[2] for parent in each.parents]
+        for each in page.objects
+    }
+
+
+def test_a_har_gives_sizes_origins_parents_and_processing_times(page_of) -> None:
+    page = page_of(
+        a_har(
+            an_entry(f"{CDN}/app.js?v=3", 210, 100, _initiator={"type": "parser", "url": f"{WWW}/"}),
+            an_entry(f"{WWW}/", 0, 200, 5000),
+            an_entry(
+                f"{CDN}/a.jpg",
+                350,
+                50,
+                _initiator={"type": "script", "stack": {"callFrames": [{"url": f"{CDN}/app.js?v=3"}]}},
+            ),
+            an_entry(f"{CDN}/b.jpg", 100, 50, _initiator={"type": "parser", "url": f"{WWW}/"}),
+        )
+    )
+    assert [each.name for each in page.objects] == ["0--", "1-b.jpg", "2-app.js", "3-a.jpg"]
+    assert parents_in(page) == {"-": [], "b.jpg": ["-"], "app.js": ["-"], "a.jpg": ["app.js"]}
+    assert [each.size_bytes for each in page.objects] == [5000, 100, 100, 100]
+    assert [each.origin for each in page.objects] == ["www.example", *["cdn.example:8443"] * 3]
+    # b.jpg was asked for before the document had ended; app.js ended at 310, a.jpg began at 350.
+    assert [each.processing_ms for each in page.objects] == [0, 0, 40, 0]
+    assert page.made_by == "fecbench page from-har recorded.har"
+
+
+def test_without_initiators_the_parent_is_what_ended_last_before_or_the_document(page_of) -> None:
+    page = page_of(
+        a_har(
+            an_entry(f"{WWW}/", 0, 100),
+            an_entry(f"{WWW}/early", 50, 100),
+            an_entry(f"{WWW}/style", 110, 30),
+            an_entry(f"{WWW}/font", 145, 30),
+            an_entry(f"{WWW}/late", 150, 30),
+        )
+    )
+    parents = {"-": [], "early": ["-"], "style": ["-"], "font": ["style"], "late": ["early"]}
+    assert parents_in(page) == parents
+
+
+def test_a_redirect_is_the_parent_of_where_it_leads(page_of) -> None:
+    redirect = {"status": 301, "redirectURL": "/home", "bodySize": 0}
+    page = page_of(a_har(an_entry(f"{WWW}/", 0, 80, response=redirect), an_entry(f"{WWW}/home", 95, 10)))
+    assert parents_in(page) == {"-": [], "home": ["-"]}
+    assert page.objects[0].processing_ms == 15
+
+
+def test_what_did_not_come_over_the_network_is_no_object(page_of) -> None:
+    page = page_of(
+        a_har(
+            an_entry(f"{WWW}/", 0, 80),
+            an_entry("data:image/png;base64,AAAA", 90, 0),
+            an_entry(f"{WWW}/blocked", 90, 0, response={"status": 0}),
+            an_entry(f"{WWW}/cached", 90, 0, _fromCache="memory"),
+        )
+    )
+    assert list(parents_in(page)) == ["-"]
+
+
+@pytest.mark.parametrize(
+    ("response", "right"),
+    [
+        ({"bodySize": 7, "_transferSize": 8, "content": {"size": 9}}, 7),
+        ({"bodySize": -1, "_transferSize": 8, "content": {"size": 9}}, 8),
+        ({"bodySize": -1, "content": {"size": 9}}, 9),
+    ],
+)
+def test_the_size_is_that_of_the_transfer_where_it_is_known(page_of, response: Any, right: int) -> None:
+    assert page_of(a_har(an_entry(f"{WWW}/", 0, 80, response=response))).size_bytes == right
+
+
+BAD_HARS = {
+    "no JSON": ("{", "is no JSON"),
+    "nested too deeply": ("[" * 100_000, "nested too deeply"),
+    "a list": ([], "valid dictionary"),
+    "no log": ({}, "log: is missing"),
+    "no entries": ({"log": {"version": "1.2"}}, "log.entries: is missing"),
+    "an empty log": (a_har(), "0 objects were transferred"),
+    "a time without zone": (
+        a_har({**an_entry(WWW, 0, 1), "startedDateTime": "2026-01-01T12:00:00"}),
+        "log.entries.0.startedDateTime",
+    ),
+    "a negative time": (a_har(an_entry(WWW, 0, -1)), "log.entries.0.time = -1"),
+    "no size": (
+        a_har(an_entry(WWW, 0, 1, response={"bodySize": -1, "content": {"size": -1}})),
+        "no size is known",
+    ),
+    "several pages": (
+        a_har(an_entry(WWW, 0, 1, pageref="page_1"), an_entry(WWW, 5, 1, pageref="page_2")),
+        "several pages",
+    ),
+    "a size of another type": (
+        a_har(an_entry(WWW, 0, 1, response={"bodySize": "x" * 100_000})),
+        "log.entries.0.response.bodySize",
+    ),
+    "a URL that is none": (a_har(an_entry("https://[broken", 0, 1)), "log.entries.0.request.url"),
+    "a size beyond all bounds": (a_har(an_entry(WWW, 0, 1, 2**60)), "size_bytes"),
+}
+
+
+@pytest.mark.parametrize("document, said", BAD_HARS.values(), ids=list(BAD_HARS))
+def test_a_bad_har_ends_the_command_with_one_line_and_status_2(
+    fecbench: Any, tmp_path: Path, document: object, said: str
+) -> None:
+    path = tmp_path / "bad.har"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    done = fecbench("page", "from-har", path, "--output", tmp_path / "never.json")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+    assert len(done.err) < 500
+    assert str(path) in done.err
+    assert said in done.err
+    assert not (tmp_path / "never.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["make", "--output", "page.txt"], "page.txt"),
+        (["make", "--output", "no/such/folder.json"], "no/such/folder.json"),
+        (["make", "--output", "x.json", "--size-bytes", "5"], "--size-bytes"),
+        (["make", "--output", "x.json", "--seed", "-1"], "--seed"),
+        (["from-har", "missing.har", "--output", "x.json"], "missing.har: cannot be read"),
+    ],
+)
+def test_a_wrong_call_is_refused(
+    fecbench: Any, tmp_path: Path, arguments: list[str], said: str, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = fecbench("page", *arguments)
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert said in done.err
+    assert not list(tmp_path.iterdir())
+
+
+DESIGN = """
+name = "pages"
+title = "Which page?"
+seed = 1
+topology = "single-path"
+repetitions = 1
+
+[plan]
+method = "grid"
+
+[factors]
+workload.connections = { choices = ["one", "per_origin"] }
+
+[constants]
+bandwidth_mbps = 20
+owd_ms = 10
+
+[[workloads]]
+name = "page"
+graph = "own"
+
+[[variants]]
+label = "off"
+implementation = "rquic"
+"""
+
+
+@pytest.fixture
+def design(tmp_path: Path):
+    def design(text: str = DESIGN) -> designs.Design:
+        path = tmp_path / "design.toml"
+        path.write_text(text)
+        return designs.load(path)
+
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("b", "a"), an_object("a"))))
+    return design
+
+
+def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, tmp_path: Path) -> None:
+    loaded = design()
+    points = loaded.plan().points
+    parameters.check_values(loaded, points)
+    kept = parameters.pages(loaded, points)
+    (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
+    setting = schedule.Setting(loaded, points, "wire", tmp_path, json.loads(json.dumps(kept)))
+    keys = sorted(schedule.trial_keys(loaded, len(points)))
+    told = [schedule.task_of(setting, key, tmp_path / "trial").workload for key in keys]
+    graph = {"objects": [an_object("a", processing_ms=0), an_object("b", "a", processing_ms=0)]}
+    assert told == [
+        {"name": "page", "graph": graph, "connections": connections} for connections in ("one", "per_origin")
+    ]
+    assert re.fullmatch(r"[0-9a-f]{64}", kept["own"]["sha256"])
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ('graph = "own"', 'graph = "owm"', "did you mean 'own'?"),
+        ('graph = "own"', 'graph = "../pages/own"', "there is no page '../pages/own'"),
+        ('graph = "own"', "graph = 5", "graph = 5"),
+        ('graph = "own"\n', "", "graph is missing"),
+        ('"per_origin"]', '"many"]', "connections = 'many' must be one of one, per_origin"),
+    ],
+)
+def test_a_design_that_names_no_page_is_refused(design, right: str, wrong: str, said: str) -> None:
+    assert right in DESIGN
+    loaded = design(DESIGN.replace(right, wrong))
+    parameters.check_names(loaded)
+    with pytest.raises(Refusal) as refused:
+        parameters.check_values(loaded, loaded.plan().points)
+    assert said in str(refused.value)
+
+
+def test_a_design_with_a_wrong_page_is_refused(design, tmp_path: Path) -> None:
+    loaded = design()
+    (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("a", "a"))))
+    with pytest.raises(Refusal, match=r"own\.json: .*a → a"):
+        parameters.check_values(loaded, loaded.plan().points)
