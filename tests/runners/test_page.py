@@ -222,10 +222,17 @@ def test_without_initiators_the_parent_is_what_ended_last_before_or_the_document
 
 
 def test_a_redirect_is_the_parent_of_where_it_leads(page_of) -> None:
-    redirect = {"status": 301, "redirectURL": "/home", "bodySize": 0}
-    page = page_of(a_har(an_entry(f"{WWW}/", 0, 80, response=redirect), an_entry(f"{WWW}/home", 95, 10)))
-    assert parents_in(page) == {"-": [], "home": ["-"]}
-    assert page.objects[0].processing_ms == 15
+    redirect = {"status": 301, "redirectURL": "/new", "bodySize": 0}
+    page = page_of(
+        a_har(
+            an_entry(f"{WWW}/", 0, 10),
+            an_entry(f"{WWW}/old", 15, 65, response=redirect),
+            an_entry(f"{WWW}/icon", 15, 75),  # ended last before /new
+            an_entry(f"{WWW}/new", 95, 10, _initiator={"type": "parser", "url": f"{WWW}/"}),
+        )
+    )
+    assert parents_in(page) == {"-": [], "old": ["-"], "icon": ["-"], "new": ["old"]}
+    assert [each.processing_ms for each in page.objects] == [5, 15, 0, 0]
 
 
 def test_what_did_not_come_over_the_network_is_no_object(page_of) -> None:
