@@ -4,6 +4,7 @@
 //! options for how much.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use bytes::Bytes;
 use fec::{Block, Code, Context, Controller, SlidingWindow};
@@ -91,7 +92,7 @@ impl Factory for Schemes {
         let controller = self.controller(*code).ok()?;
         let mut encoder = fec::Encoder::new(*code, controller);
         encoder.set_window(window(peer.window.into_inner()));
-        Some(Box::new(Encoding(encoder)))
+        Some(Box::new(Encoding(Mutex::new(encoder))))
     }
 
     fn masks_losses(&self) -> bool {
@@ -103,12 +104,19 @@ fn window(announced: u64) -> usize {
     usize::try_from(announced).unwrap_or(usize::MAX)
 }
 
+/// A connection may be shared between threads, controllers may not: never contended here.
 #[derive(Debug)]
-struct Encoding(fec::Encoder);
+struct Encoding(Mutex<fec::Encoder>);
+
+impl Encoding {
+    fn encoder(&mut self) -> &mut fec::Encoder {
+        self.0.get_mut().expect("no encoder panics")
+    }
+}
 
 impl Encoder for Encoding {
     fn protect(&mut self, symbol: &[u8]) {
-        self.0.protect(symbol);
+        self.encoder().protect(symbol);
     }
 
     fn overhead(&self) -> usize {
@@ -116,27 +124,27 @@ impl Encoder for Encoding {
     }
 
     fn wants_repair(&self, app_limited: bool) -> bool {
-        self.0.wants_repair(&Context { app_limited })
+        self.0.lock().expect("no encoder panics").wants_repair(&Context { app_limited })
     }
 
     fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
-        self.0.repair(&Context { app_limited }, payload);
+        self.encoder().repair(&Context { app_limited }, payload);
     }
 
     fn on_acked(&mut self, sid: u64) {
-        self.0.acked(sid);
+        self.encoder().acked(sid);
     }
 
     fn on_lost(&mut self, sid: u64) {
-        self.0.lost(sid);
+        self.encoder().lost(sid);
     }
 
     fn on_recovered(&mut self, sid: u64) {
-        self.0.recovered(sid);
+        self.encoder().recovered(sid);
     }
 
     fn on_window(&mut self, size: u64) {
-        self.0.set_window(window(size));
+        self.encoder().set_window(window(size));
     }
 }
 

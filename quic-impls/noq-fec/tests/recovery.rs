@@ -1,0 +1,225 @@
+//! Whole transfers over a lossy link, in virtual time: the laws that FEC inside QUIC has to keep.
+
+mod world;
+
+use std::time::Duration;
+
+use fec::Code;
+use noq_fec::content;
+use noq_fec::contract::{CongestionControl, Direction};
+use noq_fec::schemes::{Redundancy, Schemes};
+use world::{Loss, Outcome, Setting, all_schemes, schemes};
+
+/// A transfer that a seed makes up: its direction, its size, the link, and what is lost.
+fn random(seed: u64, schemes: &Schemes) -> Setting {
+    let draw = |j, below: u64| content::word(seed, j) % below;
+    let loss = |j| match draw(0, 3) {
+        0 => Loss::Uniform { rate: draw(1, 100) as f64 / 1000.0, seed: seed ^ j },
+        1 => {
+            Loss::Bursts { p: 0.01 + draw(2, 30) as f64 / 1000.0, r: 0.3 + draw(3, 70) as f64 / 100.0, seed: seed ^ j }
+        }
+        _ => Loss::These(vec![draw(4, 20) + 4, draw(5, 20) + 4, draw(6, 20) + 4]),
+    };
+    Setting {
+        direction: if draw(7, 2) == 0 { Direction::Download } else { Direction::Upload },
+        up: loss(8),
+        down: loss(9),
+        bandwidth_mbps: 0.3 + draw(10, 200) as f64 / 10.0,
+        owd: Duration::from_millis(1 + draw(11, 300)),
+        jitter: Duration::from_micros(if draw(12, 4) == 0 { draw(13, 20_000) } else { 0 }),
+        congestion_control: if draw(14, 2) == 0 { CongestionControl::Cubic } else { CongestionControl::NewReno },
+        seed,
+        ..Setting::download(draw(15, 60_000), Some(schemes.clone()))
+    }
+}
+
+/// What holds for every transfer.
+fn check(outcome: &Outcome, context: &str) {
+    let dct = outcome.dct.as_ref().unwrap_or_else(|why| panic!("{context}: {why}"));
+    assert!(*dct < Duration::from_secs(120), "{context}: stalled, {dct:?}");
+    for (sender, receiver) in [(&outcome.client, &outcome.server), (&outcome.server, &outcome.client)] {
+        assert!(receiver.source_received <= sender.source_sent, "{context}");
+        assert!(receiver.repair_received <= sender.repair_sent, "{context}");
+        assert!(receiver.recovered <= receiver.repair_received, "{context}: a repair symbol recovers at most one");
+        assert!(receiver.recovered_late <= receiver.recovered, "{context}");
+        assert!(sender.recovered_by_peer <= receiver.recovered, "{context}");
+        assert!(sender.useless_retransmissions <= sender.recovered_by_peer, "{context}");
+        assert!(sender.source_sent + sender.repair_sent <= sender.packets_sent, "{context}");
+    }
+}
+
+fn content_is_right_whatever_is_lost(parameters: Schemes) {
+    let mut recovered = 0;
+    let mut known_to_sender = 0;
+    for seed in 0..600 {
+        let setting = random(seed, &parameters);
+        let outcome = setting.run();
+        check(&outcome, &format!("{setting:?}"));
+        let (sender, receiver) = outcome.of(setting.direction);
+        recovered += receiver.recovered;
+        known_to_sender += sender.recovered_by_peer;
+    }
+    assert!(recovered > 0);
+    // At the tail, a transfer ends with the recovery.
+    let is_tail = parameters.redundancy == Redundancy::Tail;
+    assert!(
+        is_tail || known_to_sender * 10 > recovered * 6,
+        "{known_to_sender} of {recovered} were acknowledged in time"
+    );
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_xor() {
+    content_is_right_whatever_is_lost(schemes(Code::Xor, 5, 4));
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_interleaved_xor() {
+    content_is_right_whatever_is_lost(Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) });
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_reed_solomon() {
+    content_is_right_whatever_is_lost(schemes(Code::ReedSolomon, 9, 6));
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_rlc() {
+    content_is_right_whatever_is_lost(schemes(Code::RLC, 3, 2));
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_tetrys() {
+    content_is_right_whatever_is_lost(schemes(Code::Tetrys, 3, 2));
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_repair_at_the_tail() {
+    content_is_right_whatever_is_lost(Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) });
+}
+
+#[test]
+fn content_is_right_whatever_is_lost_with_losses_masked() {
+    content_is_right_whatever_is_lost(Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) });
+}
+
+/// Download or upload with the n-th of the datagrams lost that carry it.
+fn losing(n: u64, setting: &Setting) -> Outcome {
+    let loss = Loss::These(vec![n]);
+    match setting.direction {
+        Direction::Download => Setting { down: loss, ..setting.clone() }.run(),
+        Direction::Upload => Setting { up: loss, ..setting.clone() }.run(),
+    }
+}
+
+#[test]
+fn each_single_lost_packet_is_recovered_by_every_scheme() {
+    for parameters in all_schemes().into_iter().filter(|schemes| schemes.redundancy == Redundancy::Constant) {
+        for direction in [Direction::Download, Direction::Upload] {
+            let setting = Setting { direction, ..Setting::download(20_000, Some(parameters.clone())) };
+            let sent = setting.run().sent;
+            let mut recovered = 0;
+            for n in 0..sent.0.min(sent.1) {
+                let outcome = losing(n, &setting);
+                check(&outcome, &format!("{n} of {setting:?}"));
+                let (sender, receiver) = outcome.of(direction);
+                // It may be one of the handshake, without which nothing is received, or a repair symbol.
+                let missing = sender.source_sent - receiver.source_received;
+                assert!(missing > 1 || receiver.recovered == missing, "{n} of {setting:?}: {outcome:?}");
+                recovered += receiver.recovered;
+            }
+            assert!(recovered > 5, "{setting:?}");
+        }
+    }
+}
+
+/// A repair symbol that follows within two packets comes before the third, at which QUIC would declare the loss.
+#[test]
+fn what_is_recovered_in_time_is_not_sent_again() {
+    for code in [Code::RLC, Code::Tetrys] {
+        let setting = Setting::download(200_000, Some(schemes(code, 3, 2)));
+        let without = setting.run();
+        for n in 5..100 {
+            let outcome = losing(n, &setting);
+            assert_eq!(outcome.server.recovered_by_peer, outcome.client.recovered, "{n}");
+            assert_eq!(outcome.server.source_sent, without.server.source_sent, "{n}: {outcome:?}");
+            assert_eq!(outcome.server.useless_retransmissions, 0, "{n}");
+        }
+    }
+}
+
+/// A recovery that comes after the loss was declared spares nothing: a block code's repair symbols are late.
+#[test]
+fn what_is_recovered_too_late_is_counted() {
+    let setting = Setting::download(100_000, Some(schemes(Code::ReedSolomon, 30, 20)));
+    let outcomes: Vec<_> = (5..60).map(|n| losing(n, &setting)).collect();
+    assert!(outcomes.iter().all(|outcome| outcome.client.recovered <= 1));
+    assert!(outcomes.iter().any(|outcome| outcome.server.useless_retransmissions == 1), "{outcomes:?}");
+}
+
+#[test]
+fn the_last_packet_of_a_transfer_costs_no_round_trip_when_it_is_lost() {
+    for direction in [Direction::Download, Direction::Upload] {
+        for size in [1000, 10_000, 30_000] {
+            for parameters in all_schemes() {
+                let setting = Setting { direction, ..Setting::download(size, Some(parameters)) };
+                let unharmed = setting.run();
+                // The last source packet, found by its loss: the receiver misses one, and nothing followed it but repair.
+                let sent = match direction {
+                    Direction::Download => unharmed.sent.1,
+                    Direction::Upload => unharmed.sent.0,
+                };
+                let outcome = (0..sent)
+                    .map(|n| losing(n, &setting))
+                    .filter(|outcome| {
+                        let (sender, receiver) = outcome.of(direction);
+                        sender.source_sent == receiver.source_received + 1 && receiver.recovered == 1
+                    })
+                    .next_back()
+                    .unwrap_or_else(|| panic!("nothing was ever recovered: {setting:?}"));
+                let dct = outcome.dct.unwrap();
+                assert!(dct < unharmed.dct.clone().unwrap() + setting.owd, "{dct:?}, {unharmed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
+    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
+        let setting = |schemes| Setting { congestion_control, ..Setting::download(400_000, schemes) };
+        // Little repair, so that the windows have grown alike when the packet is lost.
+        let plain = setting(None);
+        let notify = setting(Some(schemes(Code::RLC, 21, 20)));
+        // Prompt repair, so that the loss is mended before it is declared.
+        let mask = setting(Some(Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) }));
+        for n in 30..60 {
+            let [plain, notify, mask] = [&plain, &notify, &mask].map(|setting| losing(n, setting));
+            if notify.client.recovered == 1 {
+                assert_eq!((plain.server.congestion_events, notify.server.congestion_events), (1, 1));
+                let ratio = notify.server.congestion_window as f64 / plain.server.congestion_window as f64;
+                assert!((0.9..1.1).contains(&ratio), "{n}: {ratio}: {notify:?}, {plain:?}");
+            }
+            assert_eq!(mask.server.congestion_events, 1 - mask.client.recovered, "{n}: {mask:?}");
+        }
+    }
+}
+
+#[test]
+fn fec_is_used_in_a_direction_if_its_receiver_announces_it() {
+    let xor = || Some(schemes(Code::Xor, 2, 1));
+    let rlc = || Some(schemes(Code::RLC, 2, 1));
+    for (client, server) in [(None, None), (xor(), None), (None, rlc()), (xor(), xor()), (xor(), rlc()), (rlc(), xor())]
+    {
+        let setting = Setting { client, server, ..Setting::download(20_000, None) };
+        let is_used = setting.client.is_some() && setting.server.is_some();
+        for n in 4..15 {
+            let outcome = losing(n, &setting);
+            check(&outcome, &format!("{setting:?}"));
+            for end in [&outcome.client, &outcome.server] {
+                assert_eq!(end.source_sent > 0, is_used, "{setting:?}: {end:?}");
+                assert_eq!(end.repair_received > 0, is_used, "{setting:?}: {end:?}");
+            }
+        }
+    }
+}
