@@ -313,8 +313,8 @@ func FuzzDecoderStaysBounded(f *testing.F) {
 					t.Fatalf("recovered %+v, newest is %d", r, d.newest)
 				}
 			}
-			reduced(t, d)
 		}
+		reduced(t, d)
 	})
 }
 

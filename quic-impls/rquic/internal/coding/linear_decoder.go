@@ -44,7 +44,9 @@ func newLinearDecoder(listed bool) *linearDecoder {
 	for i := range d.ones {
 		d.ones[i] = 1
 	}
-	d.forgetAll()
+	for i := range d.known {
+		d.known[i].id = -1
+	}
 	return d
 }
 
@@ -208,10 +210,6 @@ func (d *linearDecoder) advance(id int64) {
 		d.started, d.newest = true, id
 		return
 	}
-	if id-d.newest >= Window {
-		d.forgetAll()
-		d.newest = id
-	}
 	for d.newest < id {
 		d.newest++
 		d.forget(place(d.newest))
@@ -229,14 +227,6 @@ func (d *linearDecoder) forget(at int) {
 		}
 	}
 	d.equations = kept
-}
-
-func (d *linearDecoder) forgetAll() {
-	for i := range d.known {
-		d.known[i].id = -1
-	}
-	d.spare = append(d.spare, d.equations...)
-	d.equations = d.equations[:0]
 }
 
 func (d *linearDecoder) newEquation() *equation {

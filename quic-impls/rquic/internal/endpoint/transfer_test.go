@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
@@ -343,6 +344,23 @@ func withRate(scheme string, rate contract.Rate) contract.Options {
 	options := withScheme(fecOptions, scheme)
 	options.Rate = rate
 	return options
+}
+
+func TestOptionsTakeThePlacesOfAPresetsParameters(t *testing.T) {
+	rate := contract.Rate{Preset: "code2021", Periods: 5, Gamma: 0.02, Delta: 0.5}
+	right := coderate.Code2021
+	right.Periods, right.Gamma, right.Delta = 5, 0.02, 0.5
+	if got := adaptive(rate); *got != right {
+		t.Errorf("%+v, right is %+v", *got, right)
+	}
+	rate.PeriodRTT, right.PeriodRTT, right.Period = 2, 2, 0
+	if got := adaptive(rate); *got != right {
+		t.Errorf("with a period in RTTs: %+v, right is %+v", *got, right)
+	}
+	rate.Preset = "constant"
+	if got := adaptive(rate); got != nil {
+		t.Errorf("a constant rate became %+v", *got)
+	}
 }
 
 // codings are combinations of codes, rates and generations.

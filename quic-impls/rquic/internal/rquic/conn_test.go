@@ -160,6 +160,39 @@ func TestAChangeOfTheConnectionIDCompletesTheGeneration(t *testing.T) {
 	})
 }
 
+func TestAChangeOfTheConnectionIDCompletesAllOpenGenerationsAndBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sending, _, _ := pair(4, lossylink.Nothing)
+		sending.settings.Overlap = 2
+		writer := newAnnouncer(t, sending)
+		coded := func(id string, packets int) int64 {
+			writer.id = id
+			before := sending.RepairSent.Load()
+			for range packets {
+				writer.write([]byte("content"), true, false)
+			}
+			return sending.RepairSent.Load() - before
+		}
+		for i, right := range []int64{0, 2, 1, 1} { // both generations end; then one after every 4 packets
+			if got := coded([]string{"aaaa", "bbbb", "bbbb", "bbbb"}[i], []int{1, 1, 3, 4}[i]); got != right {
+				t.Errorf("step %d: %d coded packets, right is %d", i, got, right)
+			}
+		}
+	})
+}
+
+func TestAPacketOfAnotherCodeIsRefused(t *testing.T) {
+	_, receiving, _ := pair(9, lossylink.Nothing)
+	receiving.receive(time.Now(), []byte("Aaaaa\x01\x00\x00\x01one"), nil)
+	for _, kind := range []header.Kind{header.CodedRLC, 4, 255} {
+		before := receiving.Malformed.Load()
+		receiving.receive(time.Now(), []byte{'A', 'a', 'a', 'a', 'a', byte(kind), 1, 0, 2, 1, 1, 0, 4, 'A', 'x', 'y'}, nil)
+		if receiving.Malformed.Load() != before+1 || receiving.RepairReceived.Load() != 0 {
+			t.Errorf("kind %d was accepted", kind)
+		}
+	}
+}
+
 func TestTwoConnectionsOfOneSocketAreCodedApart(t *testing.T) {
 	source := rand.New(rand.NewPCG(1, 2))
 	for lost := range uint64(12) {
@@ -256,7 +289,7 @@ func TestThePacketThatClosesAConnectionMayBeRepeatedForAWhile(t *testing.T) {
 		}
 		time.Sleep(2 * closedLinger)
 		synctest.Wait()
-		if len(sending.sending.connections) != 0 {
+		if len(sending.sending.connections)+len(sending.sending.peers) != 0 {
 			t.Error("the closed connection is remembered for ever")
 		}
 	})
