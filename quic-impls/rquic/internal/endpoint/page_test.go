@@ -84,10 +84,18 @@ func TestTheDeadlineEndsAPageWithOneClearLine(t *testing.T) {
 		for _, http := range []string{"hq", "h3"} {
 			options := fecOptions
 			options.HTTP = http
+			var begun, lastSent time.Time
 			o := transfer{
-				workload: loading(photos(30), true), options: options, deadline: 3 * time.Second,
-				up: wifi(lossylink.Nothing), down: wifi(drops),
+				workload: loading(photos(30), true), options: options, deadline: 3 * time.Second, down: wifi(drops),
+				up: wifi(func(uint64, []byte) bool {
+					lastSent = time.Now()
+					return false
+				}),
+				hostile: func(_, _ *lossylink.End) { begun = time.Now() },
 			}.run(t)
+			if after := lastSent.Sub(begun); after > 3100*time.Millisecond {
+				t.Errorf("%s, %s: the client was still sending after %v", name, http, after)
+			}
 			if o.clientErr == nil || strings.Contains(o.clientErr.Error(), "\n") ||
 				!strings.Contains(o.clientErr.Error(), "page of 33 objects: not done within the deadline of 3 s") {
 				t.Errorf("%s, %s: %v", name, http, o.clientErr)
