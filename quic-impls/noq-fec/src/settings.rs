@@ -21,6 +21,12 @@ use crate::hq;
 const WINDOW: u32 = 64 << 20;
 
 pub fn client(assignment: &Assignment) -> Result<ClientConfig, String> {
+    let mut config = ClientConfig::new(Arc::new(client_tls(assignment)?));
+    config.transport_config(Arc::new(transport(assignment)?));
+    Ok(config)
+}
+
+pub fn client_tls(assignment: &Assignment) -> Result<QuicClientConfig, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("authority", &assignment.authority)? {
         roots.add(certificate).map_err(|error| format!("authority: {}: {error}", assignment.authority.display()))?;
@@ -32,13 +38,16 @@ pub fn client(assignment: &Assignment) -> Result<ClientConfig, String> {
         .with_no_client_auth();
     tls.alpn_protocols = vec![hq::ALPN.to_vec()];
     tls.key_log = key_log()?;
-    let tls = QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite");
-    let mut config = ClientConfig::new(Arc::new(tls));
+    Ok(QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite"))
+}
+
+pub fn server(assignment: &Assignment) -> Result<ServerConfig, String> {
+    let mut config = ServerConfig::with_crypto(Arc::new(server_tls(assignment)?));
     config.transport_config(Arc::new(transport(assignment)?));
     Ok(config)
 }
 
-pub fn server(assignment: &Assignment) -> Result<ServerConfig, String> {
+pub fn server_tls(assignment: &Assignment) -> Result<QuicServerConfig, String> {
     let chain = certificates("certificate", &assignment.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
         .map_err(|error| format!("private_key: {}: {error}", assignment.private_key.display()))?;
@@ -50,14 +59,11 @@ pub fn server(assignment: &Assignment) -> Result<ServerConfig, String> {
         .map_err(|error| format!("certificate and private_key: {error}"))?;
     tls.alpn_protocols = vec![hq::ALPN.to_vec()];
     tls.key_log = key_log()?;
-    let tls = QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite");
-    let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(Arc::new(transport(assignment)?));
-    Ok(config)
+    Ok(QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }
 
 /// The time-out is beyond the deadline, so that the deadline alone ends a trial. The MTU is fixed.
-fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
+pub fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
     let mut config = TransportConfig::default();
     let packet_size = assignment.options.packet_size;
     config

@@ -171,11 +171,10 @@ fn the_last_packet_of_a_transfer_costs_no_round_trip_when_it_is_lost() {
                 };
                 let outcome = (0..sent)
                     .map(|n| losing(n, &setting))
-                    .filter(|outcome| {
+                    .rfind(|outcome| {
                         let (sender, receiver) = outcome.of(direction);
                         sender.source_sent == receiver.source_received + 1 && receiver.recovered == 1
                     })
-                    .next_back()
                     .unwrap_or_else(|| panic!("nothing was ever recovered: {setting:?}"));
                 let dct = outcome.dct.unwrap();
                 assert!(dct < unharmed.dct.clone().unwrap() + setting.owd, "{dct:?}, {unharmed:?}");

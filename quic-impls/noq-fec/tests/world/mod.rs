@@ -108,7 +108,7 @@ impl Setting {
         }
     }
 
-    fn assignment(&self, role: Role, schemes: &Option<Schemes>) -> Assignment {
+    pub fn assignment(&self, role: Role, schemes: &Option<Schemes>) -> Assignment {
         let certificates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/certificates");
         Assignment {
             role,
@@ -183,6 +183,9 @@ impl Outcome {
     }
 }
 
+/// When a datagram arrives, which it is, whether it goes to the server, and what it is.
+type Flying = (Instant, u64, bool, Vec<u8>);
+
 pub struct World {
     now: Instant,
     start: Instant,
@@ -194,8 +197,8 @@ pub struct World {
     seed: u64,
     up: Way,
     down: Way,
-    /// Datagrams on their way: when they arrive, which they are, whether they go to the server.
-    flying: BinaryHeap<Reverse<(Instant, u64, bool, Vec<u8>)>>,
+    /// Datagrams on their way, the next to arrive first.
+    flying: BinaryHeap<Reverse<Flying>>,
     count: u64,
 }
 
