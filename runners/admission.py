@@ -19,10 +19,13 @@ from runners.refusal import Refusal
 
 Jobs = int | Literal["auto"]
 
-# This share of the cores stays idle: by what trials were measured to take, and by /proc/stat.
-# Mininet-HiFi (CoNEXT 2012) vouches for its runs from 35 % on.
-IDLE_SHARE = 0.35
-IDLE_WINDOW_S = 1.0
+# Trials take this share of the cores, by what they were measured to take.
+# Mininet-HiFi (CoNEXT 2012) vouches for its runs when 35 % stay idle.
+BUSY_SHARE = 0.65
+# Nothing begins beside another trial while /proc/stat says that less is idle. It is less than what trials
+# leave, for the harness: at the same bound, it would stop trials that fit, for a whole window each time.
+IDLE_SHARE = 0.2
+IDLE_WINDOW_S = 0.5
 # More trials at once than this move the results of single trials, though the CPU would suffice.
 TRIALS_PER_CORE = 6
 # What a trial takes before any was measured, in cores: set-up and waiting, and all that handles packets.
@@ -123,7 +126,7 @@ class Auto:
     def _fits(self, task: Task, running: Sequence[Task]) -> bool:
         cost = self._cost_factor * sum(expected_cores(each) for each in [task, *running])
         limit = self._throttle * self._cores
-        return cost <= (1 - IDLE_SHARE) * limit and len(running) + 1 <= TRIALS_PER_CORE * limit
+        return cost <= BUSY_SHARE * limit and len(running) + 1 <= TRIALS_PER_CORE * limit
 
     def _until_set_up_s(self) -> float:
         """Set-up is nearly all of a trial's CPU: one at a time takes one of two cores."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.admission import (
+    BUSY_SHARE,
     IDLE_SHARE,
     IDLE_WINDOW_S,
     TRIALS_PER_CORE,
@@ -92,7 +93,7 @@ def test_cheap_trials_run_many_at_a_time_but_not_more_than_a_core_bears() -> Non
 def test_trials_take_no_more_than_their_share_of_the_cores_by_what_they_were_measured_to_take() -> None:
     for cores in (0.12, 0.2, 0.3, 0.5):
         running = Machine().run(200, cores=cores)
-        assert running == math.floor((1 - IDLE_SHARE) * 2 / cores)
+        assert running == math.floor(BUSY_SHARE * 2 / cores)
 
 
 def test_a_trial_of_a_fast_link_costs_more_than_one_of_a_slow_link() -> None:
@@ -135,6 +136,11 @@ def test_nothing_begins_beside_another_trial_while_the_machine_is_busy() -> None
         assert 0 < machine.wait_s(task()) <= IDLE_WINDOW_S
     machine.passes(IDLE_WINDOW_S, IDLE_SHARE + 0.05)
     assert machine.wait_s(task()) == 0
+
+
+def test_what_the_harness_itself_takes_stops_no_trial_that_fits() -> None:
+    beside_the_harness, alone = Machine(), Machine()
+    assert beside_the_harness.fill(task(), 1 - BUSY_SHARE - 0.1) == alone.fill(task(), 1.0)
 
 
 def test_a_trial_runs_even_on_a_machine_that_is_never_idle() -> None:
