@@ -45,7 +45,7 @@ def run() -> None:
     rates = [Row(scheme, [each.mbps for each in by_scheme[scheme]]) for scheme in SCHEMES]
     costs = [Row(scheme, [each.cpu_us for each in by_scheme[scheme]]) for scheme in SCHEMES]
     for scheme in CODES:
-        name, taken = f"{scheme}, without the coded packets' share", by_scheme[scheme]
+        name, taken = f"{scheme}, coded packets' share off", by_scheme[scheme]
         rates.append(Row(name, [each.mbps * each.sent_to_source for each in taken]))
         costs.append(Row(name, [each.cpu_us / each.sent_to_source for each in taken]))
     what = f"rquic, download of {SIZE_BYTES / 1e6:g} MB over loopback, {ROUNDS} rounds"

@@ -29,5 +29,5 @@ def print_table(title: str, unit: str, rows: Sequence[Row]) -> None:
     for row in rows:
         figures = [row.median, min(row.values), max(row.values)]
         ratio = row.median / rows[0].median
-        table.add_row(row.name, *(f"{figure:.1f}" for figure in figures), f"{ratio:.1f}")
+        table.add_row(row.name, *(f"{figure:.1f}" for figure in figures), f"{ratio:.2f}")
     Console().print(table)

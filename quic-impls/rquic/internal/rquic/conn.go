@@ -64,20 +64,6 @@ type Counters struct {
 	Generations, SmallestGeneration, LargestGeneration atomic.Int64
 }
 
-func (c *Counters) generationSent(size int64) {
-	c.Generations.Add(1)
-	for least := c.SmallestGeneration.Load(); least == 0 || size < least; least = c.SmallestGeneration.Load() {
-		if c.SmallestGeneration.CompareAndSwap(least, size) {
-			break
-		}
-	}
-	for most := c.LargestGeneration.Load(); size > most; most = c.LargestGeneration.Load() {
-		if c.LargestGeneration.CompareAndSwap(most, size) {
-			break
-		}
-	}
-}
-
 // packetConn is what the QUIC library looks for, large socket buffers included.
 type packetConn interface {
 	net.PacketConn
@@ -91,6 +77,7 @@ type Conn struct {
 	packetConn
 	settings Settings
 	sending  sending
+	buffers  buffers
 	receiving
 }
 

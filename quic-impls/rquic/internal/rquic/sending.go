@@ -265,12 +265,44 @@ func (s *sender) complete(to net.Addr) error {
 	return nil
 }
 
-// buffers are for datagrams that are being built.
-var buffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
+// generationSent counts a generation of a size.
+func (c *Conn) generationSent(size int64) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	c.Generations.Add(1)
+	if least := c.SmallestGeneration.Load(); least == 0 || size < least {
+		c.SmallestGeneration.Store(size)
+	}
+	c.LargestGeneration.Store(max(size, c.LargestGeneration.Load()))
+}
+
+// buffers are for datagrams that are being built; as many as are written at a time.
+type buffers struct {
+	sync.Mutex
+	spare []*[maxDatagram]byte
+}
+
+func (b *buffers) take() *[maxDatagram]byte {
+	b.Lock()
+	defer b.Unlock()
+	last := len(b.spare) - 1
+	if last < 0 {
+		return new([maxDatagram]byte)
+	}
+	buffer := b.spare[last]
+	b.spare = b.spare[:last]
+	return buffer
+}
+
+func (b *buffers) put(buffer *[maxDatagram]byte) {
+	b.Lock()
+	defer b.Unlock()
+	b.spare = append(b.spare, buffer)
+}
 
 func (c *Conn) write(prefix []byte, h header.Header, rest []byte, to net.Addr) error {
-	buffer := buffers.Get().(*[maxDatagram]byte)
-	defer buffers.Put(buffer)
+	buffer := c.buffers.take()
+	defer c.buffers.put(buffer)
 	_, err := c.packetConn.WriteTo(append(h.Append(append(buffer[:0], prefix...)), rest...), to)
 	return err
 }
