@@ -47,3 +47,43 @@ def test_smoke_is_a_dozen_trials() -> None:
     design = designs.load(CATALOG / "smoke.toml")
     trials = len(design.plan().points) * len(design.workloads) * len(design.variants) * design.repetitions
     assert trials == 12
+
+
+NETWORKS = {"Wi-Fi": (20, 25), "cellular": (10, 100), "satellite": (1.5, 400)}  # rQUIC §VI-A: Mbps, RTT in ms
+MIB = {"Wi-Fi": 20, "cellular": 20, "satellite": 5}  # §VI-B
+
+
+@pytest.mark.parametrize("kind", ["bulk", "page", "bto"])
+@pytest.mark.parametrize("length", ["", "-short"])
+def test_the_designs_of_rquic_have_its_networks_and_losses(kind: str, length: str) -> None:
+    design = designs.load(CATALOG / f"rquic2021-{kind}{length}.toml")
+    points = design.plan().points
+    for point in points:
+        network = str(point["network"])
+        assert (point["bandwidth_mbps"], 2 * point["owd_ms"]) == NETWORKS[network]
+        if kind != "page":
+            assert point["workload.size_bytes"] == MIB[network] * 2**20 / (4 if length else 1)
+    assert {point["network"] for point in points} == set(NETWORKS)
+    if kind == "bto":
+        assert design.constants["loss.p"] == 0.03
+    else:
+        losses = [0, 0.01, 0.02, 0.03, 0.05]
+        assert [point["loss.p"] for point in points] == [loss for loss in losses for _ in NETWORKS]
+
+
+@pytest.mark.parametrize("length", ["", "-short"])
+def test_the_buffer_timeouts_go_from_5_ms_to_12_round_trips_of_each_network(length: str) -> None:
+    points = designs.load(CATALOG / f"rquic2021-bto{length}.toml").plan().points
+    for network, (_, rtt_ms) in NETWORKS.items():
+        timeouts = [point["option.bto_ms"] for point in points if point["network"] == network]
+        assert (min(timeouts), max(timeouts)) == (5, 12 * rtt_ms)
+        assert rtt_ms in timeouts, "the paper's safe choice"
+
+
+@pytest.mark.parametrize("kind", ["bulk", "page", "bto"])
+def test_a_short_form_differs_in_its_numbers_only(kind: str) -> None:
+    whole, short = (designs.load(CATALOG / f"rquic2021-{kind}{length}.toml") for length in ("", "-short"))
+    assert short.variants == whole.variants
+    assert short.constants == whole.constants
+    assert short.workloads == whole.workloads
+    assert short.repetitions < whole.repetitions
