@@ -1,0 +1,29 @@
+"""Which figures of which paper a campaign reproduces.
+
+A design of the catalogue is recognised by the name in its text, whatever its campaign is called: `rquic2021-bulk`
+and all names that go on with a hyphen, as `rquic2021-bulk-short` does.
+"""
+
+from __future__ import annotations
+
+import tomllib
+
+from results.claims import PaperFigure
+from results.database import CampaignInfo
+from results.equality import AA_PREFIX
+
+# By the name that the names of their designs begin with. Each paper's module has its part of this table.
+FIGURES: dict[str, list[PaperFigure]] = {}
+
+
+def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
+    """The figures that a report of this campaign adds to its own, in the paper's order; often none.
+
+    A campaign that runs a variant against itself has the design's name, and nothing of a paper's.
+    """
+    if campaign.name.startswith(AA_PREFIX):
+        return []
+    name = tomllib.loads(campaign.design_text).get("name", "")
+    return [
+        figure for design, found in FIGURES.items() if f"{name}-".startswith(f"{design}-") for figure in found
+    ]
