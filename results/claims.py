@@ -1,4 +1,4 @@
-"""A figure that a paper prints, drawn from our own trials, and what the paper claims of it beside what was measured.
+"""A figure that a paper prints, drawn from our own trials, and what it claims beside what was measured.
 
 A module for each paper makes them; `results.papers` says which belong to a campaign.
 """
