@@ -328,7 +328,7 @@ def _effects(forest: RandomForestRegressor, data: _Data, names: Sequence[str]) -
     """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
     effects = {}
     for index, name in enumerate(names):
-        found = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID)
+        found = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
         effects[name] = pd.DataFrame({"value": found["grid_values"][0], "ratio": np.exp(found["average"][0])})
     return effects
 
@@ -340,6 +340,6 @@ def _surface(
     if len(two) < 2:
         return pd.DataFrame()
     columns = [names.index(name) for name in two]
-    found = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID)
+    found = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
     rows, across = (pd.Index(grid, name=name) for grid, name in zip(found["grid_values"], two, strict=True))
     return pd.DataFrame(np.exp(found["average"][0]), index=rows, columns=across)

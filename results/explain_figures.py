@@ -13,13 +13,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from results.explain import Explanation
+from results.explain import Explanation, quantity
 from results.figures import NothingToDraw, _axis, _round_ticks, _style, _title
 from results.frames import DCT
 from results.statistics import VERDICTS
 
 _COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
+_FEW = 5
 _WIDE = 20  # a factor whose greatest value is this many times its least is drawn on a logarithmic axis
 
 
@@ -97,10 +98,9 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
             axes.set_yscale("log")
             _round_ticks(axes.yaxis)
         panels[0].set_ylabel(f"{metric} / {metric} of {baseline}")
-        _title(
-            panels[0],
-            f"What drives the ratio of {variant}?",
-            f"{found.everywhere.points} points; line: mean prediction of a random forest",
+        figure.suptitle(
+            f"What drives the ratio of {variant}?"
+            f" {found.everywhere.points} points; line: mean prediction of a random forest"
         )
     return figure
 
@@ -117,6 +117,11 @@ def _around_one(ratios: pd.Series) -> Normalize:
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
+    """Logarithmic where the factor is wide; a tick at each value where there are few."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
     if values.min() > 0 and values.max() / values.min() > _WIDE:
         axes.set(**{f"{which}scale": "log"})
-        _round_ticks(axes.xaxis if which == "x" else axes.yaxis)
+        _round_ticks(axis)
+    if values.nunique() <= _FEW:
+        few = sorted(set(values))
+        axis.set_ticks(few, [quantity(str(values.name), value) for value in few])
