@@ -130,6 +130,7 @@ def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> ca
     with scratch.folder() as folder:
         against_itself = folder / "aa.toml"
         against_itself.write_text(against_itself_text(design, label))
+        (folder / "pages").symlink_to(path.absolute().parent / "pages")  # stand beside the design
         _check_same(design, designs.load(against_itself))
         return options.request(against_itself, name, jobs)
 

@@ -85,3 +85,16 @@ def test_a_campaign_is_not_resumed_with_another_page(design: Path, tmp_path: Pat
     assert refused.returncode == 2
     assert "other pages" in refused.stderr
     assert len(fecbench.trials(database)) == 4
+
+
+def test_a_variant_that_loads_a_page_is_compared_with_itself(
+    design: Path, tmp_path: Path, fecbench: Any
+) -> None:
+    shorter = (
+        design.read_text().replace("[0.02, 0.05]", "[0.0, 0.01]").replace('["one", "per_origin"]', '"one"')
+    )
+    design.write_text(shorter)
+    database = tmp_path / "x.sqlite"
+    ran = fecbench("aa", design, "--variant", "xor", "--db", database, "--no-calibrate")
+    assert ran.returncode in (0, 1), ran.stderr
+    assert {trial["key"]["variant"] for trial in fecbench.trials(database)} == {"xor (A)", "xor (B)"}
