@@ -89,25 +89,34 @@ func random(source *rand.Rand, length int) []byte {
 	return b
 }
 
-// Decoding what is left by an erasure in each generation gives what was sent, in order.
+// unheardOf is a code that the wrapper has never met.
+type unheardOf struct{ coding.RLC }
+
+func (unheardOf) Kind() header.Kind { return 200 }
+
+// Decoding what is left by an erasure in each generation gives what was sent, in order, whatever the code.
 func TestPacketsOfAnyLengthSurviveOneLossInEachGeneration(t *testing.T) {
-	for _, k := range []int{1, 2, 9, 63} {
-		source := rand.New(rand.NewPCG(uint64(k), 0))
-		lost := func(n uint64, _ []byte) bool { return n > 0 && n%uint64(k+1) == (n/uint64(k+1))%uint64(k+1) }
-		synctest.Test(t, func(t *testing.T) {
-			sending, receiving, _ := pair(k, lost)
-			writer := newAnnouncer(t, sending)
-			var sent [][]byte
-			for range 300 * k {
-				sent = append(sent, writer.write(random(source, 1+source.IntN(1247)), true, false))
-			}
-			if got := readAll(t, receiving); !slices.EqualFunc(got, sent, bytes.Equal) {
-				t.Errorf("k = %d: %d packets arrived, %d were sent", k, len(got), len(sent))
-			}
-			if receiving.Recovered.Load() == 0 || receiving.RecoveredLate.Load() != 0 {
-				t.Errorf("k = %d: %d packets recovered, %d late", k, receiving.Recovered.Load(), receiving.RecoveredLate.Load())
-			}
-		})
+	for name, code := range map[string]coding.Code{"XOR": coding.XOR{}, "RLC": coding.RLC{Coded: 1}, "new": unheardOf{coding.RLC{Coded: 1}}} {
+		for _, k := range []int{1, 2, 9, 63} {
+			source := rand.New(rand.NewPCG(uint64(k), 0))
+			lost := func(n uint64, _ []byte) bool { return n > 0 && n%uint64(k+1) == (n/uint64(k+1))%uint64(k+1) }
+			synctest.Test(t, func(t *testing.T) {
+				sending, receiving, _ := pair(k, lost)
+				sending.settings.Code, receiving.settings.Code = code, code
+				writer := newAnnouncer(t, sending)
+				var sent [][]byte
+				for range 300 * k {
+					sent = append(sent, writer.write(random(source, 1+source.IntN(1247)), true, false))
+				}
+				if got := readAll(t, receiving); !slices.EqualFunc(got, sent, bytes.Equal) {
+					t.Errorf("%s, k = %d: %d packets arrived, %d were sent", name, k, len(got), len(sent))
+				}
+				if receiving.Recovered.Load() == 0 || receiving.RecoveredLate.Load() != 0 {
+					t.Errorf("%s, k = %d: %d packets recovered, %d late",
+						name, k, receiving.Recovered.Load(), receiving.RecoveredLate.Load())
+				}
+			})
+		}
 	}
 }
 
@@ -225,6 +234,51 @@ func allReady(c *Conn) (packets [][]byte) {
 			return packets
 		}
 		packets = append(packets, buffer[:n])
+	}
+}
+
+// Lies about ids, generations, overlaps, sizes and coefficients, told on one connection between all packets of another one
+// from the same address, which loses every 19th datagram.
+func TestALyingPeerHarmsItsOwnConnectionAlone(t *testing.T) {
+	for name, code := range map[string]coding.Code{"xor": coding.XOR{}, "rlc": coding.RLC{Coded: 1}} {
+		random := rand.New(rand.NewPCG(4, 4))
+		sent := &recorder{keep: true}
+		send := sendingOne(t, code, sent)
+		const packets = 900
+		for range packets {
+			send()
+		}
+		_, receiving, _ := pair(9, lossylink.Nothing)
+		receiving.settings.Code = code
+		now, honest := time.Now(), 0
+		var last uint64
+		for i, datagram := range sent.written {
+			if i%19 != 11 {
+				receiving.receive(now, datagram, peerAddress)
+			}
+			lie := append([]byte("Abbbb"), byte(header.Source), byte(random.IntN(256)), byte(random.IntN(256)), byte(random.IntN(80)))
+			if random.IntN(2) == 0 {
+				lie[header.Prefix] = byte(code.Kind())
+			}
+			for range random.IntN(100) {
+				lie = append(lie, byte(random.IntN(256)))
+			}
+			receiving.receive(now, lie, peerAddress)
+			for _, packet := range allReady(receiving) {
+				if string(packet[1:header.Prefix]) == "bbbb" {
+					continue
+				}
+				honest++
+				number := binary.BigEndian.Uint64(packet[header.Prefix:])
+				if number != last+1 || len(packet) != 1252 {
+					t.Fatalf("%s: packet %d of %d bytes came after %d", name, number, len(packet), last)
+				}
+				last = number
+			}
+		}
+		if honest != packets {
+			t.Errorf("%s: %d of %d packets came", name, honest, packets)
+		}
 	}
 }
 
