@@ -8,6 +8,7 @@ than it did in the browser. A child that was requested while its parent still ar
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urljoin, urlsplit
@@ -76,9 +77,15 @@ class Entry(BaseModel):
     fromCache: Annotated[str | None, Field(alias="_fromCache")] = None
     pageref: str | None = None
 
-    @property
+    @cached_property
     def ended(self) -> datetime:
         return self.startedDateTime + timedelta(milliseconds=self.time)
+
+    @cached_property
+    def redirects_to(self) -> str:
+        """A URL; empty when it is no redirect."""
+        to = self.response.redirectURL
+        return urljoin(self.request.url, to) if to else ""
 
     @property
     def size_bytes(self) -> int:
@@ -138,7 +145,7 @@ def _transferred(entries: list[Entry], path: Path) -> list[Entry]:
 def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:
     """The place of the entry's parent; none for the first."""
     entry, before = entries[place], range(place)
-    redirects = [i for i in before if _target(entries[i]) == entry.request.url]
+    redirects = [i for i in before if entries[i].redirects_to == entry.request.url]
     urls = entry.initiator.urls if entry.initiator else []
     initiators = [i for i in before if entries[i].request.url in urls]
     ended = [i for i in before if entries[i].ended <= entry.startedDateTime]
@@ -147,12 +154,6 @@ def _parent_of(place: int, entries: Sequence[Entry]) -> list[int]:
     if ended:
         return [max(ended, key=lambda i: entries[i].ended)]
     return [] if place == 0 else [0]
-
-
-def _target(entry: Entry) -> str:
-    """Where a redirect leads; empty for all else."""
-    to = entry.response.redirectURL
-    return urljoin(entry.request.url, to) if to else ""
 
 
 def _processing_ms(entries: Sequence[Entry], parents: Sequence[list[int]]) -> list[float]:
