@@ -17,7 +17,7 @@ pub struct Context {
 }
 
 /// Decides on redundancy. The SIDs that it is told of are of symbols that were sent.
-pub trait Controller: fmt::Debug + Send {
+pub trait Controller: fmt::Debug + Send + Sync {
     /// A source symbol was sent. SIDs come in order, without a gap.
     fn on_sent(&mut self, sid: Sid);
     /// The receiver has the symbol, from its own packet.

@@ -14,10 +14,10 @@ pub type Recovered = (Sid, Bytes);
 
 /// Takes source and repair symbols in any order, and recovers the source symbols that they determine.
 ///
-/// It looks back over twice its window of source symbols, so that what was reordered or held up still counts. Its equations
-/// are kept in reduced row echelon form, the oldest unknown symbol of each in no other one. So each symbol received costs at most one
-/// pass over the equations, a symbol is recovered as soon as that is possible at all, and what leaves the window takes
-/// no more than one equation with it.
+/// It looks back over twice its window of source symbols, so that what was reordered or held up still counts. Its
+/// equations are kept in reduced row echelon form, the oldest unknown symbol of each in no other one. So each symbol
+/// received costs at most two passes over the equations, a symbol is recovered as soon as that is possible at all, and a
+/// symbol that leaves the window takes no more than one equation with it.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
