@@ -19,8 +19,9 @@ RUN := $(VENV)/bin/python -m
 PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 iputils-ping tcpdump procps git \
 	python3-venv clang-format
 # Rust from Debian where the machine has none.
-PACKAGES += $(if $(shell command -v cargo),,cargo-web)
-GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod))
+PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
+GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
+RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
 .PHONY: demo test test-netem build bench lint packages environment go parts lock clean
@@ -37,6 +38,7 @@ demo: build
 test: build
 	@$(RUN) pytest
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
+	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 
 test-netem: build
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod"
@@ -86,6 +88,7 @@ lint: build
 	@clang-format --dry-run --Werror $(C_FILES)
 	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./...); done
+	@for folder in $(RUST_FOLDERS); do $(MAKE) --no-print-directory -C $$folder lint; done
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for.
 lock:
@@ -100,3 +103,4 @@ clean:
 	$(MAKE) -C topologies/wire clean
 	$(MAKE) -C topologies/prober clean
 	rm -rf quic-impls/*/build
+	$(MAKE) -C quic-impls/fec clean
