@@ -145,7 +145,7 @@ class Auto:
 def expected_cores(task: Task) -> float:
     """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints."""
     rate = sum(link.bandwidth_mbps for link in task.links.values())
-    return CORES_PER_ENDPOINT * len(task.commands) + CORES_PER_MBPS * rate
+    return CORES_PER_ENDPOINT * sum(len(pair.commands) for pair in task.pairs) + CORES_PER_MBPS * rate
 
 
 def processor_time() -> ProcessorTime:

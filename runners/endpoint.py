@@ -43,8 +43,8 @@ class Message(BaseModel):
 class Endpoint:
     """One running endpoint: its messages, the end of its standard error, and its exit code in the end."""
 
-    def __init__(self, role: Role, process: subprocess.Popen[bytes]) -> None:
-        self.role = role
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.name = name
         self.process = process
         self.ready = False
         self.metrics: dict[str, float] | None = None
@@ -108,9 +108,9 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self.endpoints: list[Endpoint] = []
 
-    def follow(self, role: Role, process: subprocess.Popen[bytes]) -> Endpoint:
+    def follow(self, name: str, process: subprocess.Popen[bytes]) -> Endpoint:
         """Follow a process that was started in a process group of its own with both outputs piped."""
-        endpoint = Endpoint(role, process)
+        endpoint = Endpoint(name, process)
         assert process.stdout and process.stderr
         self._read(process.stdout, endpoint.take_stdout)
         self._read(process.stderr, endpoint.take_stderr)

@@ -10,6 +10,16 @@ from topologies.link import LinkSettings
 from topologies.topology import Backend
 
 
+class PairTask(BaseModel):
+    """What a client and its server are asked for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    commands: dict[Role, list[str]]
+    workload: dict[str, Any]
+    options: dict[str, Any]
+
+
 class Task(BaseModel):
     """Everything that one trial needs; the worker looks nothing up."""
 
@@ -22,9 +32,7 @@ class Task(BaseModel):
     stall_share: float = 0.05  # endpoints that lack CPU for more of the completion time make it doubtful
     losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
     seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits
-    commands: dict[Role, list[str]]
-    workload: dict[str, Any]
-    options: dict[str, Any]
+    pairs: list[PairTask]  # the first is measured; a second one fills the link before it begins
     timeout_s: float
     certificates: Path
     folder: Path  # made by the trial, for itself alone
@@ -53,13 +61,22 @@ class Outcome(BaseModel):
     """What happened in a trial, not yet judged."""
 
     backend: str = ""
-    endpoints: dict[Role, EndpointOutcome] = {}
+    endpoints: dict[str, EndpointOutcome] = {}  # "client", "server", "background_client", …
     timed_out: bool = False
+    background_lasted: bool = True  # the second pair's transfer went on until the first one's ended
+    competition: dict[
+        str, float
+    ] = {}  # what each of two pairs got of the link, in Mbit/s, and when it was full
     links: dict[str, dict[str, Any]] = {}
     droppers: dict[str, DropperOutcome] = {}  # "internet/up" → …
     stalled_s: float | None = None  # how long endpoints lacked the CPU; None: the kernel does not tell
     phases_s: dict[str, float] = {}
     failure: str = ""  # what went wrong in the harness itself, empty when nothing did
+
+
+def endpoint_name(pair: int, role: Role) -> str:
+    """The name of an endpoint of the first (0) or second (1) pair of a task, in outcomes and results."""
+    return ("", "background_")[pair] + role
 
 
 def loss_name(link: str, direction: str) -> str:

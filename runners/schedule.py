@@ -11,7 +11,7 @@ from designs import Design
 from results.database import TrialKey
 from runners import implementations, parameters
 from runners.implementations import Implementation
-from runners.messages import Task, loss_name
+from runners.messages import PairTask, Task, loss_name
 from runners.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
 from runners.verification import late_bound_us
@@ -83,7 +83,6 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
     design = setting.design
     values = {**design.constants, **setting.points[key.point]}
     links = parameters.link_names(design)
-    implementation = implementation_of(design, key.variant)
     return Task(
         topology=design.topology,
         backend=setting.backend,
@@ -91,13 +90,20 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
         late_bound_us=late_bound_us(values["owd_ms"]),
         losses=parameters.losses(values, links),
         seeds=seeds_of(design, key),
-        commands={"server": implementation.command("server"), "client": implementation.command("client")},
-        workload=_workload_of(setting, key, values),
-        options=parameters.options_of(design, key.variant, values),
+        pairs=[_pair_of(setting, key.variant, _workload_of(setting, key, values), values)],
         timeout_s=design.timeout_s or DEFAULT_TIMEOUT_S,
         certificates=setting.folder,
         folder=folder,
         capture=capture,
+    )
+
+
+def _pair_of(setting: Setting, variant: str, workload: dict[str, Any], values: Mapping[str, Any]) -> PairTask:
+    implementation = implementation_of(setting.design, variant)
+    return PairTask(
+        commands={"server": implementation.command("server"), "client": implementation.command("client")},
+        workload=workload,
+        options=parameters.options_of(setting.design, variant, values),
     )
 
 

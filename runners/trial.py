@@ -19,9 +19,17 @@ import dropper.command
 import dropper.model
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
-from runners import starvation
+from runners import competition, starvation
 from runners.endpoint import Endpoint, Role, Supervisor, assignment, command
-from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
+from runners.messages import (
+    DropperOutcome,
+    EndpointOutcome,
+    Outcome,
+    PairTask,
+    Task,
+    endpoint_name,
+    loss_name,
+)
 from topologies.topology import Host, Topology
 
 PORT = 4433
@@ -107,32 +115,120 @@ def _read_dropper(where: Attachment) -> DropperOutcome:
 
 def _run_endpoints(task: Task, topology: Topology, outcome: Outcome, phases: Phases) -> None:
     supervisor = Supervisor()
+    runs = [_Run(task, number, pair, topology, supervisor) for number, pair in enumerate(task.pairs)]
     with phases("server_start"):
-        server = _start(task, "server", topology, supervisor)
-        ready = supervisor.wait(lambda: server.ready or server.exit_code is not None, READY_LIMIT_S)
-    if not ready or not server.ready:
-        supervisor.end(server)
-        outcome.endpoints = {"server": _outcome(server)}
-        return
-    with phases("client"):
-        client = _start(task, "client", topology, supervisor)
-        outcome.stalled_s = _follow(client, server, supervisor, task.timeout_s)
-        outcome.timed_out = client.exit_code is None
+        servers = [run.start("server", task.timeout_s) for run in runs]
+        supervisor.wait(lambda: all(server.ready or _has_ended(server) for server in servers), READY_LIMIT_S)
+    if all(server.ready for server in servers):
+        with phases("client"):
+            _transfer(task, topology, runs, supervisor, outcome)
     with phases("endpoints_end"):
-        supervisor.end(client)
-        supervisor.end(server)
-    outcome.endpoints = {"client": _outcome(client), "server": _outcome(server)}
+        for run in runs:
+            run.end()
+    outcome.endpoints = {
+        endpoint.name: _outcome(endpoint) for run in runs for endpoint in run.clients + run.servers
+    }
 
 
-def _follow(client: Endpoint, server: Endpoint, supervisor: Supervisor, timeout_s: float) -> float | None:
+class _Run:
+    """The endpoints of a pair that have been started, and what else is needed to start them."""
+
+    def __init__(
+        self, task: Task, number: int, pair: PairTask, topology: Topology, supervisor: Supervisor
+    ) -> None:
+        self._task, self._number, self._pair, self._supervisor = task, number, pair, supervisor
+        self.hosts = topology.pairs[number]
+        self.clients: list[Endpoint] = []
+        self.servers: list[Endpoint] = []
+
+    def start(self, role: Role, deadline_s: float) -> Endpoint:
+        task, hosts = self._task, self.hosts
+        folder = _folder_of(task, self._number)
+        log_folder = folder / role
+        log_folder.mkdir(parents=True)
+        document = assignment(
+            role,
+            address=hosts.server.address,
+            port=PORT,
+            server_name=SERVER_NAME,
+            workload=self._pair.workload,
+            content_seed=task.seeds["content"],
+            options=self._pair.options,
+            certificates=task.certificates,
+            log_folder=log_folder,
+            deadline_s=deadline_s,
+        )
+        host, started = (hosts.server, self.servers) if role == "server" else (hosts.client, self.clients)
+        process: subprocess.Popen[bytes] = host.popen(
+            command(self._pair.commands[role], document, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=log_folder,
+            env=_environment(task, log_folder),
+        )
+        started.append(self._supervisor.follow(endpoint_name(self._number, role), process))
+        return started[-1]
+
+    def end(self) -> None:
+        """The client first: a server that is ended serves nobody any more."""
+        for endpoint in self.clients + self.servers:
+            self._supervisor.end(endpoint)
+
+
+def _transfer(
+    task: Task, topology: Topology, runs: list[_Run], supervisor: Supervisor, outcome: Outcome
+) -> None:
+    """The measured transfer, beside that of the second pair if there is one."""
+    deadline = time.monotonic() + task.timeout_s
+    foreground, *others = runs
+    for background in others:
+        begun = time.monotonic()
+        client = background.start("client", task.timeout_s)
+        full = _await_full(task, topology, client, supervisor, deadline)
+        if not full:
+            outcome.background_lasted = not _has_ended(client)
+            outcome.timed_out = outcome.background_lasted
+            return
+        outcome.competition["filling_s"] = time.monotonic() - begun
+    before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
+    client = foreground.start("client", deadline - begun)
+    endpoints = [endpoint for run in runs for endpoint in run.clients + run.servers]
+    outcome.stalled_s = _follow(client, endpoints, supervisor, deadline)
+    outcome.timed_out = client.exit_code is None
+    if others:
+        outcome.background_lasted = not _has_ended(others[0].clients[0])
+        lasted_s = time.monotonic() - begun
+        for run, name, bytes_before in zip(runs, ("foreground", "background"), before, strict=True):
+            received = run.hosts.client.received_bytes() - bytes_before
+            outcome.competition[f"{name}_mbps"] = 8e-6 * received / lasted_s
+
+
+def _await_full(
+    task: Task, topology: Topology, client: Endpoint, supervisor: Supervisor, deadline: float
+) -> bool:
+    """Whether the link is full before the client has ended or the deadline has passed."""
+    (link, settings), *_ = task.links.items()
+    filling = competition.Filling(settings)
+    while not supervisor.wait(lambda: _has_ended(client), competition.INTERVAL_S):
+        now = time.monotonic()
+        if filling.is_full(now, topology.carried_bytes(link, "down")):
+            return True
+        if now > deadline:
+            return False
+    return False
+
+
+def _follow(
+    client: Endpoint, endpoints: list[Endpoint], supervisor: Supervisor, deadline: float
+) -> float | None:
     """Await the client's end or the time limit: for how long the endpoints were kept from running, in s.
 
     What counts is the completion time, not the start of a program. None when the kernel does not tell.
     """
-    deadline = time.monotonic() + timeout_s
     stalled_s = None
     if starvation.is_known():
-        with starvation.Watch((client.process.pid, server.process.pid)) as watch:
+        with starvation.Watch([endpoint.process.pid for endpoint in endpoints]) as watch:
             while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
                 if time.monotonic() > deadline:
                     break
@@ -140,40 +236,20 @@ def _follow(client: Endpoint, server: Endpoint, supervisor: Supervisor, timeout_
             done_at = time.monotonic()
             dct_s = (client.metrics or {}).get("dct_s", math.inf)
             stalled_s = watch.stalled_s(done_at - dct_s, done_at)
-    supervisor.wait(lambda: client.exit_code is not None, deadline - time.monotonic())
+    supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
     return stalled_s
 
 
 def _is_done(endpoint: Endpoint) -> bool:
-    return endpoint.metrics is not None or endpoint.exit_code is not None
+    return endpoint.metrics is not None or _has_ended(endpoint)
 
 
-def _start(task: Task, role: Role, topology: Topology, supervisor: Supervisor) -> Endpoint:
-    host = topology.server if role == "server" else topology.client
-    log_folder = task.folder / role
-    log_folder.mkdir()
-    document = assignment(
-        role,
-        address=topology.server.address,
-        port=PORT,
-        server_name=SERVER_NAME,
-        workload=task.workload,
-        content_seed=task.seeds["content"],
-        options=task.options,
-        certificates=task.certificates,
-        log_folder=log_folder,
-        deadline_s=task.timeout_s,
-    )
-    arguments = command(task.commands[role], document, task.folder)
-    process: subprocess.Popen[bytes] = host.popen(
-        arguments,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=log_folder,
-        env=_environment(task, log_folder),
-    )
-    return supervisor.follow(role, process)
+def _has_ended(endpoint: Endpoint) -> bool:
+    return endpoint.exit_code is not None
+
+
+def _folder_of(task: Task, pair: int) -> Path:
+    return task.folder / "background" if pair else task.folder
 
 
 def _environment(task: Task, log_folder: Path) -> dict[str, str]:
@@ -196,8 +272,14 @@ def _outcome(endpoint: Endpoint) -> EndpointOutcome:
 
 
 def _start_captures(task: Task, topology: Topology) -> list[subprocess.Popen[bytes]]:
-    """Record the packets of both hosts, and wait until both recordings run."""
-    return [_capture(host, task.folder / f"{host.name}.pcap") for host in (topology.client, topology.server)]
+    """Record the packets of all hosts that have endpoints, and wait until the recordings run."""
+    captures = []
+    for number, hosts in enumerate(topology.pairs[: len(task.pairs)]):
+        folder = _folder_of(task, number)
+        folder.mkdir(exist_ok=True)
+        captures += [_capture(hosts.client, folder / "client.pcap")]
+        captures += [_capture(hosts.server, folder / "server.pcap")]
+    return captures
 
 
 def _capture(host: Host, file: Path) -> subprocess.Popen[bytes]:

@@ -122,23 +122,34 @@ def _doubts_of_endpoints(task: Task, outcome: Outcome) -> list[str]:
 def _state_of_endpoints(outcome: Outcome) -> tuple[State, str]:
     """The state of a trial whose network can be vouched for."""
     endpoints = outcome.endpoints
-    for role, endpoint in endpoints.items():
+    for name, endpoint in endpoints.items():
         if endpoint.complaint:
-            return "failed", f"{role} {endpoint.complaint}"
+            return "failed", f"{name} {endpoint.complaint}"
     if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
         return "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+    if outcome.timed_out and "client" not in endpoints:
+        return "timeout", "the background transfer did not fill the link in time"
     if outcome.timed_out:
         return "timeout", "the client did not end in time"
-    for role, endpoint in endpoints.items():
+    for name, endpoint in endpoints.items():
+        if name == "background_client":  # it is ended with the client's transfer
+            continue
         if endpoint.exit_code != 0:
-            return "failed", f"{role} ended with {endpoint.exit_code}: {_tail(endpoint)}"
+            return "failed", f"{name} ended with {endpoint.exit_code}: {_tail(endpoint)}"
         if endpoint.metrics is None:
-            return "failed", f"{role} ended without a done message"
+            return "failed", f"{name} ended without a done message"
+    if "background_client" in endpoints and not outcome.background_lasted:
+        return "failed", f"background_client ended first: {_tail(endpoints['background_client'])}"
     if "client" not in endpoints:
-        return "failed", f"server was not ready in time: {_tail(endpoints['server'])}"
+        return "failed", _unready(endpoints)
     if not _dct_s(outcome) > 0.0:
         return "failed", "client reported no dct_s above 0"
     return "ok", ""
+
+
+def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:
+    name, server = next((name, each) for name, each in endpoints.items() if not each.ready)
+    return f"{name} was not ready in time: {_tail(server)}"
 
 
 def _dct_s(outcome: Outcome) -> float:

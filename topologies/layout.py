@@ -43,8 +43,8 @@ class Layout:
     links: tuple[EmulatedLink, ...]
     routes: dict[str, tuple[tuple[str, str], ...]]
     """Of each node: (destination network or "default", address of the next hop)."""
-    client: str
-    server: str
+    pairs: tuple[tuple[str, str], ...]
+    """The hosts of each client and its server; the first pair is the one that is measured."""
 
     @property
     def nodes(self) -> tuple[str, ...]:

@@ -22,6 +22,5 @@ SINGLE_PATH = Layout(
         "r2": (("10.0.1.0/24", "10.0.0.1"),),
         "server": (("default", "10.0.2.1"),),
     },
-    client="client",
-    server="server",
+    pairs=(("client", "server"),),
 )

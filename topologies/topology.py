@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from topologies.counters import received_bytes
+from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
 from topologies.link import Direction, LinkEnd, LinkSettings, TopologyError
 from topologies.link_report import LinkReport
@@ -18,7 +20,7 @@ from topologies.wire_link import WireLink, wire_is_available
 Backend = Literal["auto", "wire", "netem"]
 BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
 
-TOPOLOGIES: dict[str, Layout] = {"single-path": SINGLE_PATH}
+TOPOLOGIES: dict[str, Layout] = {"single-path": SINGLE_PATH, "dumbbell": DUMBBELL}
 """By name; `.links` of each says which links need settings."""
 
 DEFAULT_LATE_BOUND_US = 1000
@@ -42,6 +44,7 @@ class Host:
     address: str
     pid: int
     """A process whose namespaces are the host's."""
+    interface: str
     _processes: list["subprocess.Popen[Any]"] = field(default_factory=list, repr=False, compare=False)
 
     def popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
@@ -54,11 +57,23 @@ class Host:
         self._processes.append(process)
         return process
 
+    def received_bytes(self) -> int:
+        """Bytes of the Ethernet frames that have come in."""
+        return received_bytes(self.pid, self.interface)
+
     def kill_processes(self) -> None:
         for process in self._processes:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A client and its server."""
+
+    client: Host
+    server: Host
 
 
 class Topology:
@@ -79,7 +94,17 @@ class Topology:
         except BaseException:
             self.close()
             raise
-        self.client, self.server = (self._host(name) for name in (layout.client, layout.server))
+        self.pairs = [Pair(self._host(client), self._host(server)) for client, server in layout.pairs]
+
+    @property
+    def client(self) -> Host:
+        """The first pair's."""
+        return self.pairs[0].client
+
+    @property
+    def server(self) -> Host:
+        """The first pair's."""
+        return self.pairs[0].server
 
     @property
     def mininet(self) -> Any:
@@ -94,6 +119,12 @@ class Topology:
             exits[link.name, "up"] = self._end(link.far)
             exits[link.name, "down"] = self._end(link.near)
         return exits
+
+    def carried_bytes(self, link: str, direction: Direction) -> int:
+        """Bytes of the Ethernet frames that have left a link; a frame that its loss injector drops is one."""
+        plan = next(each for each in self._network.layout.links if each.name == link)
+        exit_ = plan.far if direction == "up" else plan.near
+        return received_bytes(self._network.pid(exit_.node), exit_.interface)
 
     def finish(self) -> dict[str, LinkReport]:
         """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when
@@ -122,7 +153,8 @@ class Topology:
         self.close()
 
     def _host(self, name: str) -> Host:
-        host = Host(name, self._network.layout.address(name), self._network.pid(name))
+        interface = self._network.layout.ports(name)[0][0].interface
+        host = Host(name, self._network.layout.address(name), self._network.pid(name), interface)
         self._hosts.append(host)
         return host
 

@@ -16,7 +16,7 @@ from runners.admission import (
     ProcessorTime,
     processor_time,
 )
-from runners.messages import Task
+from runners.messages import PairTask, Task
 from topologies.link import LinkSettings
 
 
@@ -28,9 +28,13 @@ def task(bandwidth_mbps: float = 5) -> Task:
         late_bound_us=2500,
         losses={},
         seeds={},
-        commands={"client": ["client"], "server": ["server"]},
-        workload={"name": "download", "size_bytes": 1000},
-        options={},
+        pairs=[
+            PairTask(
+                commands={"client": ["client"], "server": ["server"]},
+                workload={"name": "download", "size_bytes": 1000},
+                options={},
+            )
+        ],
         timeout_s=10,
         certificates=Path("unused"),
         folder=Path("unused"),

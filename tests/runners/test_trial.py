@@ -11,7 +11,7 @@ import dropper.model
 from results.database import TrialKey
 from runners import certificates, verification
 from runners.crew import Crew, Finished
-from runners.messages import Task
+from runners.messages import PairTask, Task
 from runners.provenance import DROPPER, WIRE
 from topologies.link import LinkSettings
 
@@ -102,9 +102,13 @@ def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_
         stall_share=1000,
         losses={"internet": {"up": {"model": "none"}, "down": loss}},
         seeds={"content": 3, "internet/up": 1, "internet/down": 2},
-        commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
-        workload={"name": "download", "size_bytes": 1000},
-        options={},
+        pairs=[
+            PairTask(
+                commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
+                workload={"name": "download", "size_bytes": 1000},
+                options={},
+            )
+        ],
         timeout_s=timeout_s,
         certificates=tmp_path,
         folder=tmp_path / "trial",

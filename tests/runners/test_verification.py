@@ -10,7 +10,7 @@ import pytest
 
 from dropper.model import Uniform, pack, verdicts
 from runners import verification
-from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task
+from runners.messages import DropperOutcome, EndpointOutcome, Outcome, PairTask, Task
 from topologies.link import LinkSettings
 
 SEEDS = {"content": 1, "internet/up": 5, "internet/down": 6}
@@ -26,9 +26,13 @@ def task() -> Task:
         late_bound_us=1000,
         losses={"internet": {"up": loss, "down": loss}},
         seeds=SEEDS,
-        commands={"client": ["client"], "server": ["server"]},
-        workload={"name": "download", "size_bytes": 1000},
-        options={},
+        pairs=[
+            PairTask(
+                commands={"client": ["client"], "server": ["server"]},
+                workload={"name": "download", "size_bytes": 1000},
+                options={},
+            )
+        ],
         timeout_s=10,
         certificates=Path("/nowhere"),
         folder=Path("/nowhere"),

@@ -1,0 +1,41 @@
+"""How two transfers share a link: when the first one has filled it.
+
+The link is full when it has carried FULL_SHARE of what its rate allows for FULL_RTTS round-trip times. That
+is long enough for a transfer to have left its slow start, in which it doubles its window each round trip
+until the queue overflows. It is judged by the bytes that left the link, as the kernel counts them behind it,
+so it is the same for every implementation and both backends of the link.
+"""
+
+from collections import deque
+
+from topologies.link import LinkSettings
+
+FULL_SHARE = 0.95
+FULL_RTTS = 10
+# The counters are read this often while the link fills.
+INTERVAL_S = 0.02
+
+
+class Filling:
+    """Watches the bytes that a link carries until it is full. It knows no clock but the times it is given."""
+
+    def __init__(self, link: LinkSettings) -> None:
+        self._window_s = FULL_RTTS * max(2e-3 * link.owd_ms, INTERVAL_S)
+        self._full_bytes_per_s = FULL_SHARE * link.rate_bps / 8
+        self._readings: deque[tuple[float, int]] = deque()
+
+    def is_full(self, now: float, carried_bytes: int) -> bool:
+        """Whether the link is full at `now`, in s, when it has carried so many bytes since it was made."""
+        self._readings.append((now, carried_bytes))
+        while len(self._readings) > 1 and self._readings[1][0] <= now - self._window_s:
+            self._readings.popleft()
+        begun, carried_before = self._readings[0]
+        passed_s = now - begun
+        return (
+            passed_s >= self._window_s and carried_bytes - carried_before >= self._full_bytes_per_s * passed_s
+        )
+
+
+def endless_bytes(link: LinkSettings, limit_s: float) -> int:
+    """More bytes than a link can carry in `limit_s`: the size of a transfer that does not end before it."""
+    return int(link.rate_bps / 8 * limit_s)
