@@ -14,7 +14,8 @@ from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from results.explain import Explanation, quantity
-from results.figures import NothingToDraw, _axis, _round_ticks, _style, _title
+from results.figure_style import axis_label, ratio_ticks, round_ticks, style, title
+from results.figures import NothingToDraw
 from results.frames import DCT
 from results.statistics import VERDICTS
 
@@ -35,7 +36,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
     dots = found.table.groupby(["point", across, up], as_index=False).agg(
         ratio=("ratio", "median"), verdict=("verdict", _common)
     )
-    with _style():
+    with style():
         figure = Figure(figsize=(8, 6))
         axes = figure.subplots()
         norm = _around_one(dots["ratio"])
@@ -66,12 +67,12 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
             )
         _scale(axes, "x", found.table[across])
         _scale(axes, "y", found.table[up])
-        axes.set_xlabel(_axis(across))
-        axes.set_ylabel(_axis(up))
+        axes.set_xlabel(axis_label(across))
+        axes.set_ylabel(axis_label(up))
         bar = figure.colorbar(mesh, ax=axes, label=f"{metric} / {metric} of {baseline}")
         bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
-        _title(
+        title(
             axes,
             f"Where does {variant} help?",
             f"{found.everywhere.points} points; purple: less, orange: more",
@@ -84,7 +85,8 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
     if not found.effects:
         raise NothingToDraw("The effects of the factors need more points.")
     names = list(found.importances["factor"])
-    with _style():
+    reach = float(np.abs(np.log(found.table["ratio"])).max())
+    with style():
         figure = Figure(figsize=(1 + 3.2 * len(names), 4.2))
         panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
         for axes, name in zip(panels, names, strict=True):
@@ -93,10 +95,10 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
             axes.plot(
                 found.effects[name]["value"], found.effects[name]["ratio"], color="black", linewidth=2.5
             )
-            axes.set_xlabel(_axis(name))
+            axes.set_xlabel(axis_label(name))
             _scale(axes, "x", found.table[name])
             axes.set_yscale("log")
-            _round_ticks(axes.yaxis)
+            ratio_ticks(axes.yaxis, reach)
         panels[0].set_ylabel(f"{metric} / {metric} of {baseline}")
         figure.suptitle(
             f"What drives the ratio of {variant}?"
@@ -121,7 +123,7 @@ def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     if values.min() > 0 and values.max() / values.min() > _WIDE:
         axes.set(**{f"{which}scale": "log"})
-        _round_ticks(axis)
+        round_ticks(axis)
     if values.nunique() <= _FEW:
         few = sorted(set(values))
         axis.set_ticks(few, [quantity(str(values.name), value) for value in few])

@@ -7,132 +7,84 @@ sentence that says what.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from results.database import CampaignInfo
+from results.figure_style import (
+    DASHES,
+    axis_label,
+    box,
+    legend_below,
+    looks,
+    ratio_ticks,
+    round_ticks,
+    style,
+    title,
+)
 from results.frames import DCT, baseline_of, comparisons
 
-_MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
-_HATCHES = ["", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---"]
-_DASHES: list[Any] = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 3)), (0, (3, 1))]
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
-_MAX_DOTS = 400  # more single trials in one box hide it
+# Names that these had before.
+_box, _legend_below, _looks, _round_ticks, _style, _title = (
+    box,
+    legend_below,
+    looks,
+    round_ticks,
+    style,
+    title,
+)
+
+
+_DATES_AND_PROGRAMS = {
+    ".png": ["Software"],
+    ".svg": ["Date", "Creator"],
+    ".pdf": ["CreationDate", "Creator", "Producer"],
+}
 
 
 class NothingToDraw(ValueError):
     """Says in one sentence what a campaign lacks for a figure."""
 
 
-@dataclass(frozen=True)
-class _Look:
-    color: tuple[float, float, float]
-    marker: str
-    hatch: str
-
-
-def _looks(campaign: CampaignInfo) -> dict[str, _Look]:
-    """The look of each variant. It follows from the order of the design alone, not from what was run."""
-    colors = sns.color_palette("colorblind")
-    return {
-        variant["label"]: _Look(
-            colors[i % len(colors)], _MARKERS[i % len(_MARKERS)], _HATCHES[i % len(_HATCHES)]
-        )
-        for i, variant in enumerate(campaign.variants)
-    }
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    settings = sns.axes_style("whitegrid") | sns.plotting_context("notebook")
-    settings |= {
-        "axes.titlelocation": "left",
-        "figure.constrained_layout.use": True,
-        "hatch.linewidth": 0.5,
-        "savefig.dpi": 150,
-        "svg.fonttype": "path",  # the same on machines with other fonts
-        "svg.hashsalt": "fecbench",  # identifiers would be random otherwise
-    }
-    with mpl.rc_context(settings):
-        yield
-
-
 def save(figure: Figure, path: Path) -> None:
-    """Write a PNG or SVG file, by the suffix, without a date or a program's version in it."""
-    nothing = {"Date": None, "Creator": None} if path.suffix == ".svg" else {"Software": None}
-    with _style():
-        figure.savefig(path, metadata=nothing)
+    """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
+    with style():
+        figure.savefig(path, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
 
 
 def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The DCT of every ok trial, by workload and variant: boxes, and dots while they can be told apart."""
     ok = _ok_with_dct(frame)
-    looks, names = _looks(campaign), workload_names(campaign)
-    step = 0.8 / len(looks)
-    with _style():
+    look_of, names = looks(campaign), workload_names(campaign)
+    step = 0.8 / len(look_of)
+    with style():
         figure = Figure(figsize=(1.5 + 2.5 * len(names), 5))
         axes = figure.subplots()
         for i, workload in enumerate(names):
-            for j, (variant, look) in enumerate(looks.items()):
+            for j, (variant, look) in enumerate(look_of.items()):
                 values = ok.loc[(ok["workload"] == workload) & (ok["variant"] == variant), DCT].to_numpy()
-                _box(axes, i + (j - (len(looks) - 1) / 2) * step, 0.8 * step, values, look)
+                box(axes, i + (j - (len(look_of) - 1) / 2) * step, 0.8 * step, values, look)
         axes.set_xticks(range(len(names)), list(names.values()))
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
         axes.set_xlabel(_workload_axis(campaign))
         axes.set_ylabel("download completion time (s)")
         axes.set_yscale("log")
-        _round_ticks(axes.yaxis)
+        round_ticks(axes.yaxis)
         handles = [
             Patch(facecolor=look.color, alpha=0.6, edgecolor="black", hatch=look.hatch, label=label)
-            for label, look in looks.items()
+            for label, look in look_of.items()
         ]
-        _legend_below(figure, handles)
-        _title(axes, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}")
+        legend_below(figure, handles)
+        title(axes, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}")
     return figure
-
-
-def _box(axes: Axes, position: float, width: float, values: np.ndarray[Any, Any], look: _Look) -> None:
-    if not len(values):
-        return
-    crowded = len(values) > _MAX_DOTS
-    axes.boxplot(
-        values,
-        positions=[position],
-        widths=width,
-        manage_ticks=False,
-        patch_artist=True,
-        showfliers=crowded,
-        boxprops={"facecolor": (*look.color, 0.6), "hatch": look.hatch},
-        medianprops={"color": "black", "linewidth": 2},
-        flierprops={"marker": look.marker, "markersize": 3, "markerfacecolor": look.color},
-    )
-    if not crowded:
-        # Offsets by a generator of our own: a figure of the same data is the same figure.
-        offsets = np.random.default_rng(0).uniform(-0.35, 0.35, len(values)) * width
-        axes.scatter(
-            position + offsets,
-            values,
-            s=14,
-            marker=look.marker,
-            color=look.color,
-            edgecolor="black",
-            linewidth=0.5,
-            zorder=3,
-        )
 
 
 def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
@@ -152,17 +104,17 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         )
     reach = max(float(np.abs(np.log(ratios["ratio"])).max()) for ratios in compared.values() if len(ratios))
     reach = 1.1 * max(reach, float(np.log(1.2)))
-    with _style():
+    with style():
         figure = Figure(figsize=(6.5 * len(compared), 5))
         panels = figure.subplots(1, len(compared), squeeze=False, sharey=True)[0]
         for axes, (variant, ratios) in zip(panels, compared.items(), strict=True):
             _ratio_panel(axes, ratios, campaign, variant)
             axes.set_xlim(float(np.exp(-reach)), float(np.exp(reach)))
-            _ratio_ticks(axes, reach)
+            ratio_ticks(axes.xaxis, reach)
             axes.set_xlabel(f"◀ faster      DCT / DCT of {baseline}      slower ▶")
             points = int(ratios["point"].nunique())
             trials = 2 * int(ratios["pairs"].sum())
-            _title(
+            title(
                 axes,
                 f"At how many points does {variant} help?",
                 f"{campaign.name} · {points} points of {len(campaign.points)} · {trials} ok trials in pairs",
@@ -173,7 +125,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> None:
     names = workload_names(campaign)
-    color = _looks(campaign)[variant].color
+    color = looks(campaign)[variant].color
     light, dark = (tuple(0.45 * part + 0.55 * end for part in color) for end in (1, 0))
     shades = sns.blend_palette([light, color, dark], len(names)) if len(names) > 1 else [color]
     axes.axvline(1, color="black", linewidth=1)
@@ -181,21 +133,12 @@ def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, varia
         ratio = ratios.loc[ratios["workload"] == workload, "ratio"]
         if len(ratio):
             label = f"{name}: faster at {(ratio < 1).mean():.0%} of {len(ratio)}"
-            dashes = _DASHES[i % len(_DASHES)]
+            dashes = DASHES[i % len(DASHES)]
             sns.ecdfplot(x=ratio, ax=axes, color=shades[i], linestyle=dashes, linewidth=2.5, label=label)
     axes.set_xscale("log")
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.legend(title=_workload_axis(campaign))
-
-
-def _ratio_ticks(axes: Axes, reach: float) -> None:
-    """Round numbers near 1: most ratios lie within one decade."""
-    _round_ticks(axes.xaxis)
-    if reach < np.log(1.6):
-        axes.xaxis.set_major_locator(FixedLocator([0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4]))
-    elif reach < np.log(4):
-        axes.xaxis.set_major_locator(FixedLocator([0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3]))
 
 
 def points(campaign: CampaignInfo) -> Figure:
@@ -206,7 +149,7 @@ def points(campaign: CampaignInfo) -> Figure:
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
-    with _style():
+    with style():
         figure = Figure(figsize=(2.5 + 2.5 * len(across), 2 + 2.2 * len(down)))
         grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
         for row, vertical in enumerate(down):
@@ -216,9 +159,9 @@ def points(campaign: CampaignInfo) -> Figure:
                     axes.remove()
                     continue
                 axes.scatter(factors[horizontal], factors[vertical], s=20, color="0.25")
-                axes.set_xlabel(_axis(horizontal) if row == len(down) - 1 else "")
-                axes.set_ylabel(_axis(vertical) if column == 0 else "")
-        _title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(factors)} points")
+                axes.set_xlabel(axis_label(horizontal) if row == len(down) - 1 else "")
+                axes.set_ylabel(axis_label(vertical) if column == 0 else "")
+        title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(factors)} points")
     return figure
 
 
@@ -253,26 +196,3 @@ def size(size_bytes: int) -> str:
         if size_bytes >= factor:
             return f"{size_bytes / factor:.12g} {unit}"
     return f"{size_bytes} B"
-
-
-def _axis(name: str) -> str:
-    """A parameter's name with its unit apart: `owd_ms` is "owd (ms)"."""
-    words, _, unit = name.rpartition("_")
-    return f"{words.replace('_', ' ')} ({_UNITS[unit]})" if unit in _UNITS else name
-
-
-def _round_ticks(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _legend_below(figure: Figure, handles: list[Patch]) -> None:
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3), frameon=False)
-
-
-def _title(axes: Axes, question: str, detail: str) -> None:
-    """The question in bold, and below it what was compared."""
-    axes.set_title(question, fontweight="bold", pad=26)
-    axes.annotate(detail, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
