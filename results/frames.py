@@ -17,7 +17,7 @@ from results.database import MOST_METRICS, STATES, TRIAL_COLUMNS, CampaignInfo, 
 DCT = "client.dct_s"
 
 _PAIR = ["workload", "point", "repetition"]
-_ENDPOINTS = ("client.", "server.")
+_ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
 _PAGE_TRIALS = 10_000  # read at once
 _READERS = 2  # threads: SQLite works while Python does
 

@@ -11,11 +11,20 @@ from typing import Any, Protocol
 import designs
 from designs import Design
 from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
-from runners import calibration, certificates, parameters, provenance, schedule, scratch, verification
+from runners import (
+    calibration,
+    certificates,
+    parameters,
+    provenance,
+    schedule,
+    scratch,
+    verification,
+    workloads,
+)
 from runners.admission import Jobs
 from runners.crew import Crew, Finished
 from runners.implementations import Implementation
-from runners.messages import DropperOutcome
+from runners.messages import DropperOutcome, Outcome
 from runners.refusal import Refusal
 from runners.schedule import Setting
 from runners.trial import SERVER_NAME
@@ -88,7 +97,7 @@ def implementations_of(design: Design) -> list[Implementation]:
         implementation = schedule.implementation_of(design, variant.label)
         where = f"{design.path}: variant {variant.label!r}"
         for workload in design.workloads:
-            implementation.check_workload(workload.name, where)
+            implementation.check_workload(workloads.of_endpoints(workload.name), where)
         implementation.check_built()
         found[variant.implementation] = implementation
     return list(found.values())
@@ -217,7 +226,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         started_at=datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds"),
         duration_s=finished.duration_s,
         seeds=finished.task.seeds,
-        metrics={role: endpoint.metrics for role, endpoint in endpoints.items() if endpoint.metrics},
+        metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[_verdict_log(name, recorded) for name, recorded in outcome.droppers.items()],
         dropper={name: recorded.counters for name, recorded in outcome.droppers.items()},
         links=outcome.links,
@@ -226,6 +235,12 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         overhead_s=overhead_of(finished),
         checks={**judgement.checks, "trials_at_once": finished.trials_at_once},
     )
+
+
+def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
+    """What each endpoint measured, and what the harness did itself of two transfers that competed."""
+    of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+    return of_endpoints | {"competition": outcome.competition}
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:

@@ -49,11 +49,24 @@ def check_names(design: Design) -> None:
     if design.topology not in TOPOLOGIES:
         hint = nearest(design.topology, TOPOLOGIES)
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
+    _check_pairs(design)
     for required in ("bandwidth_mbps", "owd_ms"):
         if required not in design.parameters:
             raise Refusal(f"{design.path}: {required} is missing: give it as a factor or a constant")
     for variant in design.variants:
         options_of(design, variant.label, {})
+
+
+def _check_pairs(design: Design) -> None:
+    """Raises Refusal for a workload that needs more client-server pairs than the topology has."""
+    pairs = len(TOPOLOGIES[design.topology].pairs)
+    for workload in design.workloads:
+        if pairs < (needed := workloads.pairs_of(workload.name)):
+            fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= needed]
+            raise Refusal(
+                f"{design.path}: topology = {design.topology!r}: has {pairs} client-server pair, and workload"
+                f" {workload.name} needs {needed}; it must be {' or '.join(fitting)}"
+            )
 
 
 def _given_names(design: Design) -> Iterator[tuple[str, str]]:
@@ -86,6 +99,13 @@ def workload_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[s
     shared = {name: value for name, value in _below(values, "workload.").items() if name in known}
     parameters = {**shared, **workload.parameters}
     workloads.check(workload.name, parameters, design.path)
+    labels = [variant.label for variant in design.variants]
+    if workload.name == workloads.COMPETING and parameters["background"] not in labels:
+        background = str(parameters["background"])
+        raise Refusal(
+            f"{design.path}: workload {workload.name}: background = {background!r}: is no label of a variant;"
+            f" {nearest(background, labels)}"
+        )
     return parameters
 
 

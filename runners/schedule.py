@@ -9,7 +9,7 @@ from typing import Any
 import designs
 from designs import Design
 from results.database import TrialKey
-from runners import implementations, parameters
+from runners import competition, implementations, parameters, workloads
 from runners.implementations import Implementation
 from runners.messages import PairTask, Task, loss_name
 from runners.parameters import DIRECTIONS
@@ -90,12 +90,28 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
         late_bound_us=late_bound_us(values["owd_ms"]),
         losses=parameters.losses(values, links),
         seeds=seeds_of(design, key),
-        pairs=[_pair_of(setting, key.variant, _workload_of(setting, key, values), values)],
-        timeout_s=design.timeout_s or DEFAULT_TIMEOUT_S,
+        pairs=_pairs_of(setting, key, values),
+        timeout_s=_timeout_s(design),
         certificates=setting.folder,
         folder=folder,
         capture=capture,
     )
+
+
+def _pairs_of(setting: Setting, key: TrialKey, values: Mapping[str, Any]) -> list[PairTask]:
+    told = _workload_of(setting, key, values)
+    if told["name"] != workloads.COMPETING:
+        return [_pair_of(setting, key.variant, told, values)]
+    (link,) = parameters.link_settings(values, parameters.link_names(setting.design)).values()
+    endless_bytes = competition.endless_bytes(link, _timeout_s(setting.design))
+    return [
+        _pair_of(setting, variant, {"name": workloads.of_endpoints(told["name"]), "size_bytes": size}, values)
+        for variant, size in ((key.variant, told["size_bytes"]), (told["background"], endless_bytes))
+    ]
+
+
+def _timeout_s(design: Design) -> float:
+    return design.timeout_s or DEFAULT_TIMEOUT_S
 
 
 def _pair_of(setting: Setting, variant: str, workload: dict[str, Any], values: Mapping[str, Any]) -> PairTask:

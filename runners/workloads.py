@@ -10,6 +10,12 @@ _SIZE = Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes 
 PARAMETERS: dict[str, dict[str, Option]] = {
     "download": {"size_bytes": _SIZE},
     "upload": {"size_bytes": _SIZE},
+    "competing": {
+        "background": Option(
+            type="string", default="", help="Label of the variant whose transfer fills the link before."
+        ),
+        "size_bytes": _SIZE,
+    },
     "page": {
         "graph": Option(
             type="string", default="photo-site", help="pages/NAME.json beside the design: what the page is."
@@ -22,6 +28,19 @@ PARAMETERS: dict[str, dict[str, Option]] = {
         ),
     },
 }
+
+
+COMPETING = "competing"
+
+
+def of_endpoints(name: str) -> str:
+    """The workload that endpoints are asked for: two downloads compete, and neither knows of the other."""
+    return "download" if name == COMPETING else name
+
+
+def pairs_of(name: str) -> int:
+    """How many client-server pairs a workload needs."""
+    return 2 if name == COMPETING else 1
 
 
 def parameters_of(name: str, where: str) -> dict[str, Option]:
