@@ -28,7 +28,8 @@ from scipy import stats
 from results import frames
 from results.claims import Claim, PaperFigure
 from results.database import CampaignInfo
-from results.figures import NothingToDraw, _box, _legend_below, _looks, _round_ticks, _style, _title
+from results.figure_style import box, legend_below, looks, round_ticks, style, title
+from results.figures import NothingToDraw
 from results.frames import DCT
 from results.statistics import LEVEL, ratio_intervals
 
@@ -136,19 +137,25 @@ def _losses(campaign: CampaignInfo) -> list[float]:
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """DCT and overhead by loss rate, a column a network: the form of Fig. 5 and 7."""
     overhead = overheads(frame, campaign, workload)
-    networks, losses, looks = _networks(campaign), _losses(campaign), _looks(campaign)
+    networks, losses, look_of = _networks(campaign), _losses(campaign), looks(campaign)
     ok = frame[(frame["state"] == "ok") & frame["workload"].isin(_labels(campaign, workload))]
-    with _style():
+    with style():
         figure = Figure(figsize=(1 + 4.5 * len(networks), 8.5))
         above, below = figure.subplots(2, len(networks), squeeze=False, height_ratios=(3, 2))
         for axes, bars, network in zip(above, below, networks, strict=True):
             here = ok[ok["network"] == network]
-            for i, j, variant in _grid(losses, looks):
+            for i, j, variant in _grid(losses, look_of):
                 values = here.loc[(here[LOSS] == losses[i]) & (here["variant"] == variant), DCT]
-                _box(axes, _position(i, j, len(looks)), 0.7 / len(looks), values.to_numpy(), looks[variant])
+                box(
+                    axes,
+                    _position(i, j, len(look_of)),
+                    0.7 / len(look_of),
+                    values.to_numpy(),
+                    look_of[variant],
+                )
             axes.set_ylim(bottom=0)
             _by_loss(axes, losses)
-            _title(axes, network, f"{len(here)} ok trials")
+            title(axes, network, f"{len(here)} ok trials")
             _bars(bars, overhead[overhead["network"] == network], campaign, losses)
             if workload == "download" and 0.05 in losses:
                 low, high = _NETWORKS[network].overhead
@@ -163,11 +170,11 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
         below[0].set_ylabel("coded packets / packets sent")
         handles = [
             Patch(facecolor=look.color, alpha=0.6, edgecolor="black", hatch=look.hatch, label=variant)
-            for variant, look in looks.items()
+            for variant, look in look_of.items()
         ]
         if workload == "download":
             handles.append(Patch(facecolor="0.8", label="overhead in the paper, 5 % loss"))
-        _legend_below(figure, handles)
+        legend_below(figure, handles)
         _question(figure, f"{_SUBJECTS[workload]}: how long does it take, and how much is coded for it?")
     return figure
 
@@ -196,7 +203,7 @@ def _by_loss(axes: Axes, losses: Sequence[float]) -> None:
 
 
 def _bars(axes: Axes, overhead: pd.DataFrame, campaign: CampaignInfo, losses: Sequence[float]) -> None:
-    variants, looks = _with_fec(campaign), _looks(campaign)
+    variants, look_of = _with_fec(campaign), looks(campaign)
     for j, variant in enumerate(variants):
         rows = overhead[overhead["variant"] == variant].set_index(LOSS).reindex(list(losses))
         axes.bar(
@@ -204,9 +211,9 @@ def _bars(axes: Axes, overhead: pd.DataFrame, campaign: CampaignInfo, losses: Se
             rows["mean"],
             0.7 / len(variants),
             yerr=(rows["high"] - rows["mean"]).to_numpy(),
-            color=(*looks[variant].color, 0.6),
+            color=(*look_of[variant].color, 0.6),
             edgecolor="black",
-            hatch=looks[variant].hatch,
+            hatch=look_of[variant].hatch,
             capsize=3,
             zorder=2,
         )
@@ -215,7 +222,7 @@ def _bars(axes: Axes, overhead: pd.DataFrame, campaign: CampaignInfo, losses: Se
 def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """ξ by loss rate, a panel a network: what Fig. 6 and 9 show, with the bounds of §VI-B for bulk."""
     rates, losses = completion_rates(frame, campaign, workload), _losses(campaign)
-    with _style():
+    with style():
         figure, panels = _panels(campaign, rates)
         for axes, (network, of_network) in zip(panels, _by_network(rates, campaign), strict=True):
             for j, variant in enumerate(_with_fec(campaign)):
@@ -244,7 +251,7 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
     rates = completion_rates(frame, campaign, workload)
     if BTO not in rates:
         raise NothingToDraw(f"This design does not vary {BTO}, so there is nothing to draw over it.")
-    with _style():
+    with style():
         figure, panels = _panels(campaign, rates)
         for axes, (network, of_network) in zip(panels, _by_network(rates, campaign), strict=True):
             axes.set_xscale("log")
@@ -253,7 +260,7 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
                 fitted = _regression(rows[BTO], rows["ratio"])
                 _points(axes, rows[BTO], rows, campaign, variant, line="" if fitted else "-")
                 if fitted:
-                    axes.plot(*fitted, color=_looks(campaign)[variant].color, linewidth=3.5, alpha=0.6)
+                    axes.plot(*fitted, color=looks(campaign)[variant].color, linewidth=3.5, alpha=0.6)
             marks = {
                 "RTT": _NETWORKS[network].rtt_ms,
                 "paper's best": _NETWORKS[network].best_bto_ms[workload],
@@ -269,7 +276,7 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
                     rotation=90,
                     va="bottom",
                 )
-            _round_ticks(axes.xaxis)
+            round_ticks(axes.xaxis)
             axes.set_xlabel("buffer timeout (ms)")
         _legend_of_variants(figure, campaign)
         _question(figure, f"{_SUBJECTS[workload]}: how long should the receiver wait for coded packets?")
@@ -297,7 +304,7 @@ def _panels(campaign: CampaignInfo, rates: pd.DataFrame) -> tuple[Figure, list[A
     panels = list(figure.subplots(1, len(networks), squeeze=False, sharey=True)[0])
     for axes, (network, of_network) in zip(panels, _by_network(rates, campaign), strict=True):
         axes.axhline(1, color="black", linewidth=1)
-        _title(axes, network, f"{int(of_network['pairs'].sum())} pairs of ok trials")
+        title(axes, network, f"{int(of_network['pairs'].sum())} pairs of ok trials")
     panels[0].set_ylim(0, 1.1 * max(1.0, _highest(rates, "ratio")))
     panels[0].set_ylabel("completion rate ξ\n◀ faster with FEC      slower ▶")
     return figure, panels
@@ -309,7 +316,7 @@ def _by_network(rates: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, 
 
 def _points(axes: Axes, at: Any, rows: pd.DataFrame, campaign: CampaignInfo, variant: str, line: str) -> None:
     """ξ with its interval, where it has one."""
-    look = _looks(campaign)[variant]
+    look = looks(campaign)[variant]
     axes.errorbar(
         at,
         rows["ratio"],
@@ -325,12 +332,14 @@ def _points(axes: Axes, at: Any, rows: pd.DataFrame, campaign: CampaignInfo, var
 
 
 def _legend_of_variants(figure: Figure, campaign: CampaignInfo) -> None:
-    looks = _looks(campaign)
-    handles = [
-        Line2D([], [], color=looks[v].color, marker=looks[v].marker, markeredgecolor="black", label=v)
-        for v in _with_fec(campaign)
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    legend_below(
+        figure,
+        [
+            Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
+            for variant, look in looks(campaign).items()
+            if variant in _with_fec(campaign)
+        ],
+    )
 
 
 @dataclass(frozen=True)
@@ -615,9 +624,9 @@ def _of_spurious_losses(frame: pd.DataFrame, campaign: CampaignInfo, workload: s
         "quic-go has changed since 2021. Once a packet that it declared lost turns out to have arrived, it"
         " restores the congestion window, no longer takes three newer packets for a loss, and waits at least"
         " 9/8 RTT instead: long enough for many packets that the receiver recovers after its buffer timeout"
-        " has let newer ones through. A short buffer timeout, to which the paper ascribes that ξ grows with the"
-        " RTT, costs less here. Recovered so late, and declared lost though they arrived, in all trials with FEC:"
-        f" {found}."
+        " has let newer ones through. A short buffer timeout, to which the paper ascribes that ξ grows with"
+        " the RTT, costs less here. Recovered so late, and declared lost though they arrived, in all trials"
+        f" with FEC: {found}."
     )
 
 
