@@ -30,6 +30,7 @@ def test_every_design_can_be_planned_and_has_its_files_name(path: Path) -> None:
     [
         ("networking2019-uniform", ["bandwidth_mbps", "loss.p", "owd_ms"]),
         ("networking2019-ge", list(TABLE_I)),
+        ("networking2019-noloss", ["bandwidth_mbps", "owd_ms"]),
     ],
 )
 def test_the_designs_of_networking_2019_have_its_ranges_sizes_and_repetitions(name: str, factors) -> None:
@@ -41,6 +42,63 @@ def test_the_designs_of_networking_2019_have_its_ranges_sizes_and_repetitions(na
     assert (design.repetitions, design.statistic) == (9, "median")
     sizes = [workload.parameters["size_bytes"] for workload in design.workloads]
     assert sizes == [1000, 10_000, 50_000, 1_000_000]
+
+
+RLC = {"scheme": "rlc", "window": 20}  # Networking 2019, §IV-A, (n, k, 20) with n and k of each section
+
+
+def codes(name: str) -> list[tuple[object, object]]:
+    """(n, k) of each of the design's variants with RLC."""
+    variants = designs.load(CATALOG / f"{name}.toml").variants
+    with_rlc = [each.options for each in variants if each.options.items() >= RLC.items()]
+    return [(options["n"], options["k"]) for options in with_rlc]
+
+
+@pytest.mark.parametrize(
+    ("name", "rlc"),
+    [
+        ("uniform", [(3, 2)]),
+        ("ge", [(3, 2)]),
+        ("da2gc", [(3, 2)]),
+        ("mss", [(3, 2)]),
+        ("noloss", [(3, 2), (5, 4)]),
+        ("fairness", [(7, 6), (7, 6)]),
+    ],
+)
+def test_the_designs_of_networking_2019_have_its_codes(name: str, rlc: list[tuple[int, int]]) -> None:
+    assert codes(f"networking2019-{name}") == rlc
+
+
+@pytest.mark.parametrize(
+    ("name", "rtt_ms", "mbps", "loss"),
+    [("da2gc", 262, 0.468, 0.033), ("mss", 761, 1.89, 0.06), ("fairness", 761, 1.89, None)],
+)
+def test_the_networks_for_aeroplanes_are_those_of_networking_2019(
+    name: str, rtt_ms: float, mbps: float, loss: float | None
+) -> None:
+    design = designs.load(CATALOG / f"networking2019-{name}.toml")
+    (point,) = design.plan().points
+    assert (2 * point["owd_ms"], point["bandwidth_mbps"], point.get("loss.p")) == (rtt_ms, mbps, loss)
+    assert design.repetitions == 50
+
+
+def test_in_networking_2019_every_arm_competes_with_every_background_for_10_mb() -> None:
+    design = designs.load(CATALOG / "networking2019-fairness.toml")
+    backgrounds = [workload.parameters["background"] for workload in design.workloads]
+    assert backgrounds == [variant.label for variant in design.variants]
+    assert {workload.parameters["size_bytes"] for workload in design.workloads} == {10_000_000}
+    assert [variant.options.get("recovered") for variant in design.variants] == [None, "notify", "mask"]
+
+
+@pytest.mark.parametrize("kind", ["uniform", "ge", "noloss", "fairness"])
+def test_a_short_form_of_networking_2019_has_less_of_the_same(kind: str) -> None:
+    whole, short = (
+        designs.load(CATALOG / f"networking2019-{kind}{length}.toml") for length in ("", "-short")
+    )
+    assert all(variant in whole.variants for variant in short.variants)
+    assert (short.factors, short.constants) == (whole.factors, whole.constants)
+    assert (short.workloads, short.topology) == (whole.workloads, whole.topology)
+    assert short.repetitions < whole.repetitions
 
 
 def test_smoke_is_a_dozen_trials() -> None:
