@@ -2,7 +2,7 @@
 # make test   all set-up, then all tests
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make bench  what the dropper and the emulated link cost, next to the kernel's own parts
-# make test-netem  the netem backend's tests on a kernel that has netem, in user-mode Linux
+# make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -41,7 +41,7 @@ test: build
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 
 test-netem: build
-	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod"
+	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux qemu-system-x86 kmod"
 	@tests/netem-kernel/run.sh
 
 bench: build

@@ -3,11 +3,12 @@
 Two qdiscs in a row per direction, on both sides of a relay (a namespace of the link's own that passes
 frames on unchanged), so that the order is that of the contract and neither limit is the other's:
 
-    near end: TBF = droptail queue, then rate → relay: netem = delay, without limit → far end
+    near end: TBF = droptail queue → relay: netem = serialization at the rate, then delay, no limit → far end
 
 netem alone would count the frames in the delay line against its limit; TBF below netem would delay before
-it queues. TBF lets a burst out at once after it was idle: it is kept at one frame and what the rate carries
-in 100 µs, the time that a timer of the kernel may be late without a loss of rate.
+it queues. TBF by itself is no link: after it was idle it lets a burst out at once. Here that burst keeps
+netem supplied, which serializes every frame: it is one frame, and what the rate carries in 100 µs, the time
+that a timer of the kernel may be late without a loss of rate.
 """
 
 import json
@@ -41,7 +42,7 @@ def netem_is_available() -> bool:
 
 
 def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
-    """tc commands for the droptail queue and the rate, at the egress of `interface`."""
+    """tc commands for the droptail queue, which is emptied at the rate, at the egress of `interface`."""
     limit = settings.queue_limit
     # With a limit in packets, the queue in bytes that TBF makes by itself is replaced.
     tbf_limit = limit.bytes if limit.bytes is not None else FULL_FRAME_BYTES
@@ -53,11 +54,11 @@ def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
 
 
 def delay_commands(interface: str, settings: LinkSettings) -> list[str]:
-    """tc commands for the delay line, at the egress of `interface`."""
+    """tc commands for serialization and the delay line, at the egress of `interface`."""
     return [
         # tc up to 6.1 knows no unit below the microsecond, but fractions of it
         f"qdisc add dev {interface} root handle 1: netem delay {settings.delay_ns / 1000:.3f}us"
-        f" limit {DELAY_LINE_LIMIT_PACKETS}"
+        f" limit {DELAY_LINE_LIMIT_PACKETS} rate {settings.rate_bps}bit"
     ]
 
 

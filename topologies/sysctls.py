@@ -1,5 +1,7 @@
 """Settings of the kernel in a network namespace."""
 
+import errno
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,9 +15,24 @@ QUIET_SYSCTLS = {
 ROUTER_SYSCTLS = {**QUIET_SYSCTLS, "net/ipv4/ip_forward": "1"}
 
 
+_IPV6 = Path("/proc/sys/net/ipv6")
+
+
 def write_sysctls(values: Mapping[str, str]) -> None:
     """In the network namespace of the calling thread."""
+    if not _IPV6.exists():
+        _load_ipv6()
     for name, value in values.items():
         path = Path("/proc/sys") / name
         if path.exists():  # a kernel without IPv6 has nothing to switch off
             path.write_text(value)
+
+
+def _load_ipv6() -> None:
+    """Where IPv6 is a module, the first program that asks for it, such as ping, loads it, and with it come
+    frames of its own: it must be there to be switched off."""
+    try:
+        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close()
+    except OSError as error:
+        if error.errno != errno.EAFNOSUPPORT:
+            raise

@@ -48,7 +48,7 @@ def test_a_queue_in_packets_is_a_queue_below_the_shaper() -> None:
 def test_no_link_can_fill_the_delay_line(bandwidth_mbps: float, owd_ms: float) -> None:
     settings = LinkSettings(bandwidth_mbps, owd_ms)
     (command,) = delay_commands("far", settings)
-    limit = int(re.search(r"limit (\d+)$", command)[1])
+    limit = int(re.search(r"limit (\d+) rate", command)[1])
     smallest_frame_bits = 8 * 14
     assert limit == DELAY_LINE_LIMIT_PACKETS
     assert limit > settings.rate_bps * settings.delay_ns / 1e9 / smallest_frame_bits
@@ -109,6 +109,9 @@ def netem_topology(
     yield lambda **settings: build("single-path", {"internet": LinkSettings(**settings)}, "netem"), delayed
 
 
+with_the_delay = pytest.mark.parametrize("netem_topology", ["with the delay"], indirect=True)
+
+
 @root
 def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
     netem_topology: tuple[Callable[..., Topology], bool],
@@ -126,6 +129,50 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
         assert (direction.frames_in, direction.frames_out, direction.in_flight) == (20, 20, 0)
         assert direction.bytes_out == 20 * 98
     assert report.late is None
+
+
+@root
+@pytest.mark.skipif(
+    Path("/proc/sys/net/ipv6").exists(), reason="needs IPv6 as a module that is not loaded yet"
+)
+@with_the_delay
+def test_ipv6_that_the_first_program_would_load_sends_no_frames(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    with make(bandwidth_mbps=10, owd_ms=20) as topology:
+        ping = ["ping", "-q", "-c", "20", "-i", "0.1", topology.server.address]
+        topology.client.popen(ping, stdout=subprocess.DEVNULL).wait(timeout=20)
+        report = topology.finish()["internet"]
+        assert topology.client.popen(["test", "-e", "/proc/sys/net/ipv6"]).wait(timeout=5) == 0
+    assert {direction.frames_in for direction in report.directions.values()} == {20}
+    assert report.conserved
+
+
+@root
+@with_the_delay
+def test_frames_leave_one_serialization_apart_also_after_the_link_was_idle(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    frames, frame_s = 5, 1242 * 8 / 300_000
+    with make(bandwidth_mbps=0.3, owd_ms=20) as topology:
+        in_client, in_server = (
+            run_inside(f"/proc/{host.pid}/ns/net", partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+            for host in (topology.client, topology.server)
+        )
+        with in_client as sender, in_server as receiver:
+            receiver.bind((topology.server.address, 9))
+            receiver.settimeout(5)
+            sent_s = time.monotonic()
+            for _ in range(frames):
+                sender.sendto(bytes(1200), (topology.server.address, 9))
+            received_s = []
+            for _ in range(frames):
+                receiver.recv(2048)
+                received_s.append(time.monotonic() - sent_s)
+    for number, at_s in enumerate(received_s, start=1):
+        assert 0.02 + number * frame_s <= at_s < 0.02 + number * frame_s + 0.5 * frame_s
 
 
 @root
