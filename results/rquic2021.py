@@ -73,13 +73,10 @@ def completion_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
     ξ is the mean DCT with FEC divided by that without, over the repetitions in which both are ok. Columns:
     those of `statistics.ratio_intervals` (`ratio` is ξ), `variant`, and the factors of the point.
     """
-    baseline = frames.baseline_of(campaign)
-    if baseline is None:
-        raise NothingToDraw("No variant of this design is a baseline, so there is no completion rate.")
     _networks(campaign)
     of_workload = frame[frame["workload"].isin(_labels(campaign, workload))]
     found = [
-        ratio_intervals(frames.paired(of_workload, baseline, variant, DCT, "mean"), "mean").assign(
+        ratio_intervals(frames.paired(of_workload, _baseline(campaign), variant, DCT, "mean"), "mean").assign(
             variant=variant
         )
         for variant in _with_fec(campaign)
@@ -126,8 +123,16 @@ def _labels(campaign: CampaignInfo, workload: str) -> list[str]:
     return [each["label"] for each in campaign.workloads if each["name"] == workload]
 
 
+def _baseline(campaign: CampaignInfo) -> str:
+    label = frames.baseline_of(campaign)
+    if label is None:
+        raise NothingToDraw("No variant of this design is a baseline, so nothing shows what FEC changed.")
+    return label
+
+
 def _with_fec(campaign: CampaignInfo) -> list[str]:
-    return [variant["label"] for variant in campaign.variants if not variant["baseline"]]
+    baseline = _baseline(campaign)
+    return [variant["label"] for variant in campaign.variants if variant["label"] != baseline]
 
 
 def _losses(campaign: CampaignInfo) -> list[float]:

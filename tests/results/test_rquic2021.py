@@ -1,0 +1,321 @@
+"""rQUIC's figures and claims say what was planted in a campaign, and claim no more than its trials show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from results import figures, papers, rquic2021
+from results.claims import Claim, PaperFigure
+from results.database import STATES, CampaignInfo, Database, Value, Variant, Workload
+from results.figure_style import looks
+from results.figures import NothingToDraw
+
+OFF, XOR = "FEC off", "XOR"
+VARIANTS = [
+    Variant(label=OFF, implementation="rquic", options={"scheme": "none"}, baseline=True),
+    Variant(label=XOR, implementation="rquic", options={"scheme": "xor"}, baseline=False),
+]
+LOSSES = [0.0, 0.01, 0.02, 0.03, 0.05]
+RTT_MS = {"Wi-Fi": 25.0, "cellular": 100.0, "satellite": 400.0}
+LEVEL = {"Wi-Fi": 0.3, "cellular": 0.5, "satellite": 0.7}
+EXTRA = {"Wi-Fi": 0.0, "cellular": 0.02, "satellite": 0.04}
+BEST_BTO_MS = {"Wi-Fi": 300.0, "cellular": 400.0, "satellite": 2500.0}
+
+Rate = Callable[[str, float], float]  # network and loss rate, or network and buffer timeout
+Planted = tuple[pd.DataFrame, CampaignInfo]
+
+
+def rate(network: str, loss: float) -> float:
+    """ξ as the paper has it: harmless without losses, lower with more of them, higher with the RTT."""
+    return 1.01 if loss == 0 else LEVEL[network] + (0.05 - loss) * 2
+
+
+def overhead(network: str, loss: float) -> float:
+    """Ô as the paper has it: more with losses and with the RTT, 20 to 27 % at 5 %."""
+    return 0.02 + 4 * loss + EXTRA[network] * (loss > 0)
+
+
+def rate_by_timeout(network: str, bto_ms: float) -> float:
+    return LEVEL[network] + 0.002 * abs(math.log(bto_ms / BEST_BTO_MS[network])) ** 2
+
+
+def always(value: float) -> Rate:
+    return lambda _network, _at: value
+
+
+def never(*_: object) -> bool:
+    return False
+
+
+def plant(
+    design: str = "rquic2021-bulk-short",
+    rate: Rate = rate,
+    overhead: Rate = overhead,
+    repetitions: int = 8,
+    fails: Callable[[str, int, int], bool] = never,  # of a variant, a point and a repetition
+    workload: str = "download",
+    variants: list[Variant] = VARIANTS,
+    points: list[dict[str, Value]] | None = None,
+) -> Planted:
+    """A campaign whose points have these ξ and overheads, and noise that the arms share mostly."""
+    points = points or [{"loss.p": loss, "network": network} for loss in LOSSES for network in RTT_MS]
+    noise = np.random.default_rng(1).normal(0, 0.01, (repetitions, len(points), 2))
+    rows = []
+    for variant, point, repetition in product(variants, range(len(points)), range(repetitions)):
+        factors = points[point]
+        network, at = str(factors["network"]), float(factors.get("loss.p", factors.get("option.bto_ms", 0)))
+        fec = not variant["baseline"]
+        own, common = noise[repetition, point]
+        rows.append(
+            {
+                "variant": variant["label"],
+                "workload": "it",
+                "point": point,
+                "repetition": repetition,
+                "state": "failed" if fails(variant["label"], point, repetition) else "ok",
+                **factors,
+                "client.dct_s": 10 * (1 + common) * (rate(network, at) * (1 + own / 10) if fec else 1),
+                "client.recovered_late": 5.0 * fec,
+                "server.overhead": overhead(network, at) * (1 + own / 10) * fec,
+                "server.spurious_losses": 2.0 * fec,
+            }
+        )
+    orders = {
+        "variant": [variant["label"] for variant in variants],
+        "workload": ["it"],
+        "state": list(STATES),
+    }
+    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
+    campaign = CampaignInfo(
+        id=1,
+        name="some name",
+        title="",
+        created_at="",
+        design_text=f'name = "{design}"\n',
+        seed=0,
+        repetitions=repetitions,
+        statistic="median",
+        provenance={},
+        points=points,
+        variants=variants,
+        workloads=[Workload(label="it", name=workload, parameters={})],
+    )
+    return pd.DataFrame(rows).astype(types), campaign
+
+
+def timeouts() -> list[dict[str, Value]]:
+    tried = {
+        network: sorted({5.0, 25.0, rtt, BEST_BTO_MS[network], 12 * rtt}) for network, rtt in RTT_MS.items()
+    }
+    return [{"network": network, "option.bto_ms": bto} for network in tried for bto in tried[network]]
+
+
+def figure(campaign: CampaignInfo, number: str) -> PaperFigure:
+    return next(each for each in papers.figures_of(campaign) if each.number.endswith(f"Fig. {number}"))
+
+
+def claims(planted: Planted, number: str) -> dict[str, Claim]:
+    return {
+        claim.text.removeprefix(f"{XOR}: "): claim for claim in figure(planted[1], number).claims(*planted)
+    }
+
+
+def image(drawn: Figure, path: Path) -> bytes:
+    figures.save(drawn, path)
+    return path.read_bytes()
+
+
+def test_the_completion_rate_is_the_mean_time_with_fec_over_that_without() -> None:
+    frame, campaign = plant()
+    rates = rquic2021.completion_rates(frame, campaign, "download")
+    assert len(rates) == len(campaign.points)
+    dct = frame.groupby(["variant", "point"], observed=True)["client.dct_s"].mean()
+    for row in rates.itertuples():
+        assert row.ratio == pytest.approx(dct[XOR, row.point] / dct[OFF, row.point])
+        assert row.low <= row.ratio <= row.high
+
+
+def test_an_overhead_is_that_of_ok_trials_with_fec_within_its_interval() -> None:
+    frame, campaign = plant(fails=lambda *trial: trial == (XOR, 0, 0))
+    found = rquic2021.overheads(frame, campaign, "download")
+    assert set(found["variant"]) == {XOR}
+    assert sorted(found["trials"]) == [7] + [8] * 14
+    for row in found.rename(columns={"loss.p": "loss"}).itertuples():
+        assert row.low < row.mean < row.high
+        assert row.mean == pytest.approx(overhead(row.network, row.loss), rel=0.01)
+
+
+@pytest.mark.parametrize(("workload", "numbers"), [("download", ("5", "6")), ("page", ("7", "9"))])
+def test_every_claim_holds_where_the_world_is_as_the_paper_says(
+    workload: str, numbers: tuple[str, str]
+) -> None:
+    design = "rquic2021-bulk" if workload == "download" else "rquic2021-page"
+    planted = plant(design, workload=workload, rate=rate if workload == "download" else page_rate)
+    for number in numbers:
+        found = claims(planted, number)
+        assert len(found) >= 3
+        assert {text: claim.measured for text, claim in found.items() if claim.holds is not True} == {}
+
+
+def page_rate(network: str, loss: float) -> float:
+    return rate(network, loss) + 0.15 * (network == "Wi-Fi" and loss > 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "planted"),
+    [
+        ("5", "ξ without losses", {"rate": always(1.1)}),
+        (
+            "5",
+            "ξ wherever packets are lost",
+            {"rate": lambda network, _: 1.5 if network == "satellite" else 0.5},
+        ),
+        ("5", "overhead over cellular at 5 % loss", {"overhead": always(0.15)}),
+        ("5", "overhead with the loss rate", {"overhead": lambda _, loss: 0.3 - loss}),
+        ("5", "overhead with the RTT, at 5 % loss", {"overhead": lambda network, _: 0.3 - EXTRA[network]}),
+        ("6", "ξ over Wi-Fi from 2 % loss on", {"rate": always(0.55)}),
+        ("6", "ξ over cellular from 2 % loss on", {"rate": lambda _, loss: 0.75 if loss == 0.03 else 0.5}),
+        ("6", "ξ over satellite from 2 % loss on", {"rate": always(0.85)}),
+        ("6", "ξ over Wi-Fi at 5 % loss", {"rate": always(0.45)}),
+        ("6", "ξ with the loss rate, 1 % against 5 %", {"rate": lambda _, loss: 0.3 + loss}),
+        ("6", "ξ with the RTT, at 5 % loss", {"rate": lambda network, _: 1 - LEVEL[network]}),
+    ],
+)
+def test_a_claim_fails_where_its_contrary_was_planted(
+    number: str, text: str, planted: dict[str, Rate]
+) -> None:
+    assert claims(plant(**planted), number)[text].holds is False
+
+
+def test_too_few_repetitions_decide_nothing_about_completion_rates() -> None:
+    planted = plant(repetitions=5)
+    found = claims(planted, "6")
+    assert {claim.holds for claim in found.values()} == {None}
+    assert all("no interval" in claim.measured for claim in found.values())
+
+
+def test_a_point_that_was_not_run_leaves_its_claims_open_and_says_so() -> None:
+    point = 3 * LOSSES.index(0.03)  # Wi-Fi
+    found = claims(plant(fails=lambda _variant, failed, _repetition: failed == point), "6")
+    claim = found["ξ over Wi-Fi from 2 % loss on"]
+    assert claim.holds is None
+    assert "3 %: not measured" in claim.measured
+    assert found["ξ over cellular from 2 % loss on"].holds is True
+
+
+def test_the_best_buffer_timeouts_are_found_where_they_were_planted() -> None:
+    planted = plant("rquic2021-bto", rate=rate_by_timeout, points=timeouts())
+    found = claims(planted, "13")
+    for network, best in BEST_BTO_MS.items():
+        claim = found[f"the buffer timeout with the lowest ξ over {network}"]
+        assert claim.holds is True
+        assert claim.measured.startswith(f"lowest at {best:g} ms")
+    assert found["ξ over satellite, a buffer timeout of one RTT against a short one"].holds is True
+
+
+def test_a_best_buffer_timeout_elsewhere_than_in_the_paper_is_said() -> None:
+    planted = plant("rquic2021-bto", rate=lambda _, bto_ms: 0.3 + bto_ms / 1000, points=timeouts())
+    for text, claim in claims(planted, "13").items():
+        assert claim.holds is False, text
+
+
+@pytest.mark.parametrize(
+    ("design", "workload", "points"),
+    [
+        ("rquic2021-bulk", "download", None),
+        ("rquic2021-page", "page", None),
+        ("rquic2021-bto", "page", timeouts()),
+    ],
+)
+def test_figures_have_a_panel_a_network_and_the_colours_of_all_figures_and_are_the_same_each_time(
+    tmp_path: Path, design: str, workload: str, points: list[dict[str, Value]] | None
+) -> None:
+    frame, campaign = plant(design, workload=workload, points=points)
+    color = looks(campaign)[XOR].color
+    drawable = [each for each in papers.figures_of(campaign) if not each.number.endswith("13")]
+    assert drawable
+    for each in drawable:
+        drawn = each.draw(frame, campaign)
+        assert {axes.get_title("left") for axes in drawn.axes} >= set(RTT_MS)
+        colors = [patch.get_facecolor()[:3] for axes in drawn.axes for patch in axes.patches]
+        colors += [line.get_color() for axes in drawn.axes for line in axes.lines]
+        assert color in colors
+        once = image(drawn, tmp_path / "once.png")
+        assert image(each.draw(frame, campaign), tmp_path / "again.png") == once
+        assert each.differences(frame, campaign)
+
+
+def test_the_bounds_of_the_paper_are_drawn_where_they_are_claimed() -> None:
+    frame, campaign = plant()
+    drawn = figure(campaign, "6").draw(frame, campaign)
+    for axes, bound in zip(drawn.axes, (0.5, 0.7, 0.8), strict=True):
+        assert any(list(line.get_ydata()) == [bound, bound] for line in axes.lines)
+
+
+def test_round_trips_are_marked_in_figures_over_buffer_timeouts() -> None:
+    frame, campaign = plant("rquic2021-bto", rate=rate_by_timeout, points=timeouts())
+    drawn = figure(campaign, "13").draw(frame, campaign)
+    for axes, rtt_ms in zip(drawn.axes, RTT_MS.values(), strict=True):
+        assert f"RTT: {rtt_ms:g} ms" in {text.get_text() for text in axes.texts}
+
+
+def test_packets_recovered_late_are_counted_by_network() -> None:
+    frame, campaign = plant(repetitions=2)
+    assert "Wi-Fi 50 and 20, cellular 50 and 20, satellite 50 and 20" in " ".join(
+        figure(campaign, "5").differences(frame, campaign)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"variants": [Variant(**(each | {"baseline": False})) for each in VARIANTS]},
+            "No variant .* is a baseline",
+        ),
+        ({"fails": lambda *_: True}, "No (ok )?download"),
+        ({"fails": lambda variant, *_: variant == XOR}, "No (ok )?download"),
+        ({"points": [{"loss.p": 0.01, "network": "Ethernet"}]}, "Wi-Fi, cellular, satellite"),
+    ],
+)
+def test_what_cannot_be_drawn_or_judged_is_said_in_a_sentence(changes: dict[str, object], why: str) -> None:
+    if "points" in changes:
+        changes["rate"] = changes["overhead"] = always(0.5)
+    frame, campaign = plant(**changes)
+    for each in papers.figures_of(campaign):
+        for make in (each.draw, each.claims):
+            with pytest.raises(NothingToDraw, match=why):
+                make(frame, campaign)
+
+
+@pytest.mark.parametrize(
+    ("design", "numbers"),
+    [
+        ("rquic2021-bulk", ["5", "6"]),
+        ("rquic2021-bulk-short", ["5", "6"]),
+        ("rquic2021-page-short", ["7", "9"]),
+        ("rquic2021-bto", ["12", "13"]),
+        ("rquic2021-bulky", []),
+        ("my-rquic2021-bulk", []),
+        ("demo", []),
+    ],
+)
+def test_a_campaign_has_the_figures_of_its_design(design: str, numbers: list[str]) -> None:
+    _, campaign = plant(design, repetitions=1)
+    assert [each.number for each in papers.figures_of(campaign)] == [f"rQUIC 2021, Fig. {n}" for n in numbers]
+
+
+def test_a_variant_against_itself_has_no_figure_of_a_paper(
+    sqlite: str, new_campaign: Callable[..., CampaignInfo]
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        campaign = new_campaign(database, "aa-rquic2021-bulk-XOR", design_text='name = "rquic2021-bulk"')
+    assert papers.figures_of(campaign) == []
