@@ -1,0 +1,183 @@
+"""Every command and every example of docs/ is run as a reader would run it, in a copy of the checkout.
+
+How a fenced block begins says what it is:
+
+    ```sh            commands, run one after another; each must do what the page says it does
+    ```sh refused    a command that ends with one line and status 2
+    ```sh setup      what makes the checkout itself: its targets must exist in the Makefile
+    ```text          what the block before it prints: these lines, in this order; … stands for anything
+    ```toml FILE     a file that the reader writes; so with any other language
+    ```python        a script
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from runners.implementations import REPOSITORY, all_of_them
+from runners.provenance import DROPPER, WIRE
+
+DOCS = REPOSITORY / "docs"
+PAGES = sorted(page.name for page in DOCS.glob("*.md"))
+LIMIT_S = 120
+
+# 1: not all trials are ok, or a bound does not hold: on a busy machine that is right.
+MEASURING = ("run", "aa", "calibrate", "replay")
+_FENCE = re.compile(r"^```(\w+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_STATES = re.compile(r"^\d+ of \d+ trials: (.*)$", re.MULTILINE)
+_HARMLESS = {"ok", "invalid"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, the rest of its first line, and what is in it."""
+
+    language: str
+    rest: str
+    text: str
+
+
+def blocks_of(markdown: str) -> list[Block]:
+    return [Block(*found.groups()) for found in _FENCE.finditer(markdown)]
+
+
+def commands_of(block: Block) -> list[str]:
+    """The command lines of a block: continued lines joined, comments left to the shell."""
+    return [line for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+class Reader:
+    """Does what a page says, in a checkout of its own."""
+
+    def __init__(self, checkout: Path) -> None:
+        self.checkout = checkout
+        self.printed = ""
+        self.trial = ""  # the number of one of those that `show --trials` listed last
+
+    def follow(self, block: Block) -> None:
+        match block.language, block.rest:
+            case "sh", "":
+                self.printed = "".join(self._run(command) for command in commands_of(block))
+            case "sh", "refused":
+                (command,) = commands_of(block)
+                done = self._shell(command)
+                assert done.returncode == 2, f"{command}: {done.returncode}, {done.stdout}{done.stderr}"
+                assert done.stderr.count("\n") == 1, done.stderr
+                self.printed = done.stderr
+            case "sh", "setup":
+                pass
+            case "text", "":
+                check_printed(block.text, self.printed)
+            case "python", "":
+                done = self._shell(f"{sys.executable} -", script=block.text)
+                assert done.returncode == 0, f"{block.text}\n{done.stderr}"
+                self.printed = done.stdout
+            case _, path if path:
+                written = self.checkout / path
+                written.parent.mkdir(parents=True, exist_ok=True)
+                written.write_text(block.text)
+            case _:
+                pytest.fail(f"```{block.language} {block.rest}: is no kind of block that this test knows")
+
+    def _run(self, command: str) -> str:
+        # A reader takes a number from the table; trials that were run again have others than on the page.
+        done = self._shell(re.sub(r"^fecbench replay \d+", f"fecbench replay {self.trial}", command))
+        said = done.stdout + done.stderr
+        if "show" in command and (listed := re.search(r"^\s*(\d+) ", said, re.MULTILINE)):
+            self.trial = listed[1]
+        program, *arguments = command.split()
+        measuring = program == "fecbench" and arguments[0] in MEASURING
+        assert done.returncode == 0 or (measuring and done.returncode == 1), f"{command}:\n{said}"
+        for states in _STATES.findall(said):
+            assert {each.split()[1] for each in states.split(", ")} <= _HARMLESS, f"{command}:\n{said}"
+        return said
+
+    def _shell(self, command: str, script: str = "") -> subprocess.CompletedProcess[str]:
+        # Whether this machine keeps time at the moment is not what is tested here.
+        command = re.sub(r"^fecbench (run|aa) ", r"fecbench \1 --no-calibrate ", command)
+        programs = Path(sys.executable).parent
+        environment = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(self.checkout)}
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.checkout,
+            env=os.environ | environment,
+            input=script,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+        )
+
+
+def check_printed(shown: str, printed: str) -> None:
+    """Each line that a page shows was printed, in this order; … stands for anything."""
+    lines = iter(" ".join(line.split()) for line in printed.splitlines())
+    for line in filter(None, (" ".join(each.split()) for each in shown.splitlines())):
+        wanted = re.compile(".*".join(map(re.escape, line.split("…"))))
+        assert any(wanted.fullmatch(each) for each in lines), f"not printed: {line}\nbut:\n{printed}"
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    """A reader with a copy of this checkout; what was built is linked, not copied."""
+    checkout = tmp_path / "fecbench"
+    unneeded = shutil.ignore_patterns("build", "__pycache__", "wheels", "target", ".*")
+    for name in ("designs", "dropper", "notebooks", "results", "runners", "topologies"):
+        shutil.copytree(REPOSITORY / name, checkout / name, ignore=unneeded)
+    for part in ("dropper", "topologies/wire", "topologies/prober"):
+        (checkout / part / "build").symlink_to(REPOSITORY / part / "build")
+    for implementation in all_of_them().values():
+        copied = checkout / "quic-impls" / implementation.folder.name
+        copied.mkdir(parents=True)
+        shutil.copy(implementation.folder / "impl.toml", copied)
+        (copied / "build").symlink_to(implementation.folder / "build")
+    yield Reader(checkout)
+    shutil.rmtree(checkout)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_of_the_guide_does_what_it_says(page: str, reader: Reader) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: makes namespaces")
+    for program in (DROPPER, WIRE, *all_of_them()["rquic"].programs()):
+        if not program.exists():
+            pytest.skip(f"needs {program}: make build")
+    for block in blocks_of((DOCS / page).read_text()):
+        reader.follow(block)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_targets_of_make_that_a_page_names_exist(page: str) -> None:
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", (DOCS / page).read_text(), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert set(named) <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_that_a_page_links_exist(page: str) -> None:
+    linked = re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", (DOCS / page).read_text())
+    assert [each for each in linked if not (DOCS / each).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "right"),
+    [
+        ("a 1 b", "x\na   1  b\ny", True),
+        ("first\nsecond", "first\nother\nsecond", True),
+        ("second\nfirst", "first\nsecond", False),
+        ("took … s", "took 1.5 s", True),
+        ("took … ms", "took 1.5 s", False),
+    ],
+)
+def test_shown_output_is_printed_in_order(shown: str, printed: str, right: bool) -> None:
+    if right:
+        check_printed(shown, printed)
+    else:
+        with pytest.raises(AssertionError):
+            check_printed(shown, printed)
