@@ -83,6 +83,8 @@ pub struct Options {
     /// None turns FEC off.
     pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
+    /// In packets.
+    pub initial_window: u64,
     pub packet_size: u16,
 }
 
@@ -246,6 +248,7 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             "congestion_control",
             &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
         )?,
+        initial_window: values.integer("initial_window", 2, 64)?,
         packet_size: values.integer("packet_size", 1200, 1452)? as u16,
     };
     if let Some(schemes) = &options.schemes {

@@ -13,7 +13,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLogFile, RootCertStore};
 
-use crate::contract::{Assignment, CongestionControl};
+use crate::contract::{Assignment, CongestionControl, Options};
 use crate::hq;
 
 /// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
@@ -75,7 +75,7 @@ pub fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
         .min_mtu(packet_size)
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
-        .congestion_controller_factory(congestion_controller(assignment.options.congestion_control));
+        .congestion_controller_factory(congestion_controller(&assignment.options));
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));
     }
@@ -92,10 +92,19 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
     IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
 }
 
-fn congestion_controller(which: CongestionControl) -> Arc<dyn ControllerFactory + Send + Sync> {
-    match which {
-        CongestionControl::Cubic => Arc::new(CubicConfig::default()),
-        CongestionControl::NewReno => Arc::new(NewRenoConfig::default()),
+fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + Send + Sync> {
+    let initial_window = options.initial_window * u64::from(options.packet_size);
+    match options.congestion_control {
+        CongestionControl::Cubic => {
+            let mut config = CubicConfig::default();
+            config.initial_window(initial_window);
+            Arc::new(config)
+        }
+        CongestionControl::NewReno => {
+            let mut config = NewRenoConfig::default();
+            config.initial_window(initial_window);
+            Arc::new(config)
+        }
     }
 }
 

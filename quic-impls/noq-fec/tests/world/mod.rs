@@ -83,6 +83,8 @@ pub struct Setting {
     pub congestion_control: CongestionControl,
     pub up: Loss,
     pub down: Loss,
+    /// In packets.
+    pub initial_window: u64,
     pub bandwidth_mbps: f64,
     pub owd: Duration,
     /// Each datagram is late by up to this, so that some overtake others.
@@ -101,6 +103,7 @@ impl Setting {
             congestion_control: CongestionControl::NewReno,
             up: Loss::Nothing,
             down: Loss::Nothing,
+            initial_window: 10,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
             jitter: Duration::ZERO,
@@ -119,6 +122,7 @@ impl Setting {
             options: Options {
                 schemes: schemes.clone(),
                 congestion_control: self.congestion_control,
+                initial_window: self.initial_window,
                 packet_size: 1252,
             },
             certificate: certificates.join("server.pem"),
