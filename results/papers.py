@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import tomllib
 
-from results import rquic2021
+from results import networking2019, rquic2021
 from results.claims import PaperFigure
 from results.database import CampaignInfo
 from results.equality import AA_PREFIX
 
 # By the name that the names of their designs begin with. Each paper's module has its part of this table.
-FIGURES: dict[str, list[PaperFigure]] = {**rquic2021.FIGURES}
+FIGURES: dict[str, list[PaperFigure]] = {**networking2019.FIGURES, **rquic2021.FIGURES}
 
 
 def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:

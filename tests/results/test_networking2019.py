@@ -1,0 +1,255 @@
+"""The figures and claims of Networking 2019: which trials they are about, and what makes a claim hold."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from results import networking2019
+from results.claims import Claim
+from results.database import CampaignInfo, Variant, Workload
+from results.figures import NothingToDraw
+from results.frames import DCT
+from results.papers import figures_of
+
+CATALOG = Path(__file__).parent.parent.parent / "designs" / "catalog"
+POINTS = 24
+BANDWIDTHS = [0.3 + 0.4 * i for i in range(POINTS)]
+LOW_R = 0.1
+
+Dct = Callable[
+    [str, dict[str, Any], int, int], float
+]  # variant, parameters of the workload, point, repetition
+Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
+
+
+def design_of(name: str) -> dict[str, Any]:
+    return tomllib.loads((CATALOG / f"{name}.toml").read_text())
+
+
+def workloads_of(design: dict[str, Any]) -> list[Workload]:
+    (table,) = design["workloads"]
+    name = table.pop("name")
+    many = "background" if name == "competing" else "size_bytes"
+    return [
+        Workload(label=f"{name}-{value}", name=name, parameters={**table, many: value})
+        for value in table[many]
+    ]
+
+
+@pytest.fixture
+def made(filled) -> Made:
+    """Trials of a design of the catalogue, each DCT of which a function gives, and their campaign."""
+
+    def make(name: str, dct_s: Dct, points: int = POINTS, repetitions: int = 1, state: str = "ok") -> Any:
+        design = design_of(name)
+        variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
+        workloads = workloads_of(design)
+        values = [{"bandwidth_mbps": BANDWIDTHS[i], "loss.r": LOW_R if i % 2 else 0.3} for i in range(points)]
+        rows = [
+            {
+                "variant": variant["label"],
+                "workload": workload["label"],
+                "point": point,
+                "repetition": repetition,
+                "state": state,
+                DCT: dct_s(variant["label"], workload["parameters"], point, repetition),
+            }
+            for variant in variants
+            for workload in workloads
+            for point in range(points)
+            for repetition in range(repetitions)
+        ]
+        _, campaign = filled(
+            {},
+            design_text=f'name = "{name}"\n',
+            variants=variants,
+            workloads=workloads,
+            points=values,
+            repetitions=repetitions,
+        )
+        return pd.DataFrame(rows), campaign
+
+    return make
+
+
+def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """The claims of all figures of the campaign, each of which can be drawn."""
+    found = figures_of(campaign)
+    for figure in found:
+        assert figure.draw(frame, campaign).axes
+        assert figure.differences(frame, campaign)
+    return [claim for figure in found for claim in figure.claims(frame, campaign)]
+
+
+def holding(claims: Iterable[Claim]) -> set[bool | None]:
+    return {claim.holds for claim in claims}
+
+
+def spread(point: int) -> float:
+    """Points differ; ratios at them should not all be the same number."""
+    return 1 + point / 1000
+
+
+def uniform(small: float, large: float, rlc_to_rs: float) -> Dct:
+    def dct_s(variant: str, workload: dict[str, Any], point: int, _: int) -> float:
+        if "off" in variant:
+            return 1.0
+        ratio = (small if workload["size_bytes"] < 10**6 else large) * spread(point)
+        return ratio * rlc_to_rs if "RLC" in variant else ratio
+
+    return dct_s
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(CATALOG.glob("networking2019-*.toml"))])
+def test_every_design_of_networking_2019_has_its_figures(made: Made, name: str) -> None:
+    _, campaign = made(name, lambda *_: 1.0, points=1)
+    numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
+    whole = name.removesuffix("-short").removeprefix("networking2019-")
+    expected = {"da2gc": "5", "mss": "5", "uniform": "6 7", "noloss": "8", "fairness": "9", "ge": "10"}[whole]
+    assert " ".join(numbers) == expected
+
+
+def test_the_claims_about_sizes_and_codes_hold_exactly_when_the_ratios_say_so(made: Made) -> None:
+    for name in ("networking2019-uniform", "networking2019-uniform-short"):
+        assert holding(judged(*made(name, uniform(0.7, 1.4, 0.9)))) == {True}
+        assert holding(judged(*made(name, uniform(1.4, 0.7, 1.2)))) == {False}
+
+
+def test_few_points_leave_every_claim_undecided(made: Made) -> None:
+    for name in ("networking2019-uniform", "networking2019-ge", "networking2019-noloss"):
+        assert holding(judged(*made(name, uniform(0.7, 1.4, 0.9), points=5))) == {None}
+
+
+def test_a_ratio_is_of_the_two_arms_named_and_no_other(made: Made) -> None:
+    frame, campaign = made("networking2019-uniform", uniform(0.5, 1.5, 0.9))
+    ratio = networking2019.ratios(frame, campaign, networking2019.RLC, networking2019.REED_SOLOMON)["ratio"]
+    assert ratio.to_numpy() == pytest.approx(0.9)
+    assert len(ratio) == 4 * POINTS
+
+
+def test_loss_patterns_are_compared_one_by_one(made: Made) -> None:
+    """One pattern in four is ruinous: the median over the patterns would hide it."""
+
+    def dct_s(variant: str, _: dict[str, Any], __: int, repetition: int) -> float:
+        return 1.0 if "off" in variant or repetition % 4 else 3.0
+
+    frame, campaign = made("networking2019-da2gc", dct_s, points=1, repetitions=20)
+    found = networking2019.ratios(frame, campaign, networking2019.RLC, unit="repetition")
+    assert (found[found["size_bytes"] == 1000]["ratio"] > 2).sum() == 5
+
+
+def by_size(of_1_kb: float, others: float) -> Dct:
+    def dct_s(variant: str, workload: dict[str, Any], _: int, repetition: int) -> float:
+        ratio = of_1_kb if workload["size_bytes"] == 1000 else others
+        return 1.0 if "off" in variant else ratio * spread(repetition)
+
+    return dct_s
+
+
+@pytest.mark.parametrize(
+    ("name", "dct_s", "holds"),
+    [
+        ("networking2019-da2gc", by_size(0.9, 1.2), True),
+        ("networking2019-da2gc", by_size(1.2, 0.9), False),
+        ("networking2019-mss", by_size(0.9, 0.8), True),
+        ("networking2019-mss", by_size(0.9, 1.2), False),
+    ],
+)
+def test_the_claims_of_figure_5_are_about_loss_patterns(
+    made: Made, name: str, dct_s: Dct, holds: bool
+) -> None:
+    assert holding(judged(*made(name, dct_s, points=1, repetitions=50))) == {holds}
+
+
+def noloss(harm: Callable[[float], float], rate_4_5: float) -> Dct:
+    def dct_s(variant: str, _: dict[str, Any], point: int, __: int) -> float:
+        if "off" in variant:
+            return 1.0
+        return 1 + harm(BANDWIDTHS[point]) * (rate_4_5 if "(5, 4" in variant else 1)
+
+    return dct_s
+
+
+def test_without_losses_harm_has_to_grow_with_less_bandwidth_and_shrink_with_the_code_rate(
+    made: Made,
+) -> None:
+    name = "networking2019-noloss"
+    assert holding(judged(*made(name, noloss(lambda mbps: 1 / mbps, 0.5)))) == {True}
+    wrong = judged(*made(name, noloss(lambda mbps: mbps, 2)))
+    assert [claim.holds for claim in wrong] == [True, True] + 8 * [False]
+    helped = judged(*made(name, noloss(lambda _: -0.1, 1)))
+    assert [claim.holds for claim in helped[:2]] == [False, False]
+
+
+def fairness(beside_notify: float, beside_mask: float) -> Dct:
+    """Foregrounds with FEC have absurd times, which no claim of the paper is about."""
+
+    def dct_s(variant: str, workload: dict[str, Any], _: int, repetition: int) -> float:
+        if "off" not in variant:
+            return 1e6
+        background = workload["background"]
+        beside = beside_notify if "notify" in background else beside_mask if "mask" in background else 1
+        return 100 * beside * spread(repetition)
+
+    return dct_s
+
+
+@pytest.mark.parametrize(
+    ("dct_s", "holds"),
+    [
+        (fairness(1.01, 1.3), [True, True]),
+        (fairness(1.2, 1.3), [False, True]),
+        (fairness(0.8, 0.9), [False, False]),
+    ],
+)
+def test_fairness_is_judged_by_what_a_download_without_fec_meets(
+    made: Made, dct_s: Dct, holds: list[bool]
+) -> None:
+    frame, campaign = made("networking2019-fairness", dct_s, points=1, repetitions=8)
+    frame = frame.assign(**{"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0})
+    assert [claim.holds for claim in judged(frame, campaign)] == holds
+    labels = networking2019.fig9_fairness(frame, campaign).axes[0].get_xticklabels()
+    assert len(labels) == 3
+    assert all("25%" in label.get_text() for label in labels)
+
+
+def bursts(low_r: float, other: float) -> Dct:
+    def dct_s(variant: str, workload: dict[str, Any], point: int, _: int) -> float:
+        if "off" in variant:
+            return 1.0
+        if workload["size_bytes"] == 10**6:
+            return 1.5
+        return (low_r if point % 2 else other) * spread(point)
+
+    return dct_s
+
+
+def test_long_bursts_are_where_r_is_at_most_12_percent(made: Made) -> None:
+    frame, campaign = made("networking2019-ge", bursts(1.3, 0.6))
+    by_text = {claim.text: claim for claim in judged(frame, campaign)}
+    long_bursts = [claim for text, claim in by_text.items() if "r ≤ 12%" in text]
+    others = [claim for text, claim in by_text.items() if "r > 12%" in text]
+    assert len(long_bursts) == len(others) == 2
+    assert holding(long_bursts + others) == {True}
+    frame, campaign = made("networking2019-ge", bursts(0.6, 1.3))
+    assert holding(judged(frame, campaign)[4:]) == {False}
+
+
+@pytest.mark.parametrize("name", ["da2gc", "uniform", "noloss", "fairness", "ge"])
+def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made, name: str) -> None:
+    frame, campaign = made(f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout")
+    for figure in figures_of(campaign):
+        with pytest.raises(NothingToDraw, match=r"ok"):
+            figure.draw(frame, campaign)
+
+
+def test_a_design_without_the_papers_code_says_which_it_lacks(made: Made) -> None:
+    frame, campaign = made("networking2019-ge", lambda *_: 1.0, points=1)
+    with pytest.raises(NothingToDraw, match="scheme = rs, n = 30, k = 21"):
+        networking2019.ratios(frame, campaign, {"scheme": "rs", "n": 30, "k": 21})
