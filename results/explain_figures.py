@@ -10,16 +10,23 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from results.explain import Explanation, quantity
-from results.figure_style import axis_label, ratio_ticks, round_ticks, style, title
+from results.figure_style import (
+    RATIO_COLORS,
+    around_one,
+    axis_label,
+    ratio_colorbar,
+    ratio_ticks,
+    round_ticks,
+    style,
+    title,
+)
 from results.figures import NothingToDraw
 from results.frames import DCT
 from results.statistics import VERDICTS
 
-_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
 _FEW = 5
 _WIDE = 20  # a factor whose greatest value is this many times its least is drawn on a logarithmic axis
@@ -39,14 +46,14 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
     with style():
         figure = Figure(figsize=(8, 6))
         axes = figure.subplots()
-        norm = _around_one(dots["ratio"])
+        norm = around_one(dots["ratio"])
         surface = np.log2(found.surface.to_numpy()).T
         mesh = axes.pcolormesh(
             found.surface.index,
             found.surface.columns,
             surface,
             norm=norm,
-            cmap=_COLORS,
+            cmap=RATIO_COLORS,
             alpha=0.6,
             shading="nearest",
             rasterized=True,
@@ -58,7 +65,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
                 some[up],
                 c=np.log2(some["ratio"]),
                 norm=norm,
-                cmap=_COLORS,
+                cmap=RATIO_COLORS,
                 s=45,
                 marker=_MARKERS[verdict],
                 edgecolor="black",
@@ -69,8 +76,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
         _scale(axes, "y", found.table[up])
         axes.set_xlabel(axis_label(across))
         axes.set_ylabel(axis_label(up))
-        bar = figure.colorbar(mesh, ax=axes, label=f"{metric} / {metric} of {baseline}")
-        bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
+        ratio_colorbar(figure, axes, mesh, f"{metric} / {metric} of {baseline}")
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
         title(
             axes,
@@ -110,12 +116,6 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
 def _common(verdicts: pd.Series) -> str:
     """The verdict that all have, or "undecided"."""
     return str(verdicts.iloc[0]) if verdicts.nunique() == 1 else "undecided"
-
-
-def _around_one(ratios: pd.Series) -> Normalize:
-    """Of log2 ratios: 1 is in the middle; the 2 % farthest on either side share the ends."""
-    reach = max(float(np.abs(np.log2(ratios)).quantile(0.98)), np.log2(1.05))
-    return TwoSlopeNorm(0, -reach, reach)
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:

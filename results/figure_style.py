@@ -14,10 +14,13 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
@@ -35,6 +38,7 @@ DASHES: tuple[Any, ...] = (
     (0, (8, 3)),
     (0, (3, 1)),
 )
+RATIO_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
 _UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
 _MAX_DOTS = 400  # more single trials in one box hide it
@@ -79,7 +83,8 @@ def style() -> Iterator[None]:
 def title(axes: Axes, question: str, detail: str) -> None:
     """The question in bold, and below it what was compared."""
     axes.set_title(question, fontweight="bold", pad=26)
-    axes.annotate(detail, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
+    below = axes.annotate(detail, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
+    below.set_in_layout(False)  # a line wider than its panel would push the next panel away
 
 
 def axis_label(name: str) -> str:
@@ -106,11 +111,25 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
 
 
 def _near_one(reach: float) -> Sequence[float]:
-    if reach >= math.log(1.6):
+    if reach >= math.log(2.2):
         return [0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3]
+    if reach >= math.log(1.6):
+        return [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2]
     farthest = math.exp(reach) - 1
     step = next((step for step in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1) if farthest / step < 5), 0.2)
     return [round(1 + i * step, 3) for i in range(-4, 5)]
+
+
+def around_one(ratios: pd.Series) -> TwoSlopeNorm:
+    """The scale of RATIO_COLORS for log2 ratios: 1 in the middle, the farthest 2 % share the ends."""
+    reach = max(float(np.abs(np.log2(ratios)).quantile(0.98)), math.log2(1.05))
+    return TwoSlopeNorm(0, -reach, reach)
+
+
+def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMappable, label: str) -> None:
+    """The scale beside panels whose colours are log2 ratios, with ratios as ticks."""
+    bar = figure.colorbar(drawn, ax=axes, label=label)
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:

@@ -29,18 +29,7 @@ from results.figure_style import (
     style,
     title,
 )
-from results.frames import DCT, baseline_of, comparisons
-
-# Names that these had before.
-_box, _legend_below, _looks, _round_ticks, _style, _title = (
-    box,
-    legend_below,
-    looks,
-    round_ticks,
-    style,
-    title,
-)
-
+from results.frames import DCT, Pairing, baseline_of, comparisons
 
 _DATES_AND_PROGRAMS = {
     ".png": ["Software"],
@@ -74,7 +63,7 @@ def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         axes.set_xticks(range(len(names)), list(names.values()))
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.grid(False, axis="x")
-        axes.set_xlabel(_workload_axis(campaign))
+        axes.set_xlabel(workload_axis(campaign))
         axes.set_ylabel("download completion time (s)")
         axes.set_yscale("log")
         round_ticks(axes.yaxis)
@@ -87,27 +76,36 @@ def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     return figure
 
 
+def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple[str, dict[str, Pairing]]:
+    """The baseline, and the DCT of each other variant compared with it. Raises NothingToDraw."""
+    baseline = baseline_of(campaign)
+    if baseline is None:
+        raise NothingToDraw("No variant of this design is a baseline, so there is no DCT ratio to draw.")
+    compared = comparisons(frame, campaign)
+    if not compared:
+        raise NothingToDraw("This design has one variant only, so there is no DCT ratio to draw.")
+    ratios = pd.concat([pairing.ratios["ratio"] for pairing in compared.values()])
+    if ratios.empty:
+        raise NothingToDraw(
+            "No repetition is ok for the baseline and for another variant, so there is no DCT ratio to draw."
+        )
+    if not (np.isfinite(ratios) & (ratios > 0)).all():
+        raise NothingToDraw("A DCT of 0 s was measured, so there is no DCT ratio to draw.")
+    return baseline, compared
+
+
 def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The ECDF over the points of the DCT ratio to the baseline, a panel a variant and a curve a workload.
 
     The form of Networking 2019, Fig. 6.
     """
-    baseline = baseline_of(campaign)
-    if baseline is None:
-        raise NothingToDraw("No variant of this design is a baseline, so there is no DCT ratio to draw.")
-    compared = {label: pairing.ratios for label, pairing in comparisons(frame, campaign).items()}
-    if not compared:
-        raise NothingToDraw("This design has one variant only, so there is no DCT ratio to draw.")
-    if all(ratios.empty for ratios in compared.values()):
-        raise NothingToDraw(
-            "No repetition is ok for the baseline and for another variant, so there is no DCT ratio to draw."
-        )
-    reach = max(float(np.abs(np.log(ratios["ratio"])).max()) for ratios in compared.values() if len(ratios))
-    reach = 1.1 * max(reach, float(np.log(1.2)))
+    baseline, compared = compared_with_baseline(frame, campaign)
+    reach = 1.1 * max(np.log(1.2), *(greatest_log(pairing.ratios["ratio"]) for pairing in compared.values()))
     with style():
         figure = Figure(figsize=(6.5 * len(compared), 5))
         panels = figure.subplots(1, len(compared), squeeze=False, sharey=True)[0]
-        for axes, (variant, ratios) in zip(panels, compared.items(), strict=True):
+        for axes, (variant, pairing) in zip(panels, compared.items(), strict=True):
+            ratios = pairing.ratios
             _ratio_panel(axes, ratios, campaign, variant)
             axes.set_xlim(float(np.exp(-reach)), float(np.exp(reach)))
             ratio_ticks(axes.xaxis, reach)
@@ -121,6 +119,11 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             )
         panels[0].set_ylabel("share of points with at most this ratio")
     return figure
+
+
+def greatest_log(ratios: pd.Series) -> float:
+    """The greatest |log ratio|: how far an axis has to reach from 1; 0 for none."""
+    return float(np.abs(np.log(ratios)).max()) if len(ratios) else 0.0
 
 
 def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> None:
@@ -138,31 +141,43 @@ def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, varia
     axes.set_xscale("log")
     axes.set_ylim(-0.02, 1.02)
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(title=_workload_axis(campaign))
+    axes.legend(title=workload_axis(campaign))
 
 
 def points(campaign: CampaignInfo) -> Figure:
     """Where the points of the design lie, in each pair of its factors."""
+    with style():
+        figure, grid = pair_plot(campaign)
+        for axes, across, up in grid:
+            axes.scatter(across, up, s=20, color="0.25")
+        title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(campaign.points)} points")
+    return figure
+
+
+def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Series, pd.Series]]]:
+    """A figure with an empty panel for each pair of factors, the first at the top left.
+
+    With each panel, the values of its two factors at each point of the design. Raises NothingToDraw.
+    """
     factors = pd.DataFrame(campaign.points)
     if not len(factors.columns):
         raise NothingToDraw("This design varies no factor, so there are no points to draw.")
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
-    with style():
-        figure = Figure(figsize=(2.5 + 2.5 * len(across), 2 + 2.2 * len(down)))
-        grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
-        for row, vertical in enumerate(down):
-            for column, horizontal in enumerate(across):
-                axes = grid[row][column]
-                if column > row:
-                    axes.remove()
-                    continue
-                axes.scatter(factors[horizontal], factors[vertical], s=20, color="0.25")
-                axes.set_xlabel(axis_label(horizontal) if row == len(down) - 1 else "")
-                axes.set_ylabel(axis_label(vertical) if column == 0 else "")
-        title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(factors)} points")
-    return figure
+    figure = Figure(figsize=(2.5 + 2.5 * len(across), 2 + 2.2 * len(down)))
+    grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
+    panels = []
+    for row, vertical in enumerate(down):
+        for column, horizontal in enumerate(across):
+            axes = grid[row][column]
+            if column > row:
+                axes.remove()
+                continue
+            axes.set_xlabel(axis_label(horizontal) if row == len(down) - 1 else "")
+            axes.set_ylabel(axis_label(vertical) if column == 0 else "")
+            panels.append((axes, factors[horizontal], factors[vertical]))
+    return figure, panels
 
 
 def _ok_with_dct(frame: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +196,8 @@ def workload_names(campaign: CampaignInfo) -> dict[str, str]:
     return {w["label"]: w["label"] for w in campaign.workloads}
 
 
-def _workload_axis(campaign: CampaignInfo) -> str:
+def workload_axis(campaign: CampaignInfo) -> str:
+    """What `workload_names` are names of."""
     return f"{campaign.workloads[0]['name']} size" if _differ_in_size_only(campaign) else "workload"
 
 

@@ -1,4 +1,4 @@
-"""The report of a campaign: its figures as PNG and SVG, and one HTML page that needs nothing else.
+"""The report of a campaign: its figures as PNG, SVG and PDF, and one HTML page that needs nothing else.
 
 The same database gives the same files, byte for byte. A campaign that lacks what a figure needs gets a
 sentence in its place. A folder that cannot be written is refused.
@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +23,19 @@ import jinja2
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results import equality, figures, frames
-from results.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial
+from results import equality, explain_figures, figures, frames, papers, ratio_figures
+from results.claims import Claim
+from results.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 from results.equality import NothingToCompare
+from results.explain import Explanation, NothingToExplain, explain
 from results.figures import NothingToDraw
+from results.statistics import FEWEST, VERDICTS, shares
 
+_MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
+_SUFFIXES = (".png", ".svg", ".pdf")
+_FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    loader=jinja2.FileSystemLoader(_FOLDER),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,
@@ -37,17 +48,63 @@ class ReportPaths:
     html: Path
     pngs: list[Path]
     svgs: list[Path]
+    pdfs: list[Path]
 
 
 @dataclass(frozen=True)
-class _Drawing:
-    """A figure of the page (`inline` is its PNG in base64), or the sentence that stands in its place."""
+class Drawing:
+    """A figure of the page (`inline` is its PNG in base64; `files` are PNG, SVG and PDF), or the sentence
+    that stands in its place."""
 
     caption: str = ""
     inline: str = ""
-    png: Path | None = None
-    svg: Path | None = None
+    files: tuple[Path, ...] = ()
     sentence: str = ""
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """Where a variant helps; `explanation` is None for the reason that `sentence` gives."""
+
+    variant: str
+    explanation: Explanation | None
+    sentence: str
+    drawings: list[Drawing]
+
+
+@dataclass(frozen=True)
+class _Reproduced:
+    """A figure of a paper, and its claims beside what was measured."""
+
+    number: str
+    drawing: Drawing
+    claims: list[Claim]
+    differences: list[str]
+
+
+class _Folder:
+    """Where the figures of a report are saved, and all that were saved."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.files: list[Path] = []
+
+    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+        files = tuple(self.path / f"{name}{suffix}" for suffix in _SUFFIXES)
+        try:
+            figure = draw()
+        except NothingToDraw as nothing:
+            for stale in files:  # of an earlier report into the same folder
+                stale.unlink(missing_ok=True)
+            return Drawing(sentence=str(nothing))
+        for file in files:
+            figures.save(figure, file)
+        self.files += files
+        return Drawing(caption, _base64(files[0].read_bytes()), files)
+
+    def with_suffix(self, suffix: str) -> list[Path]:
+        return [file for file in self.files if file.suffix == suffix]
 
 
 def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> ReportPaths:
@@ -55,87 +112,182 @@ def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> Re
 
     Raises DatabaseError when the campaign cannot be read or the folder cannot be written.
     """
-    folder = Path(folder)
-    frame = frames.trials(database, campaign)
-    yardsticks = _yardsticks(database, campaign)
-    doubtful = list(database.trials(campaign.id, [state for state in STATES if state != "ok"]))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        drawings = _draw_all(frame, campaign, folder)
-        html = folder / "report.html"
-        html.write_text(_page(frame, campaign, drawings, doubtful, yardsticks), encoding="utf-8")
+        saved = _Folder(Path(folder))
+        page = _page(database, campaign, saved)
+        html = saved.path / "report.html"
+        html.write_text(page, encoding="utf-8")
     except OSError as error:
         raise DatabaseError(f"{folder}: the report cannot be written here: {error.strerror}") from error
-    return ReportPaths(
-        html,
-        pngs=[drawing.png for drawing in drawings if drawing.png],
-        svgs=[drawing.svg for drawing in drawings if drawing.svg],
-    )
+    pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in _SUFFIXES)
+    return ReportPaths(html, pngs, svgs, pdfs)
 
 
-def _draw_all(frame: pd.DataFrame, campaign: CampaignInfo, folder: Path) -> list[_Drawing]:
-    return [
-        _draw(
-            folder / "ratio",
-            "ECDF of the DCT ratio to the baseline, in the form of Networking 2019, Fig. 6: where a curve is"
-            f" left of the line at 1, the variant is faster. Each ratio compares the {campaign.statistic} DCT"
-            " over those repetitions of a point in which both variants are ok.",
-            lambda: figures.ratio_ecdf(frame, campaign),
-        ),
-        _draw(
-            folder / "dct",
-            "Download completion time of every ok trial. The line is the median, the box holds the middle"
-            " half, the whiskers reach the last trial within 1.5 times the height of the box.",
-            lambda: figures.dct(frame, campaign),
-        ),
-        _draw(
-            folder / "points",
+def _page(database: Database, campaign: CampaignInfo, folder: _Folder) -> str:
+    frame = frames.trials(database, campaign)
+    ratios = _ratios(frame, campaign)
+    found = findings(frame, campaign, ratios)
+    script = (_FOLDER / "report.js").read_text(encoding="utf-8")
+    not_ok = [state for state in STATES if state != "ok"]
+    return _TEMPLATES.get_template("report.html").render(
+        campaign=campaign,
+        headline=headline(frame, campaign, found),
+        findings=found,
+        decided=len(ratios) and ratios["low"].notna().any(),
+        fewest=FEWEST,
+        states=_states(frame, campaign),
+        calibrations=campaign.provenance.get("calibration", []),
+        yardsticks=_yardsticks(database, campaign),
+        points=folder.draw(
+            "points",
             "The points of the design, in each pair of its factors.",
             lambda: figures.points(campaign),
         ),
-    ]
-
-
-def _draw(stem: Path, caption: str, draw: Callable[[], Figure]) -> _Drawing:
-    png, svg = stem.with_suffix(".png"), stem.with_suffix(".svg")
-    try:
-        figure = draw()
-    except NothingToDraw as nothing:
-        for stale in (png, svg):  # of an earlier report into the same folder
-            stale.unlink(missing_ok=True)
-        return _Drawing(sentence=str(nothing))
-    figures.save(figure, png)
-    figures.save(figure, svg)
-    return _Drawing(caption, _base64(png.read_bytes()), png, svg)
+        drawings=_of_all_workloads(folder, frame, campaign, ratios),
+        by_workload=_by_workload(folder, campaign, ratios),
+        explained=_explained(folder, frame, campaign, ratios),
+        reproduced=_reproduced(folder, frame, campaign),
+        doubtful=list(islice(database.trials(campaign.id, not_ok), _MOST_ROWS)),
+        not_ok=int((frame["state"] != "ok").sum()),
+        replaced=_replaced(database, campaign, frame),
+        repeated=int((frame["attempt"] - 1).sum()),
+        unpaired=_unpaired(frame, campaign),
+        metrics=_metric_medians(frame, campaign),
+        pages=campaign.provenance.get("pages", {}),
+        repeat=_commands(campaign),
+        provenance=list(_flat(_small(campaign.provenance))),
+        design_link=_base64(campaign.design_text.encode()),
+        isnan=pd.isna,
+        style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash=_base64(hashlib.sha256(script.encode()).digest()),
+    )
 
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _page(
-    frame: pd.DataFrame,
-    campaign: CampaignInfo,
-    drawings: list[_Drawing],
-    doubtful: list[StoredTrial],
-    yardsticks: dict[str, list[str]],
-) -> str:
-    return _TEMPLATES.get_template("report.html").render(
-        campaign=campaign,
-        headline=headline(frame, campaign),
-        drawings=drawings,
-        summary=frames.summary(frame, campaign),
-        states=_states(frame, campaign),
-        repeated=int((frame["attempt"] - 1).sum()),
-        doubtful=doubtful,
-        yardsticks=yardsticks,
-        unpaired=_unpaired(frame, campaign),
-        metrics=_metric_medians(frame, campaign),
-        calibrations=campaign.provenance.get("calibration", []),
-        provenance=list(_flat({k: v for k, v in campaign.provenance.items() if k != "calibration"})),
-        design_link=_base64(campaign.design_text.encode()),
-        isnan=pd.isna,
+def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """`ratio_figures.table`; empty where there is no ratio, as the figure of their distribution says."""
+    try:
+        return ratio_figures.table(frame, campaign)
+    except NothingToDraw:
+        return pd.DataFrame()
+
+
+def _of_all_workloads(
+    folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
+) -> list[Drawing]:
+    ratio = folder.draw(
+        "ratio",
+        "ECDF of the DCT ratio to the baseline, in the form of Networking 2019, Fig. 6: where a curve is"
+        f" left of the line at 1, the variant is faster. Each ratio compares the {campaign.statistic} DCT"
+        " over those repetitions of a point in which both variants are ok.",
+        lambda: figures.ratio_ecdf(frame, campaign),
     )
+    dct = folder.draw(
+        "dct",
+        "Download completion time of every ok trial. The line is the median, the box holds the middle"
+        " half, the whiskers reach the last trial within 1.5 times the height of the box.",
+        lambda: figures.dct(frame, campaign),
+    )
+    if ratios.empty:
+        return [ratio, dct]
+    bars = folder.draw(
+        "bars",
+        "Median over points of the DCT ratio to the baseline, with its 95 % bootstrap interval over points:"
+        " below 1, the variant is faster.",
+        lambda: ratio_figures.bars(ratios, campaign),
+    )
+    return [ratio, bars, dct]
+
+
+def _by_workload(folder: _Folder, campaign: CampaignInfo, ratios: pd.DataFrame) -> list[tuple[str, Drawing]]:
+    if ratios.empty:
+        return []
+    return [
+        (
+            name,
+            folder.draw(
+                f"factors-{_stem(label)}",
+                f"The DCT ratio to the baseline for {name}, at every point, over each factor of the design.",
+                partial(ratio_figures.over_factors, ratios, campaign, label),
+            ),
+        )
+        for label, name in figures.workload_names(campaign).items()
+    ]
+
+
+def _stem(label: str) -> str:
+    """A label as a part of a file's name."""
+    return "".join(letter if letter.isalnum() else "-" for letter in label).strip("-")
+
+
+def _explained(
+    folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
+) -> list[_Explained]:
+    """Where each variant helps that was compared."""
+    return [
+        _where(folder, campaign, ratios, variant, pairing)
+        for variant, pairing in frames.comparisons(frame, campaign).items()
+        if len(ratios) and len(pairing.ratios)
+    ]
+
+
+def _where(
+    folder: _Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: frames.Pairing
+) -> _Explained:
+    stem, baseline = _stem(variant), str(frames.baseline_of(campaign))
+    try:
+        found = explain(pairing, campaign)
+    except NothingToExplain as nothing:
+        return _Explained(variant, None, f"Nothing can be explained: {nothing}.", [])
+    drawings = [
+        folder.draw(
+            f"map-{stem}",
+            "The DCT ratio over the two strongest factors: background as a random forest predicts it, marks"
+            " at each point as it was measured.",
+            lambda: explain_figures.benefit_map(found, variant, baseline),
+        ),
+        folder.draw(
+            f"effects-{stem}",
+            "What each factor does to the DCT ratio, the strongest first: the line is the mean prediction of"
+            " a random forest, the dots are every ratio.",
+            lambda: explain_figures.effects(found, variant, baseline),
+        ),
+        folder.draw(
+            f"cells-{stem}",
+            "The median DCT ratio in cells of two factors, as measured, with the number of points.",
+            lambda: ratio_figures.heat_map(ratios, campaign, variant, _two_strongest(found, campaign)),
+        ),
+        folder.draw(
+            f"pairs-{stem}",
+            "The points of the design in each pair of its factors. The colour is the DCT ratio, the median"
+            " over workloads.",
+            lambda: ratio_figures.pairs(ratios, campaign, variant),
+        ),
+    ]
+    # What a drawing lacks, the sentence has said.
+    return _Explained(variant, found, found.sentence, [each for each in drawings if each.files])
+
+
+def _two_strongest(found: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:
+    """The two factors of the points that matter most, if that is known."""
+    of_points = [factor for factor in found.importances["factor"] if factor in campaign.points[0]]
+    return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
+
+
+def _reproduced(folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Reproduced]:
+    return [
+        _Reproduced(
+            each.number,
+            folder.draw(each.name, each.caption, partial(each.draw, frame, campaign)),
+            each.claims(frame, campaign),
+            each.differences(frame, campaign),
+        )
+        for each in papers.figures_of(campaign)
+    ]
 
 
 def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[str]]:
@@ -148,28 +300,51 @@ def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[st
     return found
 
 
-def headline(frame: pd.DataFrame, campaign: CampaignInfo) -> str:
-    """What the campaign found, in a few sentences."""
+def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:
+    """What a campaign found, one row a (workload, variant): the columns of `frames.summary` and, of
+    `statistics.shares`, the share of points with each of VERDICTS and the interval `low` to `high` of the
+    median ratio; NaN where no point is compared."""
+    summary = frames.summary(frame, campaign)
+    kept = ["workload", *VERDICTS, "low", "high"]
+    of_variants = [
+        shares(rows)[kept].assign(variant=variant) for variant, rows in _by_variant(ratios, campaign)
+    ]
+    sure = pd.concat([pd.DataFrame(columns=[*kept, "variant"]), *of_variants])
+    return summary.merge(sure.astype({"workload": str}), how="left", on=["workload", "variant"])
+
+
+def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[str, pd.DataFrame]]:
+    for variant in campaign.variants:
+        rows = ratios[ratios["variant"] == variant["label"]] if len(ratios) else ratios
+        if len(rows):
+            yield variant["label"], rows
+
+
+def headline(frame: pd.DataFrame, campaign: CampaignInfo, found: pd.DataFrame) -> list[str]:
+    """What the campaign found (`findings`), in a few sentences."""
     ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
     sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
-    compared = frames.summary(frame, campaign).query("points > 0")
+    compared = found.query("points > 0")
     baseline = frames.baseline_of(campaign)
     names = figures.workload_names(campaign)
     for variant, rows in compared.groupby("variant", sort=False):
-        found = [
-            f"{faster:.0%} of {points} point{'s' if points > 1 else ''} for {names[workload]}"
-            f" (median DCT ratio {ratio:.2f})"
-            for workload, faster, points, ratio in zip(
-                rows["workload"], rows["faster"], rows["points"], rows["median_ratio"], strict=True
-            )
-        ]
-        sentences.append(f"{variant} was faster than {baseline} at {_listed(found)}.")
+        parts = [_found(row, names[str(row.workload)]) for row in rows.itertuples(index=False)]
+        sentences.append(f"{variant} was faster than {baseline} at {_listed(parts)}.")
     if compared.empty:
         sentences.append("No variant could be compared with a baseline.")
-    return " ".join(sentences)
+    return sentences
 
 
-def _listed(parts: list[str]) -> str:
+def _found(row: Any, workload: str) -> str:
+    interval = "" if pd.isna(row.low) else f" [{row.low:.2f}, {row.high:.2f}]"
+    decided = f", gain at {row.gain:.0%}, harm at {row.harm:.0%}" if row.gain + row.harm > 0 else ""
+    return (
+        f"{row.faster:.0%} of {row.points} point{'s' if row.points > 1 else ''} for {workload}"
+        f" (median DCT ratio {row.median_ratio:.2f}{interval}{decided})"
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
@@ -183,6 +358,14 @@ def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, 
             "not run": planned - len(run)
         }
     return table
+
+
+def _replaced(database: Database, campaign: CampaignInfo, frame: pd.DataFrame) -> list[StoredTrial]:
+    """The invalid runs that another attempt replaced, _MOST_ROWS at most."""
+    again = frame.loc[frame["attempt"] > 1, ["variant", "workload", "point", "repetition"]]
+    keys = starmap(TrialKey, again.astype(object).itertuples(index=False, name=None))
+    runs = (attempt for key in keys for attempt in database.attempts(campaign.id, key)[:-1])
+    return list(islice(runs, _MOST_ROWS))
 
 
 def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, str, str, int]]:
@@ -204,6 +387,27 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd
         if len(medians.columns):
             tables[workload] = medians.dropna(how="all")
     return tables
+
+
+def _commands(campaign: CampaignInfo) -> list[str]:
+    """What repeats a campaign, in a shell, in the folder of fecbench."""
+    provenance = campaign.provenance
+    design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
+    run = ["fecbench", "run", design, "--db", database]
+    if tomllib.loads(campaign.design_text).get("name") != campaign.name:
+        run += ["--campaign", campaign.name]
+    for option in ("link", "jobs"):
+        if option in provenance:
+            run += [f"--{option}", str(provenance[option])]
+    commands = [run, ["fecbench", "report", "--db", database, "--output", campaign.name]]
+    return [shlex.join(command) for command in commands]
+
+
+def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Provenance without what the page shows elsewhere, and of web pages the hash alone."""
+    pages = {name: {"sha256": page["sha256"]} for name, page in provenance.get("pages", {}).items()}
+    rest = {name: value for name, value in provenance.items() if name not in ("calibration", "pages")}
+    return rest | {"pages": pages}
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ def report(
     campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
 ) -> None:
-    """Draw the figures of a campaign (PNG and SVG) and write its page (HTML)."""
+    """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     # Imported here: drawing takes longer to load than most commands take to run.
     from results.report import report as write
 
@@ -26,10 +26,11 @@ def report(
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],
         "svgs": [str(path) for path in paths.svgs],
+        "pdfs": [str(path) for path in paths.pdfs],
     }
     if as_json:
         print(json.dumps(made))
         return
     print(f"report {made['html']}")
-    for path in [*made["pngs"], *made["svgs"]]:
+    for path in [*made["pngs"], *made["svgs"], *made["pdfs"]]:
         print(f"figure {path}")

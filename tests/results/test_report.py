@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results import figures, frames
+from results import figures, frames, ratio_figures
 from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload
-from results.report import ReportPaths, headline, report
+from results.report import ReportPaths, findings, headline, report
+from results.statistics import FEWEST
 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -43,7 +44,7 @@ ALL_OK = {key: ("ok", dct_s(key)) for key in KEYS}
 class Page(HTMLParser):
     """The text of a page, its addresses, and whether its elements are closed in order."""
 
-    VOID = ("meta", "img")
+    VOID = ("meta", "img", "link")
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -65,12 +66,12 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] not in ("style", "script"):
             self.words.append(data)
 
 
 def files(paths: ReportPaths) -> list[Path]:
-    return [paths.html, *paths.pngs, *paths.svgs]
+    return [paths.html, *paths.pngs, *paths.svgs, *paths.pdfs]
 
 
 def digests(paths: ReportPaths) -> dict[str, str]:
@@ -81,19 +82,21 @@ def sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def test_a_report_is_one_page_without_script_or_network_and_three_figures(
+def test_a_report_is_one_page_that_needs_nothing_else_and_figures_as_png_svg_and_pdf(
     filled: Filled, tmp_path: Path
 ) -> None:
     paths = report(*filled(ALL_OK), tmp_path / "new" / "folder")
     assert sorted(path.name for path in paths.html.parent.iterdir()) == sorted(p.name for p in files(paths))
-    assert [path.name for path in paths.pngs] == ["ratio.png", "dct.png", "points.png"]
-    assert [path.name for path in paths.svgs] == ["ratio.svg", "dct.svg", "points.svg"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths.pngs)
+    of_kind = {".png": paths.pngs, ".svg": paths.svgs, ".pdf": paths.pdfs}
+    first = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+    stems = [path.stem for path in paths.pngs]
+    assert {"ratio", "dct", "points", "bars", "factors-download-2000", "cells-rquic-xor"} <= set(stems)
+    for suffix, drawn in of_kind.items():
+        assert [path.name for path in drawn] == [f"{stem}{suffix}" for stem in stems]
+        assert all(path.read_bytes().startswith(first[suffix]) for path in drawn)
     page = Page(paths.html)
-    assert page.tags.count("img") == 3
-    assert "script" not in page.tags
-    assert "link" not in page.tags
-    assert all(address.startswith("data:") for address in page.addresses)
+    assert page.tags.count("img") == len(stems)
+    assert all(address.startswith(("data:", "#")) for address in page.addresses)
 
 
 def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) -> None:
@@ -115,11 +118,38 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     some = ALL_OK | {KEYS[0]: ("timeout", 9.0)}
     del some[KEYS[-1]]
     database, campaign = filled(some, repetitions=3)
-    assert headline(frames.trials(database, campaign), campaign) == (
-        "22 of 24 planned trials are ok (not ok: 1, not run: 1). "
-        "rquic-xor was faster than rquic-off at 50% of 2 points for 10 kB (median DCT ratio 0.88) "
-        "and 0% of 2 points for 2 kB (median DCT ratio 1.25)."
-    )
+    assert headline_of(database, campaign) == [
+        "22 of 24 planned trials are ok (not ok: 1, not run: 1).",
+        "rquic-xor was faster than rquic-off at 50% of 2 points for 10 kB (median DCT ratio 0.88)"
+        " and 0% of 2 points for 2 kB (median DCT ratio 1.25).",
+    ]
+
+
+def headline_of(database: Database, campaign: CampaignInfo) -> list[str]:
+    frame = frames.trials(database, campaign)
+    return headline(frame, campaign, findings(frame, campaign, ratio_figures.table(frame, campaign)))
+
+
+def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> None:
+    repeated = [
+        TrialKey(variant, "download-2000", point, n)
+        for variant, point, n in product((OFF, XOR), range(8), range(FEWEST))
+    ]
+    # Three points with gain, one with harm, and four where it is now so, now so.
+    factors = [0.5, 0.5, 0.5, 2.0, *[None] * 4]
+    outcomes = {
+        key: ("ok", 1.0 if key.variant == OFF else factors[key.point] or (0.5, 2.0)[key.repetition % 2])
+        for key in repeated
+    }
+    points = [{"owd_ms": n} for n in range(8)]
+    database, campaign = filled(outcomes, repetitions=FEWEST, points=points)
+    frame = frames.trials(database, campaign)
+    found = findings(frame, campaign, ratio_figures.table(frame, campaign))
+    row = found.query("variant == @XOR and workload == 'download-2000'").iloc[0]
+    assert (row["gain"], row["harm"], row["undecided"]) == (3 / 8, 1 / 8, 4 / 8)
+    assert row["low"] <= row["median_ratio"] <= row["high"]
+    assert "gain at 38%, harm at 12%" in headline_of(database, campaign)[1]
+    assert found.query("variant == @OFF")["gain"].isna().all()
 
 
 def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
@@ -133,9 +163,10 @@ def test_every_trial_that_is_not_ok_is_listed_with_its_reason(
     database.record(campaign.id, make(3, state="invalid", reason="late again"))
     database.record(campaign.id, make(20, reason="not to be shown"))
     page = Page(report(database, campaign, tmp_path).html)
-    for n, reason in enumerate(reasons):
-        assert (reason in page.text) == (n != 3)
-    assert "late again" in page.text
+    assert all(reason in page.text for reason in [*reasons, "late again"])
+    before, _, replaced = page.text.partition("Invalid runs that were replaced")
+    assert reasons[3] not in before
+    assert "late again" not in replaced
     assert "not to be shown" not in page.text
     assert "Invalid runs that another attempt replaced: 1." in page.text
 
@@ -211,7 +242,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(
     page = Page(paths.html)
     for sentence in sentences:
         assert sentence in page.text
-    assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) < 3
+    assert page.tags.count("img") == len(paths.pngs) == len(paths.svgs) == len(paths.pdfs) < 3
     assert not stale.exists()
 
 

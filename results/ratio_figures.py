@@ -1,0 +1,306 @@
+"""Figures of the DCT ratio to the baseline: bars, scatter over factors, heat maps over two, and pair plots.
+
+All are drawn from `table`. Drawn in the style of `results.figure_style`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from results import frames
+from results.database import CampaignInfo
+from results.explain import quantity
+from results.figure_style import (
+    RATIO_COLORS,
+    Look,
+    around_one,
+    axis_label,
+    legend_below,
+    looks,
+    ratio_colorbar,
+    ratio_ticks,
+    round_ticks,
+    style,
+    title,
+)
+from results.figures import (
+    NothingToDraw,
+    compared_with_baseline,
+    greatest_log,
+    pair_plot,
+    workload_axis,
+    workload_names,
+)
+from results.statistics import median_interval, ratio_intervals
+
+_FEW = 6  # values of a factor that are cells of their own
+_POINTS_IN_A_CELL = 4
+_MOST_CELLS = 6  # along one side
+_WIDE = 20  # a factor whose greatest value is this many times its least is cut on a logarithmic scale
+
+
+def table(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The DCT ratios of all variants to the baseline, one row a (variant, workload, point).
+
+    Columns: `variant`, those of `statistics.ratio_intervals`, and each factor. Raises NothingToDraw.
+    """
+    _, compared = compared_with_baseline(frame, campaign)
+    found = [
+        ratio_intervals(pairing, campaign.statistic).assign(variant=variant)
+        for variant, pairing in compared.items()
+        if len(pairing.ratios)
+    ]
+    return pd.concat(found, ignore_index=True).merge(frames.points(campaign), on="point")
+
+
+def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """The median ratio over points of each workload and variant, with its bootstrap interval over points."""
+    names, look_of = workload_names(campaign), _drawn(ratios, campaign)
+    step = 0.8 / len(look_of)
+    reach = 0.0
+    with style():
+        figure = Figure(figsize=(2.5 + 2 * len(names), 5))
+        axes = figure.subplots()
+        axes.axhline(1, color="black", linewidth=1)
+        axes.set_yscale("log")
+        for i, workload in enumerate(names):
+            for j, (variant, look) in enumerate(look_of.items()):
+                some = ratios[(ratios["workload"] == workload) & (ratios["variant"] == variant)]
+                if some.empty:
+                    continue
+                position, median = i + (j - (len(look_of) - 1) / 2) * step, some["ratio"].median()
+                low, high = median_interval(some["ratio"], some["point"])
+                axes.bar(
+                    position,
+                    median - 1,
+                    0.8 * step,
+                    bottom=1,
+                    facecolor=(*look.color, 0.6),
+                    edgecolor="black",
+                    hatch=look.hatch,
+                )
+                axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
+                reach = max(reach, greatest_log(pd.Series([median, low, high]).dropna()))
+        _ratio_axis(axes, reach, campaign)
+        axes.set_xticks(range(len(names)), list(names.values()))
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.grid(False, axis="x")
+        axes.set_xlabel(workload_axis(campaign))
+        legend_below(
+            figure,
+            [
+                Patch(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch, label=label)
+                for label, look in look_of.items()
+            ],
+        )
+        title(
+            axes,
+            "By how much does the DCT change?",
+            f"{campaign.name} · {ratios['point'].nunique()} points · bar: median over points;"
+            " line: its 95 % interval",
+        )
+    return figure
+
+
+def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+    """The ratio of one workload at every point, over each factor: a panel a factor."""
+    factors = _factors(campaign)
+    some = ratios[ratios["workload"] == workload]
+    name = workload_names(campaign)[workload]
+    if some.empty:
+        raise NothingToDraw(f"No ratio was measured for {name}.")
+    look_of, reach = _drawn(some, campaign), greatest_log(some["ratio"])
+    with style():
+        figure = Figure(figsize=(1.5 + 3.6 * len(factors), 4.8))
+        panels = figure.subplots(1, len(factors), squeeze=False, sharey=True)[0]
+        for axes, factor in zip(panels, factors, strict=True):
+            axes.axhline(1, color="black", linewidth=1)
+            axes.set_yscale("log")
+            for variant, look in look_of.items():
+                rows = some[some["variant"] == variant]
+                axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
+                axes.scatter(
+                    rows[factor],
+                    rows["ratio"],
+                    s=30,
+                    marker=look.marker,
+                    color=look.color,
+                    edgecolor="black",
+                    linewidth=0.5,
+                    zorder=3,
+                )
+            axes.set_xlabel(axis_label(factor))
+            if _is_wide(some[factor]):
+                axes.set_xscale("log")
+                round_ticks(axes.xaxis)
+        _ratio_axis(panels[0], reach, campaign)
+        legend_below(
+            figure,
+            [
+                Line2D([], [], linestyle="", marker=look.marker, color=look.color, mec="black", label=label)
+                for label, look in look_of.items()
+            ],
+        )
+        lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
+        title(
+            panels[0],
+            f"Where does the DCT change, for {name}?",
+            f"{campaign.name} · {some['point'].nunique()} points{lines}",
+        )
+    return figure
+
+
+def heat_map(
+    ratios: pd.DataFrame, campaign: CampaignInfo, variant: str, factors: tuple[str, str] | None = None
+) -> Figure:
+    """The median ratio in cells of two factors, a panel a workload; with the number of points in each cell.
+
+    Values are as measured, with no model. Without `factors`, over the first two that the design varies.
+    """
+    some = ratios[ratios["variant"] == variant]
+    varied = _factors(campaign)
+    if len(varied) < 2:
+        raise NothingToDraw("This design varies one factor only, so there is no map over two.")
+    across, up = factors or (varied[0], varied[1])
+    names = {
+        label: name for label, name in workload_names(campaign).items() if label in set(some["workload"])
+    }
+    if not names:
+        raise NothingToDraw(f"No ratio of {variant} was measured.")
+    points = frames.points(campaign)
+    columns, rows = (_cells(points[factor]) for factor in (across, up))
+    cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
+    with style():
+        figure = Figure(figsize=(2.5 + 0.75 * len(columns) * len(names), 2.2 + 0.75 * len(rows)))
+        panels = list(figure.subplots(1, len(names), squeeze=False, sharey=True)[0])
+        found = some.merge(cells, on="point").groupby(["workload", "row", "column"], observed=True)["ratio"]
+        medians, sizes = found.median(), found.size()
+        norm = around_one(medians)
+        for axes, (workload, name) in zip(panels, names.items(), strict=True):
+            in_grid = (
+                medians[workload].unstack().reindex(range(len(rows))).reindex(columns=range(len(columns)))
+            )
+            drawn = axes.pcolormesh(np.log2(in_grid), norm=norm, cmap=RATIO_COLORS)
+            for (row, column), median in medians[workload].items():
+                dark = abs(norm(np.log2(median)) - 0.5) > 0.35
+                axes.text(
+                    column + 0.5,
+                    row + 0.5,
+                    f"{median:.2f}\n({sizes[workload, row, column]})",
+                    ha="center",
+                    va="center",
+                    fontsize="small",
+                    color="white" if dark else "black",
+                )
+            axes.grid(False)
+            axes.set_xticks(columns.ticks, columns.labels, rotation=45, ha="right", rotation_mode="anchor")
+            axes.set_yticks(rows.ticks, rows.labels)
+            axes.set_xlabel(axis_label(across))
+            axes.set_title(name)
+        panels[0].set_ylabel(axis_label(up))
+        ratio_colorbar(figure, panels, drawn, _ratio_label(campaign))
+        figure.suptitle(
+            f"Where does {variant} help? Median ratio (number of points)",
+            fontsize="large",
+            fontweight="bold",
+            x=0.01,
+            ha="left",
+        )
+    return figure
+
+
+def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
+    """The points of the design in each pair of its factors, coloured by the median ratio over workloads."""
+    some = ratios[ratios["variant"] == variant]
+    if some.empty:
+        raise NothingToDraw(f"No ratio of {variant} was measured.")
+    of_point = some.groupby("point")["ratio"].median()
+    with style():
+        figure, panels = pair_plot(campaign)
+        for axes, across, up in panels:
+            axes.scatter(across, up, s=10, color="0.7")  # a point without a ratio stays grey
+            drawn = axes.scatter(
+                across[of_point.index],
+                up[of_point.index],
+                c=np.log2(of_point),
+                norm=around_one(of_point),
+                cmap=RATIO_COLORS,
+                s=45,
+                edgecolor="black",
+                linewidth=0.5,
+            )
+        ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, _ratio_label(campaign))
+        title(
+            panels[0][0],
+            f"In which networks does {variant} help?",
+            f"{campaign.name} · {len(of_point)} points of {len(campaign.points)}",
+        )
+    return figure
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """A factor cut into cells: the cell of each point of the design, and the ticks between or at cells."""
+
+    of_point: NDArray[np.intp]
+    ticks: NDArray[np.floating]
+    labels: Sequence[str]
+
+    def __len__(self) -> int:
+        return int(self.of_point.max()) + 1
+
+
+def _cells(values: pd.Series) -> _Cells:
+    """A cell for each of few values or words; else cells of equal width, about as many as points fill."""
+    distinct = sorted(set(values), key=lambda value: (isinstance(value, str), value))
+    if len(distinct) <= _FEW or not pd.api.types.is_numeric_dtype(values):
+        said = [value if isinstance(value, str) else quantity(str(values.name), value) for value in distinct]
+        of_point = np.array([distinct.index(value) for value in values])
+        return _Cells(of_point, np.arange(len(said)) + 0.5, said)
+    count = int(np.clip(np.sqrt(len(values) / _POINTS_IN_A_CELL), 2, _MOST_CELLS))
+    between = np.geomspace if _is_wide(values) else np.linspace
+    edges = between(values.min(), values.max(), count + 1)
+    of_point = np.searchsorted(edges[1:-1], values.to_numpy(), side="right")
+    return _Cells(of_point, np.arange(count + 1.0), [f"{edge:.3g}" for edge in edges])
+
+
+def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
+    """The looks of the variants that have a ratio."""
+    return {label: look for label, look in looks(campaign).items() if label in set(ratios["variant"])}
+
+
+def _ratio_axis(axes: Axes, reach: float, campaign: CampaignInfo) -> None:
+    """A vertical axis of ratios that contains 1 and at least 2 % on either side."""
+    reach = 1.1 * max(reach, float(np.log(1.02)))
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
+    ratio_ticks(axes.yaxis, reach)
+    axes.set_ylabel(f"◀ faster   {_ratio_label(campaign)}   slower ▶")
+
+
+def _ratio_label(campaign: CampaignInfo) -> str:
+    return f"DCT / DCT of {frames.baseline_of(campaign)}"
+
+
+def _factors(campaign: CampaignInfo) -> list[str]:
+    """The factors that have more than one value."""
+    points = pd.DataFrame(campaign.points)
+    varied = [str(name) for name in points if points[name].nunique() > 1]
+    if not varied:
+        raise NothingToDraw("This design varies no factor, so no ratio can be drawn over one.")
+    return varied
+
+
+def _is_wide(values: pd.Series) -> bool:
+    return bool(
+        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
+    )

@@ -1,0 +1,54 @@
+"use strict";
+
+// A table is sorted by the column whose head is pressed: numbers as numbers, words as people count.
+const words = new Intl.Collator("en", { numeric: true });
+
+function key(row, column) {
+  const cell = row.cells[column];
+  if (!cell.classList.contains("number")) return cell.textContent.trim();
+  const number = parseFloat(cell.textContent);
+  return Number.isNaN(number) ? Infinity : number;
+}
+
+function sort(table, head) {
+  const column = head.cellIndex;
+  const falling = head.getAttribute("aria-sort") === "ascending";
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", falling ? "descending" : "ascending");
+  const rows = [...table.tBodies[0].rows].map((row) => ({ row, key: key(row, column) }));
+  rows.sort((a, b) => {
+    if (a.key === b.key) return 0;
+    if (a.key === Infinity || b.key === Infinity) return a.key === Infinity ? 1 : -1; // what is absent is last
+    const order = typeof a.key === "number" ? a.key - b.key : words.compare(a.key, b.key);
+    return falling ? -order : order;
+  });
+  table.tBodies[0].append(...rows.map((each) => each.row));
+}
+
+for (const head of document.querySelectorAll("table.sortable thead th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.append(...head.childNodes);
+  button.addEventListener("click", () => sort(head.closest("table"), head));
+  head.append(button);
+}
+
+// A figure opens in its own size.
+const dialog = document.querySelector("dialog");
+for (const figure of document.querySelectorAll("figure button")) {
+  figure.addEventListener("click", () => {
+    dialog.replaceChildren(figure.firstElementChild.cloneNode());
+    dialog.showModal();
+  });
+}
+dialog.addEventListener("click", () => dialog.close());
+
+// Paper cannot be opened: what is folded is printed, too.
+let folded = [];
+window.addEventListener("beforeprint", () => {
+  folded = [...document.querySelectorAll("details:not([open])")];
+  for (const each of folded) each.open = true;
+});
+window.addEventListener("afterprint", () => {
+  for (const each of folded) each.open = false;
+});
