@@ -165,7 +165,7 @@ fn attack(setting: &Setting, victim: Role, change: Change) -> Outcome {
             server.transport_config(Arc::new(settings::transport(&assignment).unwrap()));
         }
     }
-    World::new(setting, client, server).run()
+    World::of_transfer(setting, client, server).run()
 }
 
 /// A transfer whose victim receives these frames in place of its third 1-RTT packet.

@@ -16,7 +16,7 @@ use noq_fec::contract::{Assignment, CongestionControl, Direction, Options, Role,
 use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::{Redundancy, Schemes};
 use noq_fec::settings;
-use noq_fec::stack::{Counters, Stack};
+use noq_fec::stack::{Application, Counters, Stack};
 use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, ServerConfig};
 
 const CLIENT: &str = "10.0.1.2:40000";
@@ -144,7 +144,7 @@ impl Setting {
     }
 
     pub fn run(&self) -> Outcome {
-        World::new(self, self.client_config(), self.server_config()).run()
+        World::of_transfer(self, self.client_config(), self.server_config()).run()
     }
 }
 
@@ -190,14 +190,16 @@ impl Outcome {
 /// When a datagram arrives, which it is, whether it goes to the server, and what it is.
 type Flying = (Instant, u64, bool, Vec<u8>);
 
-pub struct World {
+/// A client and a server, and what they serve.
+pub struct World<C, S> {
     now: Instant,
     start: Instant,
     bandwidth_mbps: f64,
     owd: Duration,
     jitter: Duration,
-    pub client: Stack<Request>,
-    pub server: Stack<Answers>,
+    pub client: Stack<C>,
+    pub server: Stack<S>,
+    accept: Box<dyn Fn() -> S>,
     seed: u64,
     up: Way,
     down: Way,
@@ -206,8 +208,36 @@ pub struct World {
     count: u64,
 }
 
-impl World {
-    pub fn new(setting: &Setting, client: ClientConfig, server: ServerConfig) -> Self {
+impl World<Request, Answers> {
+    pub fn of_transfer(setting: &Setting, client: ClientConfig, server: ServerConfig) -> Self {
+        let workload = Workload { direction: setting.direction, size: setting.size };
+        let seed = setting.seed;
+        World::new(setting, client, server, Request::new(workload, seed), Box::new(move || Answers::new(seed)))
+    }
+
+    /// Until the transfer has ended, or an hour of virtual time is over.
+    pub fn run(mut self) -> Outcome {
+        let dct = loop {
+            if let Some((end, outcome)) = self.client.applications().find_map(|request| request.outcome.take()) {
+                break outcome.map(|()| end - self.start);
+            }
+            if !self.step(Duration::from_secs(3600)) {
+                break Err("not done within an hour".into());
+            }
+        };
+        let sent = (self.up.sent, self.down.sent);
+        Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent }
+    }
+}
+
+impl<C: Application, S: Application> World<C, S> {
+    pub fn new(
+        setting: &Setting,
+        client: ClientConfig,
+        server: ServerConfig,
+        application: C,
+        accept: Box<dyn Fn() -> S>,
+    ) -> Self {
         let endpoint = |salt: u8| {
             let mut config = EndpointConfig::default();
             let mut seed = [salt; 32];
@@ -217,9 +247,7 @@ impl World {
         };
         let start = Instant::now();
         let mut stack = Stack::new(endpoint(1), None);
-        let workload = Workload { direction: setting.direction, size: setting.size };
-        let request = Request::new(workload, setting.seed);
-        stack.connect(start, client, SERVER.parse().unwrap(), "server.fecbench", request).unwrap();
+        stack.connect(start, client, SERVER.parse().unwrap(), "server.fecbench", application).unwrap();
         Self {
             now: start,
             start,
@@ -228,6 +256,7 @@ impl World {
             jitter: setting.jitter,
             client: stack,
             server: Stack::new(endpoint(2), Some(server)),
+            accept,
             seed: setting.seed,
             up: Way::new(setting.up.clone()),
             down: Way::new(setting.down.clone()),
@@ -236,26 +265,17 @@ impl World {
         }
     }
 
-    /// Until the transfer has ended, or an hour of virtual time is over.
-    pub fn run(mut self) -> Outcome {
-        let dct = loop {
-            self.transmit();
-            if let Some((end, outcome)) = self.client.applications().find_map(|request| request.outcome.take()) {
-                break outcome.map(|()| end - self.start);
-            }
-            let Some(next) = self.next() else {
-                break Err("nothing is left to happen".into());
-            };
-            if next > self.start + Duration::from_secs(3600) {
-                break Err("not done within an hour".into());
-            }
-            self.now = self.now.max(next);
-            self.arrive();
-            self.client.on_timeout(self.now);
-            self.server.on_timeout(self.now);
+    /// Goes on to the next thing that happens; false if nothing does before a time.
+    pub fn step(&mut self, until: Duration) -> bool {
+        self.transmit();
+        let Some(next) = self.next().filter(|next| *next <= self.start + until) else {
+            return false;
         };
-        let sent = (self.up.sent, self.down.sent);
-        Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent }
+        self.now = self.now.max(next);
+        self.arrive();
+        self.client.on_timeout(self.now);
+        self.server.on_timeout(self.now);
+        true
     }
 
     fn next(&self) -> Option<Instant> {
@@ -292,9 +312,8 @@ impl World {
         let (client, server): (SocketAddr, SocketAddr) = (CLIENT.parse().unwrap(), SERVER.parse().unwrap());
         while self.flying.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
             let Some(Reverse((_, _, up, datagram))) = self.flying.pop() else { unreachable!() };
-            let seed = self.seed;
             match up {
-                true => self.server.receive(self.now, client, &datagram, || Answers::new(seed)),
+                true => self.server.receive(self.now, client, &datagram, &self.accept),
                 false => self.client.receive(self.now, server, &datagram, || unreachable!()),
             }
         }
