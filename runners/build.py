@@ -19,7 +19,7 @@ def build(implementation: Implementation) -> None:
         raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
     if shutil.which(command[0]) is None:
         raise Refusal(f"{name}: its build needs {command[0]}, which is not installed")
-    print(f"building {name}")
+    print(f"building {name}", flush=True)  # before what the build itself says
     done = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
     if done.returncode != 0:
         raise Refusal(f"{name}: {' '.join(command)} ended with {done.returncode}")
