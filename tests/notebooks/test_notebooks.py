@@ -1,0 +1,100 @@
+"""The notebooks run from the first cell to the last, on recorded campaigns of real trials, and are kept clean."""
+
+import ast
+import lzma
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from runners.implementations import REPOSITORY
+
+NOTEBOOKS = REPOSITORY / "notebooks"
+NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
+LIMIT_S = 120  # of a cell
+MOST_SAMPLE_BYTES = 2_000_000
+
+OURS = {"bench", "designs", "dropper", "results", "runners", "topologies"}
+
+
+def read(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(NOTEBOOKS / name, as_version=4)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The notebooks, and the recorded databases where they look for them."""
+    shutil.copytree(NOTEBOOKS, tmp_path / "notebooks")
+    (tmp_path / "out").mkdir()
+    for sample in (NOTEBOOKS / "samples").glob("*.sqlite.xz"):
+        (tmp_path / "out" / sample.stem).write_bytes(lzma.decompress(sample.read_bytes()))
+    return tmp_path
+
+
+def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Run all cells in `folder`. Raises CellExecutionError for the first one that fails."""
+    resources = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=LIMIT_S, kernel_name="python3", resources=resources).execute()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_runs_and_draws_its_figures(
+    name: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv("IPYTHONDIR", str(checkout / "ipython"))
+    notebook = read(name)
+    run(notebook, checkout / "notebooks")
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    said = [output["text"] for output in outputs if output.get("name") == "stderr"]
+    assert said == []
+
+
+def test_a_cell_that_fails_fails_the_notebook(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(checkout / "ipython"))
+    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        run(broken, checkout)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_kept_without_outputs_and_knows_only_results(name: str) -> None:
+    notebook = read(name)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+    source = "\n".join(line for cell in code for line in cell.source.splitlines() if not line.startswith("%"))
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(source))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported & OURS == {"results"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_an_article(name: str) -> None:
+    headings = [
+        line
+        for cell in read(name).cells
+        if cell.cell_type == "markdown"
+        for line in cell.source.splitlines()
+        if line.startswith("#")
+    ]
+    assert headings[0].startswith("# ")
+    assert "## The design" in headings
+    assert headings[-1] == "## Limits"
+
+
+def test_the_recorded_campaigns_are_small() -> None:
+    samples = list((NOTEBOOKS / "samples").glob("*.sqlite.xz"))
+    assert sum(len(lzma.decompress(sample.read_bytes())) for sample in samples) <= MOST_SAMPLE_BYTES
