@@ -38,7 +38,7 @@ class PaperFigure:
     number: as the paper numbers it, with the paper's short name ("rQUIC 2021, Fig. 5").
     caption: what is drawn, and how to read it.
     draw: of `frames.trials` and its campaign; raises NothingToDraw.
-    claims: of the same; a claim that the trials cannot judge is listed all the same.
+    claims: of the same, also those that the trials cannot judge; none where there is nothing to draw.
     differences: of the same, sentences: where our experiment departs from the paper's, and what that did to
     the numbers as far as they show it.
     """
