@@ -1,0 +1,161 @@
+"""Trials of two transfers that compete: when the second begins, what both got, and how either can fail."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from results.database import TrialKey
+from runners import certificates, verification
+from runners.competition import FULL_RTTS, INTERVAL_S
+from runners.crew import Crew, Finished
+from runners.messages import PairTask, Task
+from runners.provenance import DROPPER, WIRE
+from topologies.link import LinkSettings
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+]
+
+KEY = TrialKey("variant", "competing-other-1000", 0, 0)
+MBPS = 2.0
+
+HEAD = """
+import json, signal, socket, sys, time
+task = json.load(open(sys.argv[1]))
+socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server = (task["address"], task["port"])
+def say(event, **metrics):
+    print(json.dumps({"event": event, "metrics": metrics}), flush=True)
+"""
+# Sends 1000 bytes to whoever asked, more than the link can carry of it.
+SERVER = (
+    HEAD
+    + """
+socket_.bind(server)
+def finish(*_):
+    say("done")
+    sys.exit(0)
+signal.signal(signal.SIGINT, finish)
+say("ready")
+_, peer = socket_.recvfrom(2000)
+while True:
+    socket_.sendto(bytes(1000), peer)
+    time.sleep(0.002)
+"""
+)
+ASK = HEAD + "socket_.sendto(b'go', server)\n"
+RECEIVE = ASK + "while True: socket_.recv(2000)\n"
+# A hundred of them are 100 kB: 0.4 s of the link.
+DOWNLOAD = (
+    HEAD
+    + """
+begun = time.monotonic()
+socket_.sendto(b"go", server)
+for _ in range(100):
+    socket_.recv(2000)
+say("done", dct_s=time.monotonic() - begun)
+"""
+)
+RECEIVE_FOR_2_S = ASK + "until = time.monotonic() + 2\nwhile time.monotonic() < until: socket_.recv(2000)\n"
+HANG = "import time; time.sleep(600)"
+
+
+def pair(client: str, server: str) -> PairTask:
+    return PairTask(
+        commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
+        workload={"name": "download", "size_bytes": 1000},
+        options={},
+    )
+
+
+def task(
+    tmp_path: Path,
+    *,
+    client: str = DOWNLOAD,
+    background: str = RECEIVE,
+    server: str = SERVER,
+    timeout_s: float = 20,
+    capture: bool = False,
+) -> Task:
+    certificates.write(tmp_path, "server.fecbench")
+    return Task(
+        topology="dumbbell",
+        backend="wire",
+        links={"internet": LinkSettings(bandwidth_mbps=MBPS, owd_ms=5)},
+        late_bound_us=1000_000,  # these tests are about something else
+        stall_share=1000,
+        losses={"internet": {"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.05}}},
+        seeds={"content": 3, "internet/up": 1, "internet/down": 2},
+        pairs=[pair(client, SERVER), pair(background, server)],
+        timeout_s=timeout_s,
+        certificates=tmp_path,
+        folder=tmp_path / "trial",
+        capture=capture,
+    )
+
+
+def run(task: Task) -> tuple[Finished, verification.Judgement]:
+    with Crew(jobs=1) as crew:
+        crew.add(KEY, task)
+        finished = next(crew.results())
+    return finished, verification.judge(task, finished.outcome)
+
+
+def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measured(tmp_path: Path) -> None:
+    finished, judgement = run(task(tmp_path, capture=True))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    outcome = finished.outcome
+    assert list(outcome.endpoints) == ["client", "server", "background_client", "background_server"]
+    measured = outcome.competition
+    assert measured["filling_s"] >= FULL_RTTS * INTERVAL_S
+    assert measured["foreground_mbps"] > 0.05 * MBPS
+    assert measured["background_mbps"] > 0.05 * MBPS
+    # 5 % is lost behind the link; the counters are read a moment apart.
+    assert measured["foreground_mbps"] + measured["background_mbps"] < 1.1 * MBPS
+    # Alone, the download would have taken 0.4 s.
+    assert (outcome.endpoints["client"].metrics or {})["dct_s"] > 0.5
+    assert outcome.droppers["internet/down"].counters["dropped"] > 0
+    captured = {str(path.relative_to(tmp_path / "trial")) for path in (tmp_path / "trial").rglob("*.pcap")}
+    assert captured == {
+        f"{folder}{host}.pcap" for folder in ("", "background/") for host in ("client", "server")
+    }
+
+
+@pytest.mark.parametrize(
+    ("client", "background"),
+    [
+        ("import time; time.sleep(3)\n" + DOWNLOAD, RECEIVE_FOR_2_S),
+        (DOWNLOAD, "import sys; sys.exit('went home')"),
+    ],
+)
+def test_a_background_that_ends_before_the_foreground_is_a_failure(
+    tmp_path: Path, client: str, background: str
+) -> None:
+    _, judgement = run(task(tmp_path, client=client, background=background))
+    assert judgement.state == "failed"
+    assert "background_client ended first" in judgement.reason
+    assert ("went home" in judgement.reason) is ("went home" in background)
+
+
+def test_a_link_that_is_never_full_is_a_timeout(tmp_path: Path) -> None:
+    finished, judgement = run(task(tmp_path, background=HANG, timeout_s=1.5))
+    assert (judgement.state, judgement.reason) == (
+        "timeout",
+        "the background transfer did not fill the link in time",
+    )
+    assert "client" not in finished.outcome.endpoints
+    assert finished.duration_s < 15
+
+
+def test_one_time_limit_is_for_both_transfers(tmp_path: Path) -> None:
+    finished, judgement = run(task(tmp_path, client=HANG, timeout_s=2.5))
+    assert (judgement.state, judgement.reason) == ("timeout", "the client did not end in time")
+    assert finished.outcome.phases_s["client"] < 4
+
+
+def test_a_second_server_that_fails_is_told_by_its_name(tmp_path: Path) -> None:
+    _, judgement = run(task(tmp_path, server="import sys; sys.exit('port taken')"))
+    assert (judgement.state, judgement.reason) == ("failed", "background_server ended with 1: port taken")

@@ -1,0 +1,174 @@
+"""When a link is full, in times that the tests set; and what a design may say of transfers that compete."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designs
+from results.database import TrialKey
+from runners import competition, parameters, schedule
+from runners.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
+from runners.refusal import Refusal
+from runners.schedule import Setting
+from topologies.link import LinkSettings
+
+LINK = LinkSettings(bandwidth_mbps=1.89, owd_ms=380.5)
+BYTES_PER_S = 1.89e6 / 8
+WINDOW_S = FULL_RTTS * 0.761
+
+
+def readings(rate: Callable[[float], float], until_s: float) -> Iterator[tuple[float, int]]:
+    """Times, and the bytes carried by then, of a link that carries `rate(time)` of what it can."""
+    carried = 0.0
+    for i in range(round(until_s / INTERVAL_S)):
+        now = 1000 + i * INTERVAL_S
+        yield now, int(carried)
+        carried += rate(i * INTERVAL_S) * BYTES_PER_S * INTERVAL_S
+
+
+def full_after_s(rate: Callable[[float], float], until_s: float = 60) -> float | None:
+    """When the link was found full, in seconds from the beginning."""
+    filling = Filling(LINK)
+    return next(
+        (now - 1000 for now, carried in readings(rate, until_s) if filling.is_full(now, carried)), None
+    )
+
+
+def test_a_link_that_carries_its_rate_is_full_after_the_round_trips_and_no_sooner() -> None:
+    assert full_after_s(lambda _: 1.0) == pytest.approx(WINDOW_S, abs=2 * INTERVAL_S)
+
+
+@pytest.mark.parametrize(("share", "full"), [(FULL_SHARE + 0.005, True), (FULL_SHARE - 0.005, False)])
+def test_a_link_is_full_from_its_share_on(share: float, full: bool) -> None:
+    assert (full_after_s(lambda _: share) is not None) is full
+
+
+def test_what_came_before_counts_no_more_than_the_round_trips() -> None:
+    slow_start_s = 5.0
+    found = full_after_s(lambda passed_s: 0.01 if passed_s < slow_start_s else 1.0)
+    assert found is not None
+    assert found <= slow_start_s + WINDOW_S + 2 * INTERVAL_S
+    assert found >= slow_start_s + FULL_SHARE * WINDOW_S - WINDOW_S * 0.05
+
+
+def test_a_transfer_that_pauses_again_and_again_does_not_fill_the_link() -> None:
+    assert full_after_s(lambda passed_s: 0.0 if passed_s % 4 < 0.5 else 1.0) is None
+
+
+def test_a_link_without_delay_is_watched_for_a_time_that_its_counters_can_show() -> None:
+    filling = Filling(LinkSettings(bandwidth_mbps=1.89, owd_ms=0))
+    found = [filling.is_full(now, carried) for now, carried in readings(lambda _: 1.0, 1.0)]
+    assert found.index(True) == pytest.approx(FULL_RTTS, abs=1)
+
+
+def test_the_background_has_more_to_move_than_the_link_carries_in_time() -> None:
+    assert competition.endless_bytes(LINK, 600) >= 600 * BYTES_PER_S - 1
+
+
+DESIGN = """
+name = "beside"
+title = "Who gets the link?"
+seed = 1
+topology = "dumbbell"
+repetitions = 1
+timeout_s = 100
+
+[plan]
+method = "grid"
+levels = 2
+
+[factors]
+bandwidth_mbps = { min = 1, max = 2 }
+
+[constants]
+owd_ms = 10
+
+[[workloads]]
+name = "competing"
+background = ["off", "xor"]
+size_bytes = 1_000_000
+
+[[variants]]
+label = "off"
+implementation = "rquic"
+options = { scheme = "none" }
+baseline = true
+
+[[variants]]
+label = "xor"
+implementation = "rquic"
+options = { scheme = "xor" }
+"""
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[str], designs.Design]:
+    def load(text: str) -> designs.Design:
+        path = tmp_path / "design.toml"
+        path.write_text(text)
+        design = designs.load(path)
+        parameters.check_names(design)
+        parameters.check_values(design, design.plan().points)
+        return design
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        (
+            '"dumbbell"',
+            '"single-path"',
+            "has 1 client-server pair, and workload competing needs 2; it must be dumb",
+        ),
+        ('["off", "xor"]', '"xro"', "background = 'xro': is no label of a variant; did you mean 'xor'"),
+        ('["off", "xor"]', "7", "background = 7 must be"),
+        ('background = ["off", "xor"]\n', "", "background is missing"),
+        ("size_bytes = 1_000_000\n", "", "size_bytes is missing"),
+        ('background = ["off", "xor"]', 'backgroud = "off"', "did you mean 'background'"),
+    ],
+)
+def test_what_cannot_compete_is_refused(
+    load: Callable[[str], designs.Design], right: str, wrong: str, said: str
+) -> None:
+    load(DESIGN)
+    assert right in DESIGN
+    with pytest.raises(Refusal) as refused:
+        load(DESIGN.replace(right, wrong))
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_point_may_name_the_background(load: Callable[[str], designs.Design]) -> None:
+    text = DESIGN.replace('background = ["off", "xor"]\n', "").replace(
+        "[constants]", 'workload.background = { choices = ["off", "xor"] }\n[constants]'
+    )
+    assert "choices" in text
+    load(text)
+
+
+def test_the_foreground_is_the_trials_variant_and_the_background_the_workloads(
+    load: Callable[[str], designs.Design], tmp_path: Path
+) -> None:
+    design = load(DESIGN)
+    points = design.plan().points
+    setting = Setting(design, points, "wire", tmp_path)
+    task = schedule.task_of(setting, TrialKey("off", "competing-xor-1000000", 1, 0), tmp_path / "trial")
+    foreground, background = task.pairs
+    assert [pair.options["scheme"] for pair in task.pairs] == ["none", "xor"]
+    assert foreground.workload == {"name": "download", "size_bytes": 1_000_000}
+    expected: dict[str, Any] = {"name": "download", "size_bytes": 25_000_000}  # 2 Mbit/s for 100 s
+    assert background.workload == expected
+
+
+def test_other_workloads_have_one_pair_in_a_dumbbell_too(
+    load: Callable[[str], designs.Design], tmp_path: Path
+) -> None:
+    text = DESIGN.replace('name = "competing"\nbackground = ["off", "xor"]', 'name = "download"')
+    design = load(text)
+    setting = Setting(design, design.plan().points, "wire", tmp_path)
+    task = schedule.task_of(setting, TrialKey("xor", "download-1000000", 0, 0), tmp_path / "trial")
+    assert [pair.options["scheme"] for pair in task.pairs] == ["xor"]

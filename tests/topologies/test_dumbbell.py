@@ -1,0 +1,63 @@
+"""dumbbell, for real: two pairs that share a link in both directions."""
+
+import re
+import subprocess
+
+import pytest
+
+from topologies.dumbbell import DUMBBELL
+from topologies.link import LinkSettings
+from topologies.topology import Pair, Topology, build
+
+PINGS = 30
+# Of 1000 bytes each, one every 10 ms: a pair alone takes 0.83 Mbit/s in each direction.
+PING = ["ping", "-q", "-c", str(PINGS), "-i", "0.01", "-s", "958"]
+
+
+def ping(pair: Pair) -> "subprocess.Popen[str]":
+    return pair.client.popen([*PING, pair.server.address], stdout=subprocess.PIPE, text=True)
+
+
+def output(process: "subprocess.Popen[str]") -> str:
+    said, _ = process.communicate(timeout=30)
+    return said
+
+
+def dumbbell(**settings: float) -> Topology:
+    return build("dumbbell", {"internet": LinkSettings(**settings)})  # type: ignore[arg-type]
+
+
+def test_all_nodes_have_addresses_and_names_of_their_own() -> None:
+    ports = [port for node in DUMBBELL.nodes for port, _ in DUMBBELL.ports(node)]
+    for values in ([port.address for port in ports], [port.mac for port in ports]):
+        assert len(set(values)) == len(values) == 10
+    assert [name for pair in DUMBBELL.pairs for name in pair] == list(DUMBBELL.hosts)
+
+
+@pytest.mark.root
+def test_each_client_reaches_its_server_over_the_one_link() -> None:
+    with dumbbell(bandwidth_mbps=10, owd_ms=10) as topology:
+        said = [output(ping(pair)) for pair in topology.pairs]
+        received = [host.received_bytes() for pair in topology.pairs for host in (pair.client, pair.server)]
+        carried = [topology.carried_bytes("internet", "up"), topology.carried_bytes("internet", "down")]
+        report = topology.finish()["internet"]
+    for each in said:
+        assert f"{PINGS} received" in each
+        assert 20 <= float(re.findall(r"[\d.]+", each.split("rtt")[1])[0]) < 22
+    assert report.conserved
+    assert {direction.frames_in for direction in report.directions.values()} == {2 * PINGS}
+    assert received == [1000 * PINGS] * 4
+    assert carried == [report.directions[way].bytes_out for way in ("up", "down")] == [2000 * PINGS] * 2
+
+
+@pytest.mark.root
+def test_the_pairs_share_the_bandwidth_and_the_queue_of_the_link() -> None:
+    """A link that lets all pings of one pair through drops some of two."""
+    with dumbbell(bandwidth_mbps=1, owd_ms=1, queue_packets=2) as topology:
+        alone = output(ping(topology.pairs[0]))
+        together = [output(each) for each in [ping(pair) for pair in topology.pairs]]
+        report = topology.finish()["internet"]
+    assert f"{PINGS} received" in alone
+    assert report.directions["up"].queue_dropped > 0
+    assert report.conserved
+    assert sum(int(re.findall(r"(\d+) received", each)[0]) for each in together) < 2 * PINGS
