@@ -17,7 +17,7 @@ OUT := out
 RUN := $(VENV)/bin/python -m
 
 PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 iputils-ping tcpdump procps git \
-	python3-venv clang-format
+	python3-venv clang-format ca-certificates
 # Rust from Debian where the machine has none.
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
