@@ -22,13 +22,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 from scipy import stats
 
 from results import frames
 from results.claims import Claim, PaperFigure
 from results.database import CampaignInfo
-from results.figure_style import box, legend_below, looks, round_ticks, style, title
+from results.figure_style import box, legend_below, looks, style, title
 from results.figures import NothingToDraw
 from results.frames import DCT
 from results.statistics import FEWEST, LEVEL, ratio_intervals
@@ -269,30 +269,26 @@ def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
                 _points(axes, rows[BTO], rows, campaign, variant, line="" if fitted else "-")
                 if fitted:
                     axes.plot(*fitted, color=looks(campaign)[variant].color, linewidth=3.5, alpha=0.6)
-            marks = {
-                "RTT": _NETWORKS[network].rtt_ms,
-                "paper's best": _NETWORKS[network].best_bto_ms[workload],
-            }
-            for (what, value), dashes in zip(marks.items(), ("--", ":"), strict=True):
-                axes.axvline(value, color="black", linestyle=dashes, linewidth=1.5)
-                axes.annotate(
-                    f"{what}: {value:g} ms",
-                    (value, 0.02),
-                    (3, 0),
-                    xycoords=("data", "axes fraction"),
-                    textcoords="offset points",
-                    rotation=90,
-                    va="bottom",
-                )
-            round_ticks(axes.xaxis)
+            paper = _NETWORKS[network]
+            axes.axvline(paper.rtt_ms, **_RTT)
+            axes.axvline(paper.best_bto_ms[workload], **_BEST)
+            axes.xaxis.set_major_locator(FixedLocator(sorted(of_network[BTO].unique())))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda bto_ms, _: f"{bto_ms:g}"))
+            axes.tick_params(axis="x", labelsize="small")
             axes.set_xlabel("buffer timeout (ms)")
-        _legend_of_variants(figure, campaign)
+        marks = [Line2D([], [], label="RTT", **_RTT), Line2D([], [], label="the paper's best", **_BEST)]
+        _legend_of_variants(figure, campaign, marks)
         _question(figure, f"{_SUBJECTS[workload]}: how long should the receiver wait for coded packets?")
     return figure
 
 
 def _highest(estimated: pd.DataFrame, mean: str) -> float:
     return float(np.nanmax(estimated[[mean, "high"]].to_numpy()))
+
+
+_RTT: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.5}
+_BEST: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.5}
 
 
 def _regression(timeout_ms: pd.Series, rate: pd.Series) -> tuple[Any, Any] | None:
@@ -312,7 +308,7 @@ def _panels(campaign: CampaignInfo, rates: pd.DataFrame) -> tuple[Figure, list[A
     panels = list(figure.subplots(1, len(networks), squeeze=False, sharey=True)[0])
     for axes, (network, of_network) in zip(panels, _by_network(rates, campaign), strict=True):
         axes.axhline(1, color="black", linewidth=1)
-        title(axes, network, f"{int(of_network['pairs'].sum())} pairs of ok trials")
+        title(axes, network, f"{int(of_network['pairs'].sum())} pairs of trials")
     panels[0].set_ylim(0, 1.1 * max(1.0, _highest(rates, "ratio")))
     panels[0].set_ylabel("completion rate ξ\n◀ faster with FEC      slower ▶")
     return figure, panels
@@ -339,15 +335,13 @@ def _points(axes: Axes, at: Any, rows: pd.DataFrame, campaign: CampaignInfo, var
     )
 
 
-def _legend_of_variants(figure: Figure, campaign: CampaignInfo) -> None:
-    legend_below(
-        figure,
-        [
-            Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
-            for variant, look in looks(campaign).items()
-            if variant in _with_fec(campaign)
-        ],
-    )
+def _legend_of_variants(figure: Figure, campaign: CampaignInfo, marks: Sequence[Line2D] = ()) -> None:
+    variants = [
+        Line2D([], [], color=look.color, marker=look.marker, markeredgecolor="black", label=variant)
+        for variant, look in looks(campaign).items()
+        if variant in _with_fec(campaign)
+    ]
+    legend_below(figure, [*variants, *marks])
 
 
 @dataclass(frozen=True)
@@ -648,6 +642,13 @@ def _differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> 
 _REPETITIONS = {"download": "more than 1150", "page": "3500"}
 
 
+def _of_earlier_work(_frame: pd.DataFrame, _campaign: CampaignInfo, workload: str) -> list[str]:
+    return [
+        f"The same trials as in Fig. {5 if workload == 'download' else 7}; what is said there holds here. The paper"
+        " draws the results of its first implementation, too."
+    ]
+
+
 def _of_sizes(campaign: CampaignInfo, workload: str) -> Iterator[str]:
     if workload == "page":
         yield (
@@ -727,6 +728,7 @@ def _bound(
     workload: str,
     figure: int,
     caption: str,
+    differences: Callable[..., list[str]] = _differences,
 ) -> PaperFigure:
     return PaperFigure(
         name=f"rquic2021-fig{figure}",
@@ -734,7 +736,7 @@ def _bound(
         caption=caption,
         draw=partial(draw, workload=workload),
         claims=partial(_if_any, claims, workload=workload),
-        differences=partial(_if_any, _differences, workload=workload),
+        differences=partial(_if_any, differences, workload=workload),
     )
 
 
@@ -766,11 +768,11 @@ _TIMEOUTS = (
 FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bulk": [
         _bound(boxes, _claims_of_boxes, "download", 5, _BOXES),
-        _bound(rates_by_loss, _claims_of_rates, "download", 6, _RATES),
+        _bound(rates_by_loss, _claims_of_rates, "download", 6, _RATES, _of_earlier_work),
     ],
     "rquic2021-page": [
         _bound(boxes, _claims_of_boxes, "page", 7, _BOXES),
-        _bound(rates_by_loss, _claims_of_rates, "page", 9, _RATES),
+        _bound(rates_by_loss, _claims_of_rates, "page", 9, _RATES, _of_earlier_work),
     ],
     "rquic2021-bto": [
         _bound(rates_by_timeout, _claims_of_timeouts, "page", 12, _TIMEOUTS),
