@@ -4,7 +4,6 @@
 //! options for how much.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 
 use bytes::Bytes;
 use fec::{Block, Code, Context, Controller, SlidingWindow};
@@ -92,7 +91,7 @@ impl Factory for Schemes {
         let controller = self.controller(*code).ok()?;
         let mut encoder = fec::Encoder::new(*code, controller);
         encoder.set_window(window(peer.window.into_inner()));
-        Some(Box::new(Encoding(Mutex::new(encoder))))
+        Some(Box::new(Encoding(encoder)))
     }
 
     fn masks_losses(&self) -> bool {
@@ -104,19 +103,12 @@ fn window(announced: u64) -> usize {
     usize::try_from(announced).unwrap_or(usize::MAX)
 }
 
-/// A connection may be shared between threads, controllers may not: never contended here.
 #[derive(Debug)]
-struct Encoding(Mutex<fec::Encoder>);
-
-impl Encoding {
-    fn encoder(&mut self) -> &mut fec::Encoder {
-        self.0.get_mut().expect("no encoder panics")
-    }
-}
+struct Encoding(fec::Encoder);
 
 impl Encoder for Encoding {
     fn protect(&mut self, symbol: &[u8]) {
-        self.encoder().protect(symbol);
+        self.0.protect(symbol);
     }
 
     fn overhead(&self) -> usize {
@@ -124,27 +116,27 @@ impl Encoder for Encoding {
     }
 
     fn wants_repair(&self, app_limited: bool) -> bool {
-        self.0.lock().expect("no encoder panics").wants_repair(&Context { app_limited })
+        self.0.wants_repair(&Context { app_limited })
     }
 
     fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
-        self.encoder().repair(&Context { app_limited }, payload);
+        self.0.repair(&Context { app_limited }, payload);
     }
 
     fn on_acked(&mut self, sid: u64) {
-        self.encoder().acked(sid);
+        self.0.acked(sid);
     }
 
     fn on_lost(&mut self, sid: u64) {
-        self.encoder().lost(sid);
+        self.0.lost(sid);
     }
 
     fn on_recovered(&mut self, sid: u64) {
-        self.encoder().recovered(sid);
+        self.0.recovered(sid);
     }
 
     fn on_window(&mut self, size: u64) {
-        self.encoder().set_window(window(size));
+        self.0.set_window(window(size));
     }
 }
 
