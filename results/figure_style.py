@@ -116,8 +116,8 @@ def _near_one(reach: float) -> Sequence[float]:
     if reach >= math.log(1.6):
         return [0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2]
     farthest = math.exp(reach) - 1
-    step = next((step for step in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1) if farthest / step < 5), 0.2)
-    return [round(1 + i * step, 3) for i in range(-4, 5)]
+    step = next((step for step in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05) if farthest / step <= 6), 0.1)
+    return [round(1 + i * step, 3) for i in range(-6, 7)]
 
 
 def around_one(ratios: pd.Series) -> TwoSlopeNorm:

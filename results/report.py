@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice, starmap
+from itertools import chain, count, islice, starmap
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,9 @@ class _Folder:
         self.files: list[Path] = []
 
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+        """Save a figure under this name, with a number behind it where labels have the same letters."""
+        taken = {file.stem for file in self.files}
+        name = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
         files = tuple(self.path / f"{name}{suffix}" for suffix in _SUFFIXES)
         try:
             figure = draw()
