@@ -644,8 +644,8 @@ _REPETITIONS = {"download": "more than 1150", "page": "3500"}
 
 def _of_earlier_work(_frame: pd.DataFrame, _campaign: CampaignInfo, workload: str) -> list[str]:
     return [
-        f"The same trials as in Fig. {5 if workload == 'download' else 7}; what is said there holds here. The paper"
-        " draws the results of its first implementation, too."
+        f"The trials are those of Fig. {5 if workload == 'download' else 7}; what is said there holds here."
+        " The paper draws the results of its first implementation, too."
     ]
 
 
@@ -716,9 +716,9 @@ def _of_spurious_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[st
         "quic-go has changed since 2021. Once a packet that it declared lost turns out to have arrived, it"
         " restores the congestion window, no longer takes three newer packets for a loss, and waits at least"
         " 9/8 RTT instead: long enough for many packets that the receiver recovers after its buffer timeout"
-        " has let newer ones through. A short buffer timeout, to which the paper ascribes that ξ grows with"
-        " the RTT, costs less here. Recovered so late, and declared lost though they arrived, in all trials"
-        f" with FEC: {found}."
+        " has let newer ones through. A short buffer timeout, to which the paper ascribes that ξ and the"
+        " overhead grow with the RTT, costs less here. Recovered so late, and declared lost though they"
+        f" arrived, in all trials with FEC: {found}."
     )
 
 
