@@ -1,4 +1,4 @@
-"""The notebooks run from the first cell to the last, on recorded campaigns of real trials, and are kept clean."""
+"""The notebooks run from first cell to last on recorded campaigns of real trials, and are kept clean."""
 
 import ast
 import lzma
