@@ -55,7 +55,7 @@ apply() {
             fail "$TREE has commits that are not in patches/: run make refresh, or remove it"
     fi
     crate=$(published)
-    echo "$SHA256  $crate" | sha256sum --check --quiet - || fail "$crate is not noq-proto $VERSION as published"
+    echo "$SHA256  $crate" | sha256sum --check --status - || fail "$crate is not noq-proto $VERSION as published"
     rm -rf "$TREE"
     mkdir -p "$TREE"
     tar -xzf "$crate" -C "$TREE" --strip-components 1

@@ -284,3 +284,4 @@ def test_key_log_and_qlog_are_written_only_when_asked_for(assignment: dict[str, 
         names = {record.get("name") for record in records}
         assert any(str(name).endswith(":packet_sent") for name in names)
         assert any(str(name).endswith(":packet_received") for name in names)
+        assert f'"frame_type_bytes":{0x32A80FEC}' in trace  # qlog has no name for REPAIR
