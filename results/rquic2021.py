@@ -172,7 +172,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
                 )
             _by_loss(bars, losses)
             bars.set_ylim(0, max(0.3, 1.1 * _highest(overhead, "mean")))
-            bars.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            bars.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
             bars.set_xlabel("loss rate")
         above[0].set_ylabel("download completion time (s)")
         below[0].set_ylabel("coded packets / packets sent")
@@ -370,8 +370,9 @@ class _Estimate:
         if math.isnan(self.mean):
             return "not measured"
         if math.isnan(self.low):
-            return f"{self.mean:{number}} (no interval)"
-        return f"{self.mean:{number}} ({self.low:{number}} to {self.high:{number}})"
+            return f"{_shown(self.mean, number)} (no interval)"
+        mean, low, high = (_shown(each, number) for each in (self.mean, self.low, self.high))
+        return f"{mean} ({low} to {high})"
 
 
 def _estimates(
@@ -382,6 +383,14 @@ def _estimates(
         table = table[table[column] == value]
     rows = table.set_index(by)[[mean, "low", "high"]]
     return {key: _Estimate(*rows.loc[key]) if key in rows.index else _Estimate() for key in keys}
+
+
+def _shown(value: float, number: str) -> str:
+    return f"{value:{number}}".replace("%", " %")
+
+
+def _mean(share: _Estimate) -> str:
+    return "–" if math.isnan(share.mean) else _shown(share.mean, ".1%")
 
 
 def _every(judged: Iterable[bool | None]) -> bool | None:
@@ -436,11 +445,13 @@ def _of_harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str)
         for loss, each in of[network].items()
         if loss > 0
     }
+    unsure = [name for name, each in lossy.items() if math.isnan(each.low)]
     worst = max(lossy, key=lambda name: -math.inf if math.isnan(lossy[name].mean) else lossy[name].mean)
     yield Claim(
         f"{variant}: ξ wherever packets are lost",
         "below 1 (§VI-B)",
-        f"greatest at {worst}: {lossy[worst]:.2f}",
+        f"greatest at {worst}: {lossy[worst]:.2f}"
+        + (f"; no interval: {', '.join(unsure)}" if unsure else ""),
         _every(each.below(1) for each in lossy.values()),
     )
 
@@ -477,8 +488,7 @@ def _of_overheads_order(overhead: pd.DataFrame, campaign: CampaignInfo, variant:
         f"{variant}: overhead with the loss rate",
         "grows (Fig. 5d, 7d)",
         "; ".join(
-            f"{network} {' → '.join('–' if math.isnan(e.mean) else f'{e.mean:.1%}' for e in of.values())}"
-            for network, of in by_loss.items()
+            f"{network} {' → '.join(_mean(each) for each in of.values())}" for network, of in by_loss.items()
         ),
         _every(_rising(list(of.values())) for of in by_loss.values()),
     )
@@ -698,7 +708,7 @@ def _of_declared_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[st
 def _by_arm(table: pd.DataFrame, loss: float, number: str) -> str:
     here = table[table.index.get_level_values(LOSS) == loss].droplevel(LOSS)
     return "; ".join(
-        f"{network} {', '.join(f'{value:{number}} {arm}' for arm, value in row.items())}"
+        f"{network} {', '.join(f'{_shown(value, number)} {arm}' for arm, value in row.items())}"
         for network, row in here.iterrows()
     )
 

@@ -220,7 +220,7 @@ def test_times_that_scatter_more_with_fec_than_without_are_said() -> None:
 def test_losses_that_quic_declared_are_told_with_and_without_fec() -> None:
     frame, campaign = plant(repetitions=2)
     said = figure(campaign, "5").differences(frame, campaign)
-    assert "at 5 % loss: Wi-Fi 4.0% without FEC, 1.0% with it; cellular 4.0%" in said[0]
+    assert "at 5 % loss: Wi-Fi 4.0 % without FEC, 1.0 % with it; cellular 4.0 %" in said[0]
     assert "Wi-Fi 40 without FEC, 10 with it; cellular" in said[1]
 
 
@@ -246,6 +246,14 @@ def test_a_point_that_was_not_run_leaves_its_claims_open_and_says_so() -> None:
     assert claim.holds is None
     assert "3 %: not measured" in claim.measured
     assert found["ξ over cellular from 2 % loss on"].holds is True
+
+
+def test_points_without_an_interval_are_named_where_the_greatest_rate_is() -> None:
+    point = 3 * LOSSES.index(0.03)
+    found = claims(plant(fails=lambda _, failed, repetition: failed == point and repetition < 3), "5")
+    claim = found["ξ wherever packets are lost"]
+    assert claim.holds is None
+    assert claim.measured.endswith("; no interval: Wi-Fi, 3 %")
 
 
 def test_the_best_buffer_timeouts_are_found_where_they_were_planted() -> None:
