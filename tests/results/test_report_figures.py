@@ -1,0 +1,169 @@
+"""The figures of ratios show what was measured, in one look, and ticks that can be read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
+
+from results import frames, ratio_figures
+from results.database import CampaignInfo, Database, TrialKey, Variant
+from results.figure_style import looks, ratio_ticks
+from results.figures import NothingToDraw
+from results.statistics import median_interval
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+OFF, XOR, RLC = "off", "xor", "rlc"
+SMALL, LARGE = "download-2000", "download-10000"
+VARIANTS = [
+    Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR, RLC)
+]
+POINTS = 40
+
+
+@pytest.fixture
+def measured(filled: Filled) -> tuple[pd.DataFrame, CampaignInfo]:
+    """40 points, with XOR at the first 30 of them only."""
+    random = np.random.default_rng(1)
+    points = [
+        {
+            "bandwidth_mbps": float(random.uniform(0.3, 100)),
+            "loss.p": float(random.uniform(0.01, 0.08)),
+            "queue": str(random.choice(["codel", "droptail"])),
+        }
+        for _ in range(POINTS)
+    ]
+    outcomes = {
+        TrialKey(variant, workload, point, 0): ("ok", float(random.lognormal(0, 0.3)))
+        for variant, workload, point in product((OFF, XOR, RLC), (SMALL, LARGE), range(POINTS))
+        if variant != XOR or point < 30
+    }
+    database, campaign = filled(outcomes, points=points, variants=VARIANTS, repetitions=1)
+    return ratio_figures.table(frames.trials(database, campaign), campaign), campaign
+
+
+def dots(figure: Figure) -> list[PathCollection]:
+    return [each for axes in figure.axes for each in axes.collections if isinstance(each, PathCollection)]
+
+
+def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    axes = ratio_figures.bars(ratios, campaign).axes[0]
+    drawn = sorted(
+        (bar.get_y() + bar.get_height(), *line.get_segments()[0][:, 1])
+        for bar, line in zip(axes.patches, axes.collections, strict=True)
+    )
+    expected = sorted(
+        (some["ratio"].median(), *median_interval(some["ratio"], some["point"]))
+        for _, some in ratios.groupby(["variant", "workload"], observed=True)
+    )
+    assert len(expected) == 4
+    np.testing.assert_allclose(drawn, expected)
+
+
+def test_every_ratio_of_a_workload_is_drawn_over_every_factor(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    figure = ratio_figures.over_factors(ratios, campaign, SMALL)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["bandwidth (Mbit/s)", "loss.p", "queue"]
+    expected = sorted(ratios.loc[ratios["workload"] == SMALL, "ratio"])
+    for axes in figure.axes:
+        drawn = [each for each in axes.collections if isinstance(each, PathCollection)]
+        np.testing.assert_allclose(sorted(y for each in drawn for _, y in each.get_offsets()), expected)
+
+
+@pytest.mark.parametrize("factors", [("bandwidth_mbps", "loss.p"), ("loss.p", "queue"), None])
+def test_the_cells_of_a_map_hold_every_point_once(
+    measured: tuple[pd.DataFrame, CampaignInfo], factors: Any
+) -> None:
+    ratios, campaign = measured
+    *panels, _ = ratio_figures.heat_map(ratios, campaign, XOR, factors).axes
+    assert len(panels) == 2
+    for axes, workload in zip(panels, (LARGE, SMALL), strict=True):
+        said = [text.get_text().split("\n") for text in axes.texts]
+        assert sum(int(count.strip("()")) for _, count in said) == 30
+        some = ratios[(ratios["variant"] == XOR) & (ratios["workload"] == workload)]["ratio"]
+        assert all(some.min() - 0.01 <= float(median) <= some.max() + 0.01 for median, _ in said)
+        assert len(said) > 3
+
+
+def test_a_cell_between_two_ticks_holds_the_points_between_these_values() -> None:
+    values = pd.Series(np.geomspace(1, 1000, 100), name="owd_ms")
+    cells = ratio_figures._cells(values)
+    edges = [float(label) for label in cells.labels]
+    for cell in range(len(cells)):
+        inside = values[cells.of_point == cell]
+        low, high = edges[cell], edges[cell + 1]
+        assert len(inside)
+        assert low * 0.99 <= inside.min() <= inside.max() <= high * 1.01
+
+
+def test_a_point_without_a_ratio_stays_grey_in_a_pair_plot(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    grey, coloured, *_ = dots(ratio_figures.pairs(ratios, campaign, XOR))
+    assert len(grey.get_offsets()) == POINTS
+    of_point = ratios[ratios["variant"] == XOR].groupby("point")["ratio"].median()
+    np.testing.assert_allclose(coloured.get_array(), np.log2(of_point))
+
+
+def test_a_variant_has_its_colour_and_mark_in_bars_and_over_factors(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    ratios, campaign = measured
+    color = looks(campaign)[RLC].color
+    alone = ratios[ratios["variant"] == RLC]
+    bars = ratio_figures.bars(alone, campaign).axes[0].patches
+    over = dots(ratio_figures.over_factors(alone, campaign, SMALL))
+    assert {bar.get_facecolor()[:3] for bar in bars} == {color}
+    assert {tuple(each.get_facecolor()[0][:3]) for each in over} == {color}
+    assert len({(look.color, look.marker, look.hatch) for look in looks(campaign).values()}) == 3
+
+
+def test_what_a_figure_lacks_is_said(measured: tuple[pd.DataFrame, CampaignInfo], filled: Filled) -> None:
+    ratios, campaign = measured
+    with pytest.raises(NothingToDraw, match="No ratio was measured for 2 kB"):
+        ratio_figures.over_factors(ratios[ratios["workload"] == LARGE], campaign, SMALL)
+    for draw in (ratio_figures.heat_map, ratio_figures.pairs):
+        with pytest.raises(NothingToDraw, match="No ratio of xor was measured"):
+            draw(ratios[ratios["variant"] == RLC], campaign, XOR)
+    _, alike = filled({}, points=[{"owd_ms": 1}, {"owd_ms": 1}])
+    with pytest.raises(NothingToDraw, match="varies no factor"):
+        ratio_figures.over_factors(ratios, alike, SMALL)
+    _, one = filled({}, points=[{"owd_ms": 1}, {"owd_ms": 2}])
+    with pytest.raises(NothingToDraw, match="one factor only"):
+        ratio_figures.heat_map(ratios, one, XOR)
+
+
+def test_a_dct_of_zero_has_no_ratio(filled: Filled) -> None:
+    keys = [TrialKey(variant, SMALL, 0, 0) for variant in (OFF, XOR)]
+    for zero in keys:
+        outcomes = {key: ("ok", 0.0 if key == zero else 1.0) for key in keys}
+        database, campaign = filled(outcomes, variants=VARIANTS)
+        with pytest.raises(NothingToDraw, match="A DCT of 0 s"):
+            ratio_figures.table(frames.trials(database, campaign), campaign)
+
+
+@given(reach=st.floats(1e-3, math.log(100)))
+@settings(max_examples=50, deadline=None)
+def test_an_axis_of_ratios_has_two_ticks_or_more_and_one_at_1(reach: float) -> None:
+    axes = Figure().subplots()
+    axes.set(xscale="log", xlim=(math.exp(-reach), math.exp(reach)))
+    ratio_ticks(axes.xaxis, reach)
+    inside = [tick for tick in axes.get_xticks() if math.exp(-reach) <= tick <= math.exp(reach)]
+    assert len(inside) >= 2
+    assert min(abs(tick - 1) for tick in inside) < 1e-9
