@@ -271,6 +271,7 @@ def test_a_wrong_call_is_refused_with_one_line(arguments: list[str]) -> None:
 
 
 def test_key_log_and_qlog_are_written_only_when_asked_for(assignment: dict[str, Any], tmp_path: Path) -> None:
+    assignment = {**assignment, "workload": {"name": "download", "size_bytes": 100_000}}
     before = set(tmp_path.iterdir())
     transfer(assignment)
     assert {path.name for path in set(tmp_path.iterdir()) - before} == {"client.json", "server.json"}
