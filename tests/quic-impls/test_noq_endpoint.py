@@ -160,11 +160,10 @@ def test_a_server_serves_until_a_signal_and_then_reports(
     assignment: dict[str, Any], stop: signal.Signals
 ) -> None:
     with serving(assignment) as server:
-        sent = 0.0
         for _ in range(2):
-            sent += Endpoint("client", assignment).metrics()["packets_sent"]
+            Endpoint("client", assignment).metrics()
         server.process.send_signal(stop)
-        assert server.metrics()["packets_received"] > 0.9 * sent
+        assert server.metrics()["source_received"] >= 2  # a request of each
 
 
 def test_a_server_without_clients_reports_zeros(assignment: dict[str, Any]) -> None:
