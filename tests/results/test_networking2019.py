@@ -36,6 +36,7 @@ def workloads_of(design: dict[str, Any]) -> list[Workload]:
     (table,) = design["workloads"]
     name = table.pop("name")
     many = "background" if name == "competing" else "size_bytes"
+    table.setdefault(many, [1000])  # a point of rQUIC's gives it
     return [
         Workload(label=f"{name}-{value}", name=name, parameters={**table, many: value})
         for value in table[many]
@@ -46,7 +47,9 @@ def workloads_of(design: dict[str, Any]) -> list[Workload]:
 def made(filled) -> Made:
     """Trials of a design of the catalogue, each DCT of which a function gives, and their campaign."""
 
-    def make(name: str, dct_s: Dct, points: int = POINTS, repetitions: int = 1, state: str = "ok") -> Any:
+    def make(
+        name: str, dct_s: Dct, points: int = POINTS, repetitions: int = 1, state: str = "ok", named: str = ""
+    ) -> Any:
         design = design_of(name)
         variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
         workloads = workloads_of(design)
@@ -67,7 +70,7 @@ def made(filled) -> Made:
         ]
         _, campaign = filled(
             {},
-            design_text=f'name = "{name}"\n',
+            design_text=f'name = "{named or name}"\n',
             variants=variants,
             workloads=workloads,
             points=values,
@@ -247,9 +250,20 @@ def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made, name: str) 
     for figure in figures_of(campaign):
         with pytest.raises(NothingToDraw, match=r"ok"):
             figure.draw(frame, campaign)
+        claims = figure.claims(frame, campaign)
+        assert claims, "a claim that cannot be judged is listed all the same"
+        assert holding(claims) == {None}
 
 
 def test_a_design_without_the_papers_code_says_which_it_lacks(made: Made) -> None:
     frame, campaign = made("networking2019-ge", lambda *_: 1.0, points=1)
     with pytest.raises(NothingToDraw, match="scheme = rs, n = 30, k = 21"):
         networking2019.ratios(frame, campaign, {"scheme": "rs", "n": 30, "k": 21})
+
+
+def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Made) -> None:
+    frame, campaign = made("rquic2021-bulk", lambda *_: 1.0, points=1, named="networking2019-uniform-mine")
+    for figure in figures_of(campaign):
+        with pytest.raises(NothingToDraw, match="No variant of this design has scheme = "):
+            figure.draw(frame, campaign)
+        assert figure.claims(frame, campaign) == []
