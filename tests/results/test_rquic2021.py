@@ -256,6 +256,16 @@ def test_points_without_an_interval_are_named_where_the_greatest_rate_is() -> No
     assert claim.measured.endswith("; no interval: Wi-Fi, 3 %")
 
 
+def test_an_overhead_near_the_papers_is_open_and_one_of_few_trials_has_no_interval() -> None:
+    text = "overhead over cellular at 5 % loss"
+    near = claims(plant(overhead=always(0.2701)), "5")[text]
+    assert near.holds is None
+    assert "to" in near.measured
+    few = claims(plant(overhead=always(0.25), repetitions=5), "5")[text]
+    assert few.holds is None
+    assert few.measured.endswith("(no interval)")
+
+
 def test_the_best_buffer_timeouts_are_found_where_they_were_planted() -> None:
     planted = plant("rquic2021-bto", rate=rate_by_timeout, points=timeouts())
     found = claims(planted, "13")
