@@ -258,7 +258,7 @@ def test_points_without_an_interval_are_named_where_the_greatest_rate_is() -> No
 
 def test_an_overhead_near_the_papers_is_open_and_one_of_few_trials_has_no_interval() -> None:
     text = "overhead over cellular at 5 % loss"
-    near = claims(plant(overhead=always(0.2701)), "5")[text]
+    near = claims(plant(overhead=always(0.2702)), "5")[text]  # the noise is some 0.0002
     assert near.holds is None
     assert "to" in near.measured
     few = claims(plant(overhead=always(0.25), repetitions=5), "5")[text]
