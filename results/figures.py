@@ -165,7 +165,7 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
-    figure = Figure(figsize=(2.5 + 2.5 * len(across), 2 + 2.2 * len(down)))
+    figure = Figure(figsize=(max(6, 2.5 + 2.5 * len(across)), 2 + 2.2 * len(down)))
     grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
     panels = []
     for row, vertical in enumerate(down):

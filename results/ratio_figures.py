@@ -45,6 +45,7 @@ from results.statistics import median_interval, ratio_intervals
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
+_LEAST_WIDTH = 7.5  # inches: the title has room
 _WIDE = 20  # a factor whose greatest value is this many times its least is cut on a logarithmic scale
 
 
@@ -68,7 +69,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     step = 0.8 / len(look_of)
     reach = 0.0
     with style():
-        figure = Figure(figsize=(2.5 + 2 * len(names), 5))
+        figure = Figure(figsize=(max(_LEAST_WIDTH, 2.5 + 2 * len(names)), 5))
         axes = figure.subplots()
         axes.axhline(1, color="black", linewidth=1)
         axes.set_yscale("log")
@@ -120,7 +121,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         raise NothingToDraw(f"No ratio was measured for {name}.")
     look_of, reach = _drawn(some, campaign), greatest_log(some["ratio"])
     with style():
-        figure = Figure(figsize=(1.5 + 3.6 * len(factors), 4.8))
+        figure = Figure(figsize=(max(_LEAST_WIDTH, 1.5 + 3.6 * len(factors)), 4.8))
         panels = figure.subplots(1, len(factors), squeeze=False, sharey=True)[0]
         for axes, factor in zip(panels, factors, strict=True):
             axes.axhline(1, color="black", linewidth=1)
@@ -180,7 +181,8 @@ def heat_map(
     columns, rows = (_cells(points[factor]) for factor in (across, up))
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
     with style():
-        figure = Figure(figsize=(2.5 + 0.75 * len(columns) * len(names), 2.2 + 0.75 * len(rows)))
+        width = max(_LEAST_WIDTH, 2.5 + 0.75 * len(columns) * len(names))
+        figure = Figure(figsize=(width, 2.2 + 0.75 * len(rows)))
         panels = list(figure.subplots(1, len(names), squeeze=False, sharey=True)[0])
         found = some.merge(cells, on="point").groupby(["workload", "row", "column"], observed=True)["ratio"]
         medians, sizes = found.median(), found.size()
@@ -209,8 +211,8 @@ def heat_map(
         panels[0].set_ylabel(axis_label(up))
         ratio_colorbar(figure, panels, drawn, _ratio_label(campaign))
         figure.suptitle(
-            f"Where does {variant} help? Median ratio (number of points)",
-            fontsize="large",
+            f"Where does {variant} help? Median ratio (points)",
+            fontsize="medium",
             fontweight="bold",
             x=0.01,
             ha="left",
