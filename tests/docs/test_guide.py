@@ -164,7 +164,7 @@ def test_the_targets_of_make_that_a_page_names_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_that_a_page_mentions_exist_with_their_options(page: str) -> None:
-    for mentioned in re.findall(r"`fecbench ([^`]*)`", (DOCS / page).read_text()):
+    for mentioned in re.findall(r"`fecbench\s+([^`]*)`", (DOCS / page).read_text()):
         command, words = typer.main.get_command(app), mentioned.split()
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
