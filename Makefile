@@ -17,7 +17,7 @@ OUT := out
 RUN := $(VENV)/bin/python -m
 
 PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 iputils-ping tcpdump procps git \
-	python3-venv clang-format ca-certificates
+	python3-venv clang-format ca-certificates xz-utils
 # Rust from Debian where the machine has none.
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
@@ -36,6 +36,7 @@ demo: build
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver"
 	@$(RUN) pytest
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
