@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -32,8 +33,8 @@ NASTY = (
 class Browser:
     """A session of ChromeDriver. It runs as long as the `with` block."""
 
-    def __init__(self, profile: Path, **emulation: Any) -> None:
-        arguments = ["--headless=new", "--disable-dev-shm-usage", f"--user-data-dir={profile}"]
+    def __init__(self, **emulation: Any) -> None:
+        arguments = ["--headless=new", "--disable-dev-shm-usage"]
         arguments += ["--no-sandbox"] if os.geteuid() == 0 else []
         self._capabilities = {
             "browserName": "chrome",
@@ -42,8 +43,14 @@ class Browser:
         }
 
     def __enter__(self) -> Self:
+        # Chromium leaves folders behind where it finds TMPDIR, and makes sockets: their paths must be short.
+        self._folder = tempfile.TemporaryDirectory(prefix="fecbench-", ignore_cleanup_errors=True)
         self._driver = subprocess.Popen(
-            ["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            ["chromedriver", "--port=0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | {"TMPDIR": self._folder.name},
         )
         assert self._driver.stdout is not None
         said = ""
@@ -73,6 +80,7 @@ class Browser:
     def _stop(self) -> None:
         self._driver.terminate()
         self._driver.wait()
+        self._folder.cleanup()
 
     def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         data = None if method != "POST" else json.dumps(body or {}).encode()
@@ -196,8 +204,8 @@ def served(page: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+def browser() -> Iterator[Browser]:
+    with Browser() as opened:
         yield opened
 
 
@@ -234,8 +242,8 @@ def test_no_script_but_the_page_s_own_runs(opened: Browser) -> None:
 
 @needs_chromium
 @pytest.mark.parametrize("unfolded", [False, True])
-def test_a_phone_never_scrolls_sideways(page: Path, tmp_path: Path, unfolded: bool) -> None:
-    with Browser(tmp_path / "profile", mobileEmulation={"deviceMetrics": PHONE}) as phone:
+def test_a_phone_never_scrolls_sideways(page: Path, unfolded: bool) -> None:
+    with Browser(mobileEmulation={"deviceMetrics": PHONE}) as phone:
         phone.open(page.as_uri())
         if unfolded:
             phone.run("for (const each of document.querySelectorAll('details')) each.open = true")
