@@ -31,6 +31,8 @@ from results.explain import Explanation, NothingToExplain, explain
 from results.figures import NothingToDraw
 from results.statistics import FEWEST, VERDICTS, shares
 
+# Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
+METRIC_SOURCES = ("client.", "server.", "background_server.", "competition.")
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
 _SUFFIXES = (".png", ".svg", ".pdf")
 _FOLDER = Path(__file__).parent / "templates"
@@ -382,7 +384,7 @@ def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, st
 
 def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd.DataFrame]:
     """For each workload, the median of each metric (rows) of the ok trials of each variant (columns)."""
-    names = [name for name in frame.columns if name.startswith(("client.", "server."))]
+    names = [name for name in frame.columns if name.startswith(METRIC_SOURCES)]
     ok = frame[frame["state"] == "ok"]
     tables = {}
     for workload in (workload["label"] for workload in campaign.workloads):

@@ -154,6 +154,11 @@ def against_itself_text(design: Design, label: str) -> str:
     labels = [variant.label for variant in design.variants]
     if label not in labels:
         raise Refusal(f"{design.path}: --variant {label}: has no such variant; {nearest(label, labels)}")
+    if any("background" in workload.parameters for workload in design.workloads):
+        raise Refusal(
+            f"{design.path}: its transfers compete with other variants of the design, so none can be run "
+            "against itself; use --against-jobs"
+        )
     chosen = design.variants[labels.index(label)]
     return "\n".join([*_lines_without_variants(design.text), *(_variant_text(chosen, arm) for arm in ARMS)])
 

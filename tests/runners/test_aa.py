@@ -183,9 +183,19 @@ def test_bad_input_is_one_line_and_status_2(
     assert said in refused.stderr
 
 
-def test_a_wrong_variant_is_refused_before_a_database_is_made(fecbench: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "variant", "said"),
+    [
+        ("smoke", "nope", "has no such variant"),
+        ("networking2019-fairness", "noq-fec, FEC off", "its transfers compete with other variants"),
+    ],
+)
+def test_a_wrong_variant_is_refused_before_a_database_is_made(
+    fecbench: Any, tmp_path: Path, name: str, variant: str, said: str
+) -> None:
     database = tmp_path / "none.sqlite"
-    refused = fecbench("aa", "designs/catalog/smoke.toml", "--variant", "nope", "--db", database)
+    refused = fecbench("aa", f"designs/catalog/{name}.toml", "--variant", variant, "--db", database)
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
+    assert said in refused.stderr
     assert not database.exists()
