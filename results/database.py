@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,6 +79,14 @@ class CampaignInfo:
     @property
     def planned_trials(self) -> int:
         return len(self.points) * len(self.variants) * len(self.workloads) * self.repetitions
+
+    @property
+    def design_name(self) -> str:
+        """The name in the design, not always that of the campaign. Raises DatabaseError when it is no TOML."""
+        try:
+            return str(tomllib.loads(self.design_text).get("name", ""))
+        except tomllib.TOMLDecodeError as error:
+            raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -6,8 +6,6 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-import tomllib
-
 from results import networking2019, rquic2021
 from results.claims import PaperFigure
 from results.database import CampaignInfo
@@ -24,7 +22,5 @@ def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
     """
     if campaign.name.startswith(AA_PREFIX):
         return []
-    name = tomllib.loads(campaign.design_text).get("name", "")
-    return [
-        figure for design, found in FIGURES.items() if f"{name}-".startswith(f"{design}-") for figure in found
-    ]
+    name = f"{campaign.design_name}-"
+    return [figure for design, found in FIGURES.items() if name.startswith(f"{design}-") for figure in found]

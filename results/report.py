@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -399,7 +398,7 @@ def _commands(campaign: CampaignInfo) -> list[str]:
     provenance = campaign.provenance
     design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
     run = ["fecbench", "run", design, "--db", database]
-    if tomllib.loads(campaign.design_text).get("name") != campaign.name:
+    if campaign.design_name != campaign.name:
         run += ["--campaign", campaign.name]
     for option in ("link", "jobs"):
         if option in provenance:

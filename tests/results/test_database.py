@@ -251,3 +251,8 @@ def test_sqlite_leaves_one_file_and_nothing_beside_it(
     with Database.open(sqlite, create=True) as database:
         database.record(new_campaign(database).id, make(0))
         assert [path.name for path in Path(sqlite).parent.iterdir()] == [Path(sqlite).name]
+
+
+def test_a_design_that_cannot_be_read_is_named_with_its_campaign(campaign: CampaignInfo) -> None:
+    with pytest.raises(DatabaseError, match=r"^campaign 'demo': its design cannot be read: .+$"):
+        _ = dataclasses.replace(campaign, design_text="no TOML").design_name

@@ -132,7 +132,7 @@ def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench: Any, tmp_pa
 
 def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
-        campaign = filled(database, "one", "text", 1.0)
+        campaign = filled(database, "one", 'name = "one"', 1.0)
         without = report(database, campaign, tmp_path / "without").html.read_text()
         filled(database, "aa-one-A", "other", 1.0)
         quoted = report(database, campaign, tmp_path / "with").html.read_text()

@@ -371,7 +371,7 @@ def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, t
     (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
     setting = schedule.Setting(loaded, points, "wire", tmp_path, json.loads(json.dumps(kept)))
     keys = sorted(schedule.trial_keys(loaded, len(points)))
-    told = [schedule.task_of(setting, key, tmp_path / "trial").workload for key in keys]
+    told = [schedule.task_of(setting, key, tmp_path / "trial").pairs[0].workload for key in keys]
     graph = {"objects": [an_object("a", processing_ms=0), an_object("b", "a", processing_ms=0)]}
     assert told == [
         {"name": "page", "graph": graph, "connections": connections} for connections in ("one", "per_origin")
