@@ -82,7 +82,7 @@ class CampaignInfo:
 
     @property
     def design_name(self) -> str:
-        """The name in the design, not always that of the campaign. Raises DatabaseError when it is no TOML."""
+        """The name in the design, not always the campaign's. Raises DatabaseError when it is no TOML."""
         try:
             return str(tomllib.loads(self.design_text).get("name", ""))
         except tomllib.TOMLDecodeError as error:
