@@ -41,7 +41,10 @@ pub struct Counters {
     pub packets_lost: u64,
     pub packets_received: u64,
     pub spurious_losses: u64,
-    pub congestion_events: u64,
+    /// How often losses made the congestion window smaller, and how often it came back because they had been none, or recovered
+    /// and masked.
+    pub window_reductions: u64,
+    pub window_restorations: u64,
     /// That of the newest connection at its end.
     pub congestion_window: u64,
     pub source_sent: u64,
@@ -73,7 +76,8 @@ impl Counters {
         self.useless_retransmissions += stats.fec.useless_retransmissions;
         if let Some(path) = connection.path_stats(PathId::ZERO) {
             self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
-            self.congestion_events += path.congestion_events;
+            self.window_reductions += path.window_reductions;
+            self.window_restorations += path.window_restorations;
             self.congestion_window = path.cwnd;
         }
     }

@@ -195,11 +195,11 @@ fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
         for n in 30..60 {
             let [plain, notify, mask] = [&plain, &notify, &mask].map(|setting| losing(n, setting));
             if notify.client.recovered == 1 {
-                assert_eq!((plain.server.congestion_events, notify.server.congestion_events), (1, 1));
+                assert_eq!((plain.server.window_reductions, notify.server.window_reductions), (1, 1));
                 let ratio = notify.server.congestion_window as f64 / plain.server.congestion_window as f64;
                 assert!((0.9..1.1).contains(&ratio), "{n}: {ratio}: {notify:?}, {plain:?}");
             }
-            assert_eq!(mask.server.congestion_events, 1 - mask.client.recovered, "{n}: {mask:?}");
+            assert_eq!(mask.server.window_reductions, 1 - mask.client.recovered, "{n}: {mask:?}");
         }
     }
 }
