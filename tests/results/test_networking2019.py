@@ -222,6 +222,24 @@ def test_fairness_is_judged_by_what_a_download_without_fec_meets(
     assert all("25%" in label.get_text() for label in labels)
 
 
+def test_fairness_is_judged_at_each_queue(made: Made) -> None:
+    def dct_s(variant: str, workload: dict[str, Any], point: int, repetition: int) -> float:
+        return fairness(1, [1.3, 0.9][point])(variant, workload, point, repetition)
+
+    frame, campaign = made("networking2019-fairness", dct_s, points=2, repetitions=8)
+    mbps = {"competition.foreground_mbps": 1.0, "competition.background_mbps": 3.0}
+    window = {"background_server.window_reductions": 9.0, "background_server.window_restorations": 4.0}
+    frame = frame.assign(**mbps, **window)
+    where = [claim.text.rpartition(" where ")[2] for claim in judged(frame, campaign)]
+    (first, second) = (f"bandwidth_mbps = {BANDWIDTHS[i]:g}, loss.r = {[0.3, LOW_R][i]}" for i in (0, 1))
+    assert where == [first, first, second, second]
+    assert [claim.holds for claim in judged(frame, campaign)] == [True, True, True, False]
+    panels = networking2019.fig9_fairness(frame, campaign).axes
+    assert [axes.get_title(loc="left") for axes in panels] == [first, second]
+    (figure,) = figures_of(campaign)
+    assert "notify: 9, 4" in figure.differences(frame, campaign)[-1]
+
+
 def bursts(low_r: float, other: float) -> Dct:
     def dct_s(variant: str, workload: dict[str, Any], point: int, _: int) -> float:
         if "off" in variant:
