@@ -228,6 +228,14 @@ def _slower(found: pd.DataFrame, by: float = 0.0) -> _Share:
     return _Share(int((found["ratio"] > 1 + by).sum()), len(found))
 
 
+def _plainly(found: pd.DataFrame) -> str:
+    """How many change by more than noise: without a loss, a ratio is as likely below 1 as above."""
+    if found.empty:
+        return "not measured"
+    shorter, longer = (found["ratio"] < 1 - _SAME).mean(), (found["ratio"] > 1 + _SAME).mean()
+    return f"by more than {_SAME:.0%}: {shorter:.0%} shorter, {longer:.0%} longer"
+
+
 def _median(found: pd.DataFrame) -> str:
     if found.empty:
         return "not measured"
@@ -245,7 +253,7 @@ def _claims_of_small_and_large(found: pd.DataFrame, section: str) -> Iterator[Cl
         yield Claim(
             f"points at which FEC shortens downloads of {size(size_bytes)}",
             f"most ({section})",
-            f"{faster}; {_median(of_size)}",
+            f"{faster}; {_median(of_size)}; {_plainly(of_size)}",
             faster.above(0.5),
         )
     large = _of_size(found, LARGE)
