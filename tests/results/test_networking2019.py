@@ -262,6 +262,14 @@ def test_long_bursts_are_where_r_is_at_most_12_percent(made: Made) -> None:
     assert holding(judged(frame, campaign)[4:]) == {False}
 
 
+def test_how_far_ratios_under_bursts_reach_is_said(made: Made) -> None:
+    frame, campaign = made("networking2019-ge", bursts(5, 0.6))
+    (figure,) = figures_of(campaign)
+    said = figure.differences(frame, campaign)[-1]
+    small_sizes = 3
+    assert said.startswith(f"{small_sizes * POINTS // 2} of {(small_sizes + 1) * POINTS} ratios are above 3;")
+
+
 @pytest.mark.parametrize("name", ["da2gc", "uniform", "noloss", "fairness", "ge"])
 def test_a_campaign_without_ok_trials_says_what_it_lacks(made: Made, name: str) -> None:
     frame, campaign = made(f"networking2019-{name}", lambda *_: 1.0, points=1, state="timeout")
