@@ -28,7 +28,11 @@ def run(
     link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
     filters: Annotated[
         list[str] | None,
-        typer.Option("--filter", help="Only these trials: variant=…, workload=…, point=… or repetition=…."),
+        typer.Option(
+            "--filter",
+            help="Only these trials: variant=…, workload=…, point=… or repetition=…; a field's values are"
+            " alternatives.",
+        ),
     ] = None,
     no_calibrate: Annotated[
         bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")

@@ -54,17 +54,21 @@ def trial_keys(design: Design, points: int) -> list[TrialKey]:
 
 
 def filtered(keys: Sequence[TrialKey], filters: Sequence[str]) -> list[TrialKey]:
-    """The trials that meet every filter, each `field=value` of a trial's key."""
-    chosen = list(keys)
+    """The trials that meet the filters, each `field=value` of a trial's key.
+
+    Values of one field are alternatives: `point=0` and `point=1` keep both.
+    """
+    wanted: dict[str, set[str]] = {}
     for text in filters:
         name, equals, value = text.partition("=")
         if name not in TrialKey.__annotations__ or not equals:
             hint = nearest(name, TrialKey.__annotations__)
             raise Refusal(f"--filter {text}: must be FIELD=VALUE with a field of the trial's key; {hint}")
-        chosen = [key for key in chosen if str(getattr(key, name)) == value]
-    if filters and not chosen:
-        raise Refusal(f"--filter {' --filter '.join(filters)}: no trial of the design meets it")
-    return chosen
+        known = {str(getattr(key, name)) for key in keys}
+        if value not in known:
+            raise Refusal(f"--filter {text}: no trial of the design meets it; {nearest(value, known)}")
+        wanted.setdefault(name, set()).add(value)
+    return [key for key in keys if all(str(getattr(key, name)) in wanted[name] for name in wanted)]
 
 
 def seeds_of(design: Design, key: TrialKey) -> dict[str, int]:
