@@ -195,7 +195,7 @@ def _transfer(
     client = foreground.start("client", deadline - begun)
     endpoints = [endpoint for run in runs for endpoint in run.clients + run.servers]
     outcome.stalled_s = _follow(client, endpoints, supervisor, deadline)
-    outcome.timed_out = client.exit_code is None
+    outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
     if others:
         outcome.background_lasted = not _has_ended(others[0].clients[0])
         lasted_s = time.monotonic() - begun
@@ -238,6 +238,11 @@ def _follow(
             stalled_s = watch.stalled_s(done_at - dct_s, done_at)
     supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
     return stalled_s
+
+
+def has_timed_out(exit_code: int | None, late_s: float) -> bool:
+    """Whether the client ran out of time; it may have given up itself before we look, `late_s` too late."""
+    return exit_code is None or (exit_code != 0 and late_s >= 0)
 
 
 def _is_done(endpoint: Endpoint) -> bool:

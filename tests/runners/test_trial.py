@@ -9,7 +9,7 @@ import pytest
 
 import dropper.model
 from results.database import TrialKey
-from runners import certificates, verification
+from runners import certificates, trial, verification
 from runners.crew import Crew, Finished
 from runners.messages import PairTask, Task
 from runners.provenance import DROPPER, WIRE
@@ -155,6 +155,16 @@ def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Pa
     assert finished.duration_s < 15
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert mark not in listed
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "late_s", "timed_out"),
+    [(None, -1.0, True), (None, 0.01, True), (1, 0.01, True), (1, -0.01, False), (0, 0.01, False)],
+)
+def test_a_client_that_gives_up_at_its_deadline_is_late_and_has_not_failed(
+    exit_code: int | None, late_s: float, timed_out: bool
+) -> None:
+    assert trial.has_timed_out(exit_code, late_s) == timed_out
 
 
 @pytest.mark.parametrize(
