@@ -272,7 +272,18 @@ def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
     for factor, threshold, at_most in path:
         name = str(factors.columns[factor])
         said[factor, at_most] = _condition(name, factors[name], threshold, at_most)
-    return list(said.values())
+        left = _left(path, factor, factors[name])
+        if factors[name].nunique() < _FEW_VALUES and len(left) == 1 and " is " not in name:
+            said[factor, True] = said[factor, False] = f"{name} = {quantity(name, left[0])}"
+    return list(dict.fromkeys(said.values()))
+
+
+def _left(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
+    """The different values of a factor that meet all steps about it."""
+    for of, threshold, at_most in path:
+        if of == factor:
+            values = values[values <= threshold] if at_most else values[values > threshold]
+    return [float(value) for value in values.unique()]
 
 
 def _condition(name: str, values: pd.Series, threshold: float, at_most: bool) -> str:

@@ -141,6 +141,17 @@ def test_a_planted_effect_is_found_near_its_threshold(found: Explanation) -> Non
     assert set(found.importances["factor"][:2]) == {"loss.p", "size_bytes"}
 
 
+def test_one_value_that_is_left_of_a_few_is_named() -> None:
+    def middle(_: Point, size: int) -> float:
+        return math.log(0.5) if size == 50_000 else 0.0
+
+    found = explain(*compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), middle))
+    assert found.rules[0].conditions == ("size_bytes = 50 kB",)
+
+
+COMPARE = {"≥": pd.Series.ge, "<": pd.Series.lt, "≤": pd.Series.le, "=": pd.Series.eq}
+
+
 def test_rules_part_the_points_and_are_sorted_by_ratio(found: Explanation) -> None:
     assert [rule.ratio for rule in found.rules] == sorted(rule.ratio for rule in found.rules)
     rows = found.table
@@ -149,7 +160,7 @@ def test_rules_part_the_points_and_are_sorted_by_ratio(found: Explanation) -> No
         meets = pd.Series(True, rows.index)
         for condition in rule.conditions:
             name, sign, value = condition.split(" ", 2)
-            meets &= {"≥": rows[name].ge, "<": rows[name].lt, "≤": rows[name].le}[sign](number(value))
+            meets &= COMPARE[sign](rows[name], number(value))
         assert rows.loc[meets, "ratio"].median() == pytest.approx(rule.ratio)
         assert rows.loc[meets, "point"].nunique() == rule.points
         covered += meets
