@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from textwrap import fill
 from typing import Any, Literal
 
 import numpy as np
@@ -147,17 +148,19 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     look_of = {label: look for label, look in looks(campaign).items() if label in set(ok["variant"])}
     panels = [(where, of_point) for where, of_point in _by_point(ok, campaign) if not of_point.empty]
     with style():
-        figure = Figure(figsize=(3 + 3 * len(look_of) * len(panels), 5.4))
+        figure = Figure(figsize=(1 + 1.9 * len(look_of) * len(panels), 5.4))
         drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
         for axes, (where, of_point) in zip(drawn, panels, strict=True):
             for i, (label, look) in enumerate(look_of.items()):
                 box(axes, i, 0.6, of_point.loc[of_point["variant"] == label, DCT].to_numpy(), look)
-            names = [f"{label}\n{_share(of_point[of_point['variant'] == label])}" for label in look_of]
+            names = [
+                f"{fill(label, 20)}\n{_share(of_point[of_point['variant'] == label])}" for label in look_of
+            ]
             axes.set_xticks(range(len(names)), names)
             axes.grid(False, axis="x")
             axes.set_ylim(bottom=0)
             axes.set_xlabel(
-                "background transfer, and the median share of the link that the download got beside it"
+                "background transfer, and the median share\nof the link that the download got beside it"
             )
             title(axes, where or campaign.name, f"{len(of_point)} ok trials")
         drawn[0].set_ylabel("download completion time (s)")
