@@ -3,10 +3,11 @@
 
 #![allow(dead_code)] // each test has its own use for this module
 
+mod certificate;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, ServerConfig};
 
 const CLIENT: &str = "10.0.1.2:40000";
 const SERVER: &str = "10.0.2.2:4433";
+const SERVER_NAME: &str = "server.fecbench";
 
 /// What is lost of a direction's datagrams, which are counted from 0.
 #[derive(Debug, Clone)]
@@ -112,11 +114,11 @@ impl Setting {
     }
 
     pub fn assignment(&self, role: Role, schemes: &Option<Schemes>) -> Assignment {
-        let certificates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/certificates");
+        let certificate = certificate::certificate(SERVER_NAME);
         Assignment {
             role,
             address: SERVER.parse().unwrap(),
-            server_name: "server.fecbench".into(),
+            server_name: SERVER_NAME.into(),
             workload: Workload { direction: self.direction, size: self.size },
             content_seed: self.seed,
             options: Options {
@@ -125,9 +127,9 @@ impl Setting {
                 initial_window: self.initial_window,
                 packet_size: 1252,
             },
-            certificate: certificates.join("server.pem"),
-            private_key: certificates.join("server.key"),
-            authority: certificates.join("authority.pem"),
+            certificate: certificate.clone(),
+            private_key: certificate.clone(),
+            authority: certificate,
             deadline: Duration::from_secs(600),
         }
     }
@@ -247,7 +249,7 @@ impl<C: Application, S: Application> World<C, S> {
         };
         let start = Instant::now();
         let mut stack = Stack::new(endpoint(1), None);
-        stack.connect(start, client, SERVER.parse().unwrap(), "server.fecbench", application).unwrap();
+        stack.connect(start, client, SERVER.parse().unwrap(), SERVER_NAME, application).unwrap();
         Self {
             now: start,
             start,
