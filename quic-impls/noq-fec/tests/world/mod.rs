@@ -46,14 +46,20 @@ pub enum Loss {
 #[derive(Debug, Clone)]
 pub struct Way {
     pub loss: Loss,
+    late: Option<(u64, Duration)>,
     pub sent: u64,
     is_bad: bool,
     free_at: Option<Instant>,
 }
 
 impl Way {
-    pub fn new(loss: Loss) -> Self {
-        Self { loss, sent: 0, is_bad: false, free_at: None }
+    pub fn new(loss: Loss, late: Option<(u64, Duration)>) -> Self {
+        Self { loss, late, sent: 0, is_bad: false, free_at: None }
+    }
+
+    /// By how much the datagram is late that was sent last.
+    fn lateness(&self) -> Duration {
+        self.late.filter(|(n, _)| n + 1 == self.sent).map_or(Duration::ZERO, |(_, lateness)| lateness)
     }
 
     fn loses(&mut self) -> bool {
@@ -85,6 +91,9 @@ pub struct Setting {
     pub congestion_control: CongestionControl,
     pub up: Loss,
     pub down: Loss,
+    /// One datagram of each direction that is late, and by how much.
+    pub late_up: Option<(u64, Duration)>,
+    pub late_down: Option<(u64, Duration)>,
     /// In packets.
     pub initial_window: u64,
     pub bandwidth_mbps: f64,
@@ -105,6 +114,8 @@ impl Setting {
             congestion_control: CongestionControl::NewReno,
             up: Loss::Nothing,
             down: Loss::Nothing,
+            late_up: None,
+            late_down: None,
             initial_window: 10,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
@@ -143,6 +154,19 @@ impl Setting {
 
     pub fn server_config(&self) -> ServerConfig {
         settings::server(&self.assignment(Role::Server, &self.server)).unwrap()
+    }
+
+    /// The transfer with the n-th lost of the datagrams that carry its content.
+    pub fn losing(&self, n: u64) -> Outcome {
+        self.losing_these(vec![n])
+    }
+
+    pub fn losing_these(&self, these: Vec<u64>) -> Outcome {
+        let loss = Loss::These(these);
+        match self.direction {
+            Direction::Download => Self { down: loss, ..self.clone() }.run(),
+            Direction::Upload => Self { up: loss, ..self.clone() }.run(),
+        }
     }
 
     pub fn run(&self) -> Outcome {
@@ -260,8 +284,8 @@ impl<C: Application, S: Application> World<C, S> {
             server: Stack::new(endpoint(2), Some(server)),
             accept,
             seed: setting.seed,
-            up: Way::new(setting.up.clone()),
-            down: Way::new(setting.down.clone()),
+            up: Way::new(setting.up.clone(), setting.late_up),
+            down: Way::new(setting.down.clone(), setting.late_down),
             flying: BinaryHeap::new(),
             count: 0,
         }
@@ -305,7 +329,7 @@ impl<C: Application, S: Application> World<C, S> {
         if !way.loses() {
             self.count += 1;
             let share = (content::word(self.seed, self.count) >> 32) as f64 / 4_294_967_296.0;
-            let arrival = free_at + self.owd + self.jitter.mul_f64(share);
+            let arrival = free_at + self.owd + self.jitter.mul_f64(share) + way.lateness();
             self.flying.push(Reverse((arrival, self.count, up, datagram.to_vec())));
         }
     }
