@@ -35,18 +35,11 @@ fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
     }
 }
 
-/// Repair symbols that come after the third packet behind a lost one, and so after its loss was declared; masked or not.
-fn late_repair(masks_losses: bool) -> Setting {
-    let schemes = Schemes { masks_losses, ..schemes(Code::ReedSolomon, 21, 20) };
-    let congestion_control = CongestionControl::Cubic;
-    Setting { congestion_control, ..Setting::download(200_000, Some(schemes)) }
-}
-
 #[test]
 fn a_window_comes_back_when_a_declared_loss_is_recovered_and_masked() {
     let mut declared = 0;
     for n in 10..80 {
-        let [notify, mask] = [false, true].map(|masks_losses| late_repair(masks_losses).losing(n));
+        let [notify, mask] = [false, true].map(|masks_losses| Setting::late_repair(masks_losses).losing(n));
         if notify.client.recovered == 1 {
             let window = (notify.server.window_reductions, notify.server.window_restorations);
             assert_eq!(window, (1, 0), "{n}: {notify:?}");
@@ -80,7 +73,7 @@ fn losses_of_one_round_trip_make_the_window_smaller_once() {
 /// What of a queued retransmission was not sent yet is cancelled by the news of the recovery; what was sent is useless.
 #[test]
 fn a_declared_loss_that_is_recovered_is_sent_again_only_if_it_was_at_once() {
-    let setting = late_repair(true);
+    let setting = Setting::late_repair(true);
     let unharmed = setting.run().server.source_sent;
     let (mut cancelled, mut useless) = (0, 0);
     for n in 10..80 {

@@ -2,13 +2,17 @@
 
 mod world;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fec::Code;
-use noq_fec::content;
-use noq_fec::contract::{CongestionControl, Direction};
+use noq_fec::contract::{CongestionControl, Direction, Role, Workload};
+use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::{Redundancy, Schemes};
-use world::{Loss, Outcome, Setting, all_schemes, schemes};
+use noq_fec::stack::Application;
+use noq_fec::{content, settings};
+use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
+use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
 
 /// A transfer that a seed makes up: its direction, its size, the link, and what is lost.
 fn random(seed: u64, schemes: &Schemes) -> Setting {
@@ -146,6 +150,87 @@ fn what_is_recovered_too_late_is_counted() {
     let outcomes: Vec<_> = (5..60).map(|n| setting.losing(n)).collect();
     assert!(outcomes.iter().all(|outcome| outcome.client.recovered <= 1));
     assert!(outcomes.iter().any(|outcome| outcome.server.useless_retransmissions == 1), "{outcomes:?}");
+}
+
+/// A request, and when the server has confirmed the handshake.
+struct Confirmed {
+    request: Request,
+    at: Option<Instant>,
+}
+
+impl Application for Confirmed {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        if matches!(event, Event::HandshakeConfirmed) {
+            self.at = Some(now);
+        }
+        self.request.on_event(now, connection, event);
+    }
+}
+
+/// HANDSHAKE_DONE stands in front of SOURCE_SYMBOL, in the packet that begins the answer.
+#[test]
+fn what_is_not_protected_is_sent_again_when_its_packet_is_recovered() {
+    for masks_losses in [false, true] {
+        let schemes = Schemes { masks_losses, ..schemes(Code::RLC, 2, 1) };
+        let confirmed = |n| {
+            let setting = Setting { down: Loss::These(vec![n]), ..Setting::download(20_000, Some(schemes.clone())) };
+            let (client, server) = (setting.client_config(), setting.server_config());
+            let workload = Workload { direction: setting.direction, size: setting.size };
+            let application = Confirmed { request: Request::new(workload, setting.seed), at: None };
+            let answers = Box::new(move || Answers::new(setting.seed));
+            let mut world = World::new(&setting, client, server, application, answers);
+            while world.step(Duration::from_secs(60)) {}
+            let at = world.client.applications().find_map(|application| application.at);
+            (at.unwrap_or_else(|| panic!("{n}: never confirmed")) - world.start, world.client.counters().recovered)
+        };
+        let (unharmed, _) = confirmed(u64::MAX);
+        let harmed = (0..10).map(confirmed).filter(|(at, recovered)| *recovered == 1 && *at > unharmed).count();
+        assert!(harmed > 0, "no packet with HANDSHAKE_DONE was recovered");
+    }
+}
+
+/// An answer, and how many bytes its sender could send anew each time that one was known to have landed.
+struct Measured {
+    answers: Answers,
+    room: Vec<usize>,
+}
+
+impl Application for Measured {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        if matches!(event, Event::Stream(StreamEvent::Finished { .. })) {
+            let id = connection.streams().open(Dir::Uni).unwrap();
+            let mut stream = connection.send_stream(id);
+            self.room.push(stream.write(&[0; 2 * SEND_WINDOW]).unwrap());
+            stream.reset(VarInt::from_u32(0)).unwrap();
+        }
+        self.answers.on_event(now, connection, event);
+    }
+}
+
+/// In bytes: more than the answer has.
+const SEND_WINDOW: usize = 400_000;
+
+#[test]
+fn what_is_recovered_is_kept_no_longer() {
+    for masks_losses in [false, true] {
+        let early = Schemes { masks_losses, ..schemes(Code::RLC, 3, 2) };
+        for setting in [Setting::download(200_000, Some(early)), Setting::late_repair(masks_losses)] {
+            for n in 10..80 {
+                let setting = Setting { down: Loss::These(vec![n]), ..setting.clone() };
+                let mut transport = settings::transport(&setting.assignment(Role::Server, &setting.server)).unwrap();
+                transport.send_window(SEND_WINDOW as u64);
+                let mut server = setting.server_config();
+                server.transport_config(Arc::new(transport));
+                let workload = Workload { direction: setting.direction, size: setting.size };
+                let request = Request::new(workload, setting.seed);
+                let answers = Box::new(move || Measured { answers: Answers::new(setting.seed), room: Vec::new() });
+                let mut world = World::new(&setting, setting.client_config(), server, request, answers);
+                while world.step(Duration::from_secs(60)) {}
+                let room: Vec<_> = world.server.applications().map(|measured| measured.room.clone()).collect();
+                assert_eq!(room, [[SEND_WINDOW]], "{n} of {setting:?}");
+            }
+        }
+    }
 }
 
 #[test]

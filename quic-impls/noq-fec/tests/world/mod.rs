@@ -124,6 +124,13 @@ impl Setting {
         }
     }
 
+    /// A download whose repair symbols come after the third packet behind a lost one, and so after its loss was declared;
+    /// masked or not.
+    pub fn late_repair(masks_losses: bool) -> Self {
+        let schemes = Schemes { masks_losses, ..schemes(Code::ReedSolomon, 21, 20) };
+        Self { congestion_control: CongestionControl::Cubic, ..Self::download(200_000, Some(schemes)) }
+    }
+
     pub fn assignment(&self, role: Role, schemes: &Option<Schemes>) -> Assignment {
         let certificate = certificate::certificate(SERVER_NAME);
         Assignment {
@@ -219,7 +226,7 @@ type Flying = (Instant, u64, bool, Vec<u8>);
 /// A client and a server, and what they serve.
 pub struct World<C, S> {
     now: Instant,
-    start: Instant,
+    pub start: Instant,
     bandwidth_mbps: f64,
     owd: Duration,
     jitter: Duration,
