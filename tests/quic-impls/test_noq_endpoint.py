@@ -172,6 +172,15 @@ def test_a_server_without_clients_reports_zeros(assignment: dict[str, Any]) -> N
         assert set(server.metrics().values()) == {0}
 
 
+def test_a_server_counts_what_arrived_before_the_signal(assignment: dict[str, Any]) -> None:
+    with serving(assignment) as server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        server.process.send_signal(signal.SIGSTOP)
+        peer.sendto(bytes(100), (assignment["address"], assignment["port"]))
+        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(signal.SIGCONT)
+        assert server.metrics()["bytes_received"] == 100
+
+
 def failure(endpoint: Endpoint) -> str:
     """Standard error, one line, of an endpoint that has to fail."""
     code, events, err = endpoint.end()

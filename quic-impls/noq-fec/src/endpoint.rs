@@ -72,14 +72,15 @@ fn serve(assignment: &Assignment) -> Result<(), String> {
             Some(timeout) => wait(&socket, timeout)?,
             None => socket.wait(None).map_err(|error| format!("cannot wait: {error}"))?,
         };
-        if woken == Woken::Signal {
-            break;
-        }
+        // What arrived before a signal counts.
         receive(&mut stack, &mut socket, || Answers::new(assignment.content_seed))?;
         for answers in stack.applications() {
             for refusal in answers.refusals.drain(..) {
                 eprintln!("noq-fec: {refusal}");
             }
+        }
+        if woken == Woken::Signal {
+            break;
         }
     }
     stack.close(Instant::now(), VarInt::from_u32(0), "server stopped");
@@ -94,15 +95,15 @@ fn wait(socket: &Socket, until: Instant) -> Result<Woken, String> {
 
 /// Takes in what has arrived, and what time has brought.
 fn receive<A: Application>(stack: &mut Stack<A>, socket: &mut Socket, accept: impl Fn() -> A) -> Result<(), String> {
-    let now = Instant::now();
     for _ in 0..BATCH {
         let received = socket.receive().map_err(|error| format!("cannot receive: {error}"))?;
         let Some((from, datagram)) = received else {
             break;
         };
-        stack.receive(now, from, datagram, &accept);
+        // Each has its own time: the last one of a batch may be what ends the transfer.
+        stack.receive(Instant::now(), from, datagram, &accept);
     }
-    stack.on_timeout(now);
+    stack.on_timeout(Instant::now());
     Ok(())
 }
 

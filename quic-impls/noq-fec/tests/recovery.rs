@@ -2,13 +2,17 @@
 
 mod world;
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fec::Code;
-use noq_fec::content;
-use noq_fec::contract::{CongestionControl, Direction};
+use noq_fec::contract::{CongestionControl, Direction, Role, Workload};
+use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::{Redundancy, Schemes};
-use world::{Loss, Outcome, Setting, all_schemes, schemes};
+use noq_fec::stack::Application;
+use noq_fec::{content, settings};
+use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
+use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
 
 /// A transfer that a seed makes up: its direction, its size, the link, and what is lost.
 fn random(seed: u64, schemes: &Schemes) -> Setting {
@@ -103,15 +107,6 @@ fn content_is_right_whatever_is_lost_with_losses_masked() {
     content_is_right_whatever_is_lost(Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) });
 }
 
-/// Download or upload with the n-th of the datagrams lost that carry it.
-fn losing(n: u64, setting: &Setting) -> Outcome {
-    let loss = Loss::These(vec![n]);
-    match setting.direction {
-        Direction::Download => Setting { down: loss, ..setting.clone() }.run(),
-        Direction::Upload => Setting { up: loss, ..setting.clone() }.run(),
-    }
-}
-
 #[test]
 fn each_single_lost_packet_is_recovered_by_every_scheme() {
     for parameters in all_schemes().into_iter().filter(|schemes| schemes.redundancy == Redundancy::Constant) {
@@ -120,7 +115,7 @@ fn each_single_lost_packet_is_recovered_by_every_scheme() {
             let sent = setting.run().sent;
             let mut recovered = 0;
             for n in 0..sent.0.min(sent.1) {
-                let outcome = losing(n, &setting);
+                let outcome = setting.losing(n);
                 check(&outcome, &format!("{n} of {setting:?}"));
                 let (sender, receiver) = outcome.of(direction);
                 // It may be one of the handshake, without which nothing is received, or a repair symbol.
@@ -140,7 +135,7 @@ fn what_is_recovered_in_time_is_not_sent_again() {
         let setting = Setting::download(200_000, Some(schemes(code, 3, 2)));
         let without = setting.run();
         for n in 5..100 {
-            let outcome = losing(n, &setting);
+            let outcome = setting.losing(n);
             assert_eq!(outcome.server.recovered_by_peer, outcome.client.recovered, "{n}");
             assert_eq!(outcome.server.source_sent, without.server.source_sent, "{n}: {outcome:?}");
             assert_eq!(outcome.server.useless_retransmissions, 0, "{n}");
@@ -152,9 +147,90 @@ fn what_is_recovered_in_time_is_not_sent_again() {
 #[test]
 fn what_is_recovered_too_late_is_counted() {
     let setting = Setting::download(100_000, Some(schemes(Code::ReedSolomon, 30, 20)));
-    let outcomes: Vec<_> = (5..60).map(|n| losing(n, &setting)).collect();
+    let outcomes: Vec<_> = (5..60).map(|n| setting.losing(n)).collect();
     assert!(outcomes.iter().all(|outcome| outcome.client.recovered <= 1));
     assert!(outcomes.iter().any(|outcome| outcome.server.useless_retransmissions == 1), "{outcomes:?}");
+}
+
+/// A request, and when the server has confirmed the handshake.
+struct Confirmed {
+    request: Request,
+    at: Option<Instant>,
+}
+
+impl Application for Confirmed {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        if matches!(event, Event::HandshakeConfirmed) {
+            self.at = Some(now);
+        }
+        self.request.on_event(now, connection, event);
+    }
+}
+
+/// HANDSHAKE_DONE stands in front of SOURCE_SYMBOL, in the packet that begins the answer.
+#[test]
+fn what_is_not_protected_is_sent_again_when_its_packet_is_recovered() {
+    for masks_losses in [false, true] {
+        let schemes = Schemes { masks_losses, ..schemes(Code::RLC, 2, 1) };
+        let confirmed = |n| {
+            let setting = Setting { down: Loss::These(vec![n]), ..Setting::download(20_000, Some(schemes.clone())) };
+            let (client, server) = (setting.client_config(), setting.server_config());
+            let workload = Workload { direction: setting.direction, size: setting.size };
+            let application = Confirmed { request: Request::new(workload, setting.seed), at: None };
+            let answers = Box::new(move || Answers::new(setting.seed));
+            let mut world = World::new(&setting, client, server, application, answers);
+            while world.step(Duration::from_secs(60)) {}
+            let at = world.client.applications().find_map(|application| application.at);
+            (at.unwrap_or_else(|| panic!("{n}: never confirmed")) - world.start, world.client.counters().recovered)
+        };
+        let (unharmed, _) = confirmed(u64::MAX);
+        let harmed = (0..10).map(confirmed).filter(|(at, recovered)| *recovered == 1 && *at > unharmed).count();
+        assert!(harmed > 0, "no packet with HANDSHAKE_DONE was recovered");
+    }
+}
+
+/// An answer, and how many bytes its sender could send anew each time that one was known to have landed.
+struct Measured {
+    answers: Answers,
+    room: Vec<usize>,
+}
+
+impl Application for Measured {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        if matches!(event, Event::Stream(StreamEvent::Finished { .. })) {
+            let id = connection.streams().open(Dir::Uni).unwrap();
+            let mut stream = connection.send_stream(id);
+            self.room.push(stream.write(&[0; 2 * SEND_WINDOW]).unwrap());
+            stream.reset(VarInt::from_u32(0)).unwrap();
+        }
+        self.answers.on_event(now, connection, event);
+    }
+}
+
+/// In bytes: more than the answer has.
+const SEND_WINDOW: usize = 400_000;
+
+#[test]
+fn what_is_recovered_is_kept_no_longer() {
+    for masks_losses in [false, true] {
+        let early = Schemes { masks_losses, ..schemes(Code::RLC, 3, 2) };
+        for setting in [Setting::download(200_000, Some(early)), Setting::late_repair(masks_losses)] {
+            for n in 10..80 {
+                let setting = Setting { down: Loss::These(vec![n]), ..setting.clone() };
+                let mut transport = settings::transport(&setting.assignment(Role::Server, &setting.server)).unwrap();
+                transport.send_window(SEND_WINDOW as u64);
+                let mut server = setting.server_config();
+                server.transport_config(Arc::new(transport));
+                let workload = Workload { direction: setting.direction, size: setting.size };
+                let request = Request::new(workload, setting.seed);
+                let answers = Box::new(move || Measured { answers: Answers::new(setting.seed), room: Vec::new() });
+                let mut world = World::new(&setting, setting.client_config(), server, request, answers);
+                while world.step(Duration::from_secs(60)) {}
+                let room: Vec<_> = world.server.applications().map(|measured| measured.room.clone()).collect();
+                assert_eq!(room, [[SEND_WINDOW]], "{n} of {setting:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -170,7 +246,7 @@ fn the_last_packet_of_a_transfer_costs_less_than_a_round_trip_when_it_is_lost() 
                     Direction::Upload => unharmed.sent.0,
                 };
                 let outcome = (0..sent)
-                    .map(|n| losing(n, &setting))
+                    .map(|n| setting.losing(n))
                     .rfind(|outcome| {
                         let (sender, receiver) = outcome.of(direction);
                         sender.source_sent == receiver.source_received + 1 && receiver.recovered == 1
@@ -184,27 +260,6 @@ fn the_last_packet_of_a_transfer_costs_less_than_a_round_trip_when_it_is_lost() 
 }
 
 #[test]
-fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
-    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
-        let setting = |schemes| Setting { congestion_control, ..Setting::download(400_000, schemes) };
-        // Little repair, so that the windows have grown alike when the packet is lost.
-        let plain = setting(None);
-        let notify = setting(Some(schemes(Code::RLC, 21, 20)));
-        // Prompt repair, so that the loss is mended before it is declared.
-        let mask = setting(Some(Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) }));
-        for n in 30..60 {
-            let [plain, notify, mask] = [&plain, &notify, &mask].map(|setting| losing(n, setting));
-            if notify.client.recovered == 1 {
-                assert_eq!((plain.server.window_reductions, notify.server.window_reductions), (1, 1));
-                let ratio = notify.server.congestion_window as f64 / plain.server.congestion_window as f64;
-                assert!((0.9..1.1).contains(&ratio), "{n}: {ratio}: {notify:?}, {plain:?}");
-            }
-            assert_eq!(mask.server.window_reductions, 1 - mask.client.recovered, "{n}: {mask:?}");
-        }
-    }
-}
-
-#[test]
 fn fec_is_used_in_a_direction_if_its_receiver_announces_it() {
     let xor = || Some(schemes(Code::Xor, 2, 1));
     let rlc = || Some(schemes(Code::RLC, 2, 1));
@@ -213,7 +268,7 @@ fn fec_is_used_in_a_direction_if_its_receiver_announces_it() {
         let setting = Setting { client, server, ..Setting::download(20_000, None) };
         let is_used = setting.client.is_some() && setting.server.is_some();
         for n in 4..15 {
-            let outcome = losing(n, &setting);
+            let outcome = setting.losing(n);
             check(&outcome, &format!("{setting:?}"));
             for end in [&outcome.client, &outcome.server] {
                 assert_eq!(end.source_sent > 0, is_used, "{setting:?}: {end:?}");
@@ -260,4 +315,15 @@ fn a_request_that_is_lost_with_the_end_of_the_handshake_is_recovered() {
     let (dct, plain) = (fec.dct.unwrap(), plain.dct.unwrap());
     let round_trip = Duration::from_millis(100);
     assert!(dct + 2 * round_trip < plain, "{dct:?}, {plain:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_transfer() {
+    for seed in 0..20 {
+        for parameters in all_schemes() {
+            let setting = random(seed, &parameters);
+            let [first, second] = [setting.run(), setting.run()];
+            assert_eq!(format!("{first:?}"), format!("{second:?}"), "{setting:?}");
+        }
+    }
 }

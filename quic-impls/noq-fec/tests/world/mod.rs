@@ -3,10 +3,11 @@
 
 #![allow(dead_code)] // each test has its own use for this module
 
+mod certificate;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, ServerConfig};
 
 const CLIENT: &str = "10.0.1.2:40000";
 const SERVER: &str = "10.0.2.2:4433";
+const SERVER_NAME: &str = "server.fecbench";
 
 /// What is lost of a direction's datagrams, which are counted from 0.
 #[derive(Debug, Clone)]
@@ -44,14 +46,20 @@ pub enum Loss {
 #[derive(Debug, Clone)]
 pub struct Way {
     pub loss: Loss,
+    late: Option<(u64, Duration)>,
     pub sent: u64,
     is_bad: bool,
     free_at: Option<Instant>,
 }
 
 impl Way {
-    pub fn new(loss: Loss) -> Self {
-        Self { loss, sent: 0, is_bad: false, free_at: None }
+    pub fn new(loss: Loss, late: Option<(u64, Duration)>) -> Self {
+        Self { loss, late, sent: 0, is_bad: false, free_at: None }
+    }
+
+    /// By how much the datagram is late that was sent last.
+    fn lateness(&self) -> Duration {
+        self.late.filter(|(n, _)| n + 1 == self.sent).map_or(Duration::ZERO, |(_, lateness)| lateness)
     }
 
     fn loses(&mut self) -> bool {
@@ -83,6 +91,9 @@ pub struct Setting {
     pub congestion_control: CongestionControl,
     pub up: Loss,
     pub down: Loss,
+    /// One datagram of each direction that is late, and by how much.
+    pub late_up: Option<(u64, Duration)>,
+    pub late_down: Option<(u64, Duration)>,
     /// In packets.
     pub initial_window: u64,
     pub bandwidth_mbps: f64,
@@ -103,6 +114,8 @@ impl Setting {
             congestion_control: CongestionControl::NewReno,
             up: Loss::Nothing,
             down: Loss::Nothing,
+            late_up: None,
+            late_down: None,
             initial_window: 10,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
@@ -111,12 +124,19 @@ impl Setting {
         }
     }
 
+    /// A download whose repair symbols come after the third packet behind a lost one, and so after its loss was declared;
+    /// masked or not.
+    pub fn late_repair(masks_losses: bool) -> Self {
+        let schemes = Schemes { masks_losses, ..schemes(Code::ReedSolomon, 21, 20) };
+        Self { congestion_control: CongestionControl::Cubic, ..Self::download(200_000, Some(schemes)) }
+    }
+
     pub fn assignment(&self, role: Role, schemes: &Option<Schemes>) -> Assignment {
-        let certificates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/certificates");
+        let certificate = certificate::certificate(SERVER_NAME);
         Assignment {
             role,
             address: SERVER.parse().unwrap(),
-            server_name: "server.fecbench".into(),
+            server_name: SERVER_NAME.into(),
             workload: Workload { direction: self.direction, size: self.size },
             content_seed: self.seed,
             options: Options {
@@ -125,9 +145,9 @@ impl Setting {
                 initial_window: self.initial_window,
                 packet_size: 1252,
             },
-            certificate: certificates.join("server.pem"),
-            private_key: certificates.join("server.key"),
-            authority: certificates.join("authority.pem"),
+            certificate: certificate.clone(),
+            private_key: certificate.clone(),
+            authority: certificate,
             deadline: Duration::from_secs(600),
         }
     }
@@ -141,6 +161,19 @@ impl Setting {
 
     pub fn server_config(&self) -> ServerConfig {
         settings::server(&self.assignment(Role::Server, &self.server)).unwrap()
+    }
+
+    /// The transfer with the n-th lost of the datagrams that carry its content.
+    pub fn losing(&self, n: u64) -> Outcome {
+        self.losing_these(vec![n])
+    }
+
+    pub fn losing_these(&self, these: Vec<u64>) -> Outcome {
+        let loss = Loss::These(these);
+        match self.direction {
+            Direction::Download => Self { down: loss, ..self.clone() }.run(),
+            Direction::Upload => Self { up: loss, ..self.clone() }.run(),
+        }
     }
 
     pub fn run(&self) -> Outcome {
@@ -193,7 +226,7 @@ type Flying = (Instant, u64, bool, Vec<u8>);
 /// A client and a server, and what they serve.
 pub struct World<C, S> {
     now: Instant,
-    start: Instant,
+    pub start: Instant,
     bandwidth_mbps: f64,
     owd: Duration,
     jitter: Duration,
@@ -247,7 +280,7 @@ impl<C: Application, S: Application> World<C, S> {
         };
         let start = Instant::now();
         let mut stack = Stack::new(endpoint(1), None);
-        stack.connect(start, client, SERVER.parse().unwrap(), "server.fecbench", application).unwrap();
+        stack.connect(start, client, SERVER.parse().unwrap(), SERVER_NAME, application).unwrap();
         Self {
             now: start,
             start,
@@ -258,8 +291,8 @@ impl<C: Application, S: Application> World<C, S> {
             server: Stack::new(endpoint(2), Some(server)),
             accept,
             seed: setting.seed,
-            up: Way::new(setting.up.clone()),
-            down: Way::new(setting.down.clone()),
+            up: Way::new(setting.up.clone(), setting.late_up),
+            down: Way::new(setting.down.clone(), setting.late_down),
             flying: BinaryHeap::new(),
             count: 0,
         }
@@ -303,7 +336,7 @@ impl<C: Application, S: Application> World<C, S> {
         if !way.loses() {
             self.count += 1;
             let share = (content::word(self.seed, self.count) >> 32) as f64 / 4_294_967_296.0;
-            let arrival = free_at + self.owd + self.jitter.mul_f64(share);
+            let arrival = free_at + self.owd + self.jitter.mul_f64(share) + way.lateness();
             self.flying.push(Reverse((arrival, self.count, up, datagram.to_vec())));
         }
     }
