@@ -1,7 +1,7 @@
 # make demo   all set-up, then the demonstration campaign with its figure and report
 # make test   all set-up, then all tests
 # make build  all set-up alone; leaves .venv/bin/fecbench
-# make bench  what the dropper and the emulated link cost, next to the kernel's own parts
+# make bench  what the dropper, the emulated link, the codes and loading results cost, next to others
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make lint   the checks of form
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import struct
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,7 +36,6 @@ PAGE_TRIALS = (
 )
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
-MOST_METRICS = 50  # one query joins a table for each, and SQLite joins at most 64
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 STATES: tuple[State, ...] = get_args(State)
@@ -151,8 +151,9 @@ class Database:
     Every method raises DatabaseError when the database cannot be read or written.
     """
 
-    def __init__(self, engine: sa.Engine, address: str) -> None:
+    def __init__(self, engine: sa.Engine, address: str, location: str) -> None:
         self.address = address
+        self.location = location  # for `open` in another process: it has the password that `address` hides
         self._readers = engine.execution_options(sqlite_begin="BEGIN")
         # A transaction that reads before it writes takes the write lock first: SQLite fails at once, without
         # waiting, when a read lock is to be upgraded while another writer waits.
@@ -164,9 +165,11 @@ class Database:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
         if "://" in path_or_url:
             engine, address = _postgresql_engine(path_or_url)
+            location = path_or_url
         else:
             engine, address = _sqlite_engine(path_or_url, create)
-        database = cls(engine, address)
+            location = str(Path(path_or_url).absolute())
+        database = cls(engine, address, location)
         try:
             database._recognise(create)
         except DatabaseError:
@@ -392,34 +395,42 @@ class Database:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
 
-    def metric_names(self, first_id: int, last_id: int) -> list[str]:
-        """The metrics ("endpoint.name") of the runs with these ids, whatever their campaign; sorted."""
-        columns = schema.metrics.c
-        query = sa.select(columns.endpoint, columns.name).distinct()
-        with self._transaction(self._readers) as connection:
-            found = connection.execute(query.where(columns.trial_id.between(first_id, last_id)))
-            return sorted(f"{endpoint}.{name}" for endpoint, name in found)
-
-    def trial_rows(
-        self, campaign_id: int, first_id: int, last_id: int, metrics: Sequence[str]
-    ) -> Sequence[tuple[Any, ...]]:
-        """The campaign's trials with these ids, by id: the columns TRIAL_COLUMNS, then the value of each of
-        the metrics ("endpoint.name"; at most MOST_METRICS), None where a trial has none."""
+    def trial_rows(self, campaign_id: int, first_id: int, last_id: int) -> Sequence[tuple[Any, ...]]:
+        """The columns TRIAL_COLUMNS of the campaign's trials with these ids, by id."""
         trials = schema.trials.c
-        source: sa.FromClause = schema.trials
-        values = []
-        for metric in metrics:
-            endpoint, _, name = metric.partition(".")
-            one = schema.metrics.alias()
-            values.append(one.c.value)
-            of_trial = (one.c.trial_id == trials.id, one.c.endpoint == endpoint, one.c.name == name)
-            source = source.outerjoin(one, sa.and_(*of_trial))
-        query = sa.select(*(trials[column] for column in TRIAL_COLUMNS), *values).select_from(source)
         # "+ 0" keeps SQLite from the campaign's index, which it would go through whole for every range of ids
         of_campaign = trials.campaign_id + 0 == campaign_id
         condition = (of_campaign, schema.counts, trials.id.between(first_id, last_id))
+        query = sa.select(*(trials[column] for column in TRIAL_COLUMNS))
         with self._transaction(self._readers) as connection:
             return connection.execute(query.where(*condition).order_by(trials.id)).all()
+
+    def metric_rows(
+        self, first_id: int, last_id: int, metrics: Collection[str] | None = None
+    ) -> Sequence[tuple[Any, ...]]:
+        """The metrics ("endpoint.name"; None: all) of the runs with these ids, whatever their campaign.
+
+        One row a (run, endpoint) that has any: id, endpoint, the metrics' names as a JSON list, and their
+        values as big-endian doubles. A row a metric would cost Python several times what SQLite needs for it.
+        """
+        columns = schema.metrics.c
+        query = sa.select(columns.trial_id, columns.endpoint)
+        query = query.where(columns.trial_id.between(first_id, last_id))
+        if metrics is not None:
+            wanted = [metric.partition(".")[::2] for metric in metrics]
+            query = query.where(sa.tuple_(columns.endpoint, columns.name).in_(wanted))
+        query = query.group_by(columns.trial_id, columns.endpoint)
+        with self._transaction(self._readers) as connection:
+            if connection.dialect.name == "sqlite":
+                query = query.add_columns(
+                    sa.func.json_group_array(columns.name), sa.func.packed(columns.value)
+                )
+            else:
+                query = query.add_columns(
+                    sa.cast(sa.func.json_agg(columns.name), sa.Text),
+                    sa.func.string_agg(sa.func.float8send(columns.value), sa.literal(b"")),
+                )
+            return connection.execute(query).all()
 
     # Opening
 
@@ -610,6 +621,15 @@ def _strict_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False)  # PostgreSQL refuses NaN, which JSON does not know
 
 
+class _Packed(list[float]):
+    """Doubles as bytes, as PostgreSQL sends them. `step` is built in: it is called for every value."""
+
+    step = list.append
+
+    def finalize(self) -> bytes:
+        return struct.pack(f">{len(self)}d", *self)
+
+
 def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str]:
     file = Path(path)
     if file.is_dir():
@@ -627,6 +647,8 @@ def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str]:
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # mypy takes `step` for a method of one integer
+        connection.create_aggregate("packed", 1, _Packed)  # type: ignore[arg-type]
         return connection
 
     engine = sa.create_engine(

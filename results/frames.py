@@ -5,21 +5,27 @@ Only trials in state ok ever enter a comparison; what is left out is counted wit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import gc
+import json
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from joblib import Parallel, cpu_count, delayed
 
-from results.database import MOST_METRICS, STATES, TRIAL_COLUMNS, CampaignInfo, Database
+from results.database import STATES, TRIAL_COLUMNS, CampaignInfo, Database
 
 DCT = "client.dct_s"
+
+_Values = np.ndarray[Any, np.dtype[np.float64]]
 
 _PAIR = ["workload", "point", "repetition"]
 _ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
 _PAGE_TRIALS = 10_000  # read at once
-_READERS = 2  # threads: SQLite works while Python does
+_SHARE_PAGES = 10  # read by one process before it takes more; a campaign of fewer is read without others
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,17 @@ def trials(
     names the metrics to read; None reads all.
     """
     bounds = database.id_range(campaign.id)
-    pages = [] if bounds is None else list(range(bounds[0], bounds[1] + 1, _PAGE_TRIALS))
-    with ThreadPoolExecutor(_READERS) as pool:
-        read = pool.map(lambda first: _page(database, campaign, first, metrics), pages)
-        frame = pd.concat([_typed(campaign, [], []), *read])
+    first, last = bounds or (0, -1)
+    pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
+    shares = [pages[i : i + _SHARE_PAGES] for i in range(0, len(pages), _SHARE_PAGES)]
+    read: list[pd.DataFrame]
+    if len(shares) > 1:
+        read = Parallel(min(cpu_count(), len(shares)))(
+            delayed(_share)(database.location, campaign, share, metrics) for share in shares
+        )
+    else:
+        read = [_page(database, campaign, page, metrics) for page in pages]
+    frame = pd.concat([_typed(campaign, [], {}), *read])
     frame = frame.sort_values(["variant", *_PAIR], ignore_index=True)
     parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
     own = list(TRIAL_COLUMNS)
@@ -82,37 +95,54 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
-def _page(
-    database: Database, campaign: CampaignInfo, first: int, metrics: Collection[str] | None
+def _share(
+    location: str, campaign: CampaignInfo, pages: Sequence[range], metrics: Collection[str] | None
 ) -> pd.DataFrame:
-    """The campaign's trials from this id on, with those metrics that any of them has."""
-    last = first + _PAGE_TRIALS - 1
-    wanted = database.metric_names(first, last) if metrics is None else sorted(metrics)
-    at_once = [wanted[i : i + MOST_METRICS] for i in range(0, len(wanted), MOST_METRICS)] or [[]]
-    frame, *others = (
-        _typed(campaign, database.trial_rows(campaign.id, first, last, some), some) for some in at_once
-    )
-    for other in others:  # by id: a campaign that is running may have replaced an invalid run in between
-        frame = frame.merge(other.drop(columns=list(TRIAL_COLUMNS[1:])), on="id")
-    return frame
+    """What a process of its own reads. Threads would wait for each other: Python is called for each value."""
+    gc.freeze()  # or each collection goes through all that was imported
+    with Database.open(location) as database:
+        return pd.concat([_page(database, campaign, page, metrics) for page in pages])
 
 
-def _typed(campaign: CampaignInfo, rows: Sequence[Sequence[Any]], metrics: Sequence[str]) -> pd.DataFrame:
-    """A column for each of TRIAL_COLUMNS and of the metrics that any of these trials has."""
+def _page(
+    database: Database, campaign: CampaignInfo, ids: range, metrics: Collection[str] | None
+) -> pd.DataFrame:
+    """The campaign's trials with these ids, with those metrics that any of them has."""
+    rows = database.trial_rows(campaign.id, ids[0], ids[-1])
+    measured = database.metric_rows(ids[0], ids[-1], metrics) if rows else []
+    return _typed(campaign, rows, _columns([row[0] for row in rows], measured))
+
+
+def _typed(
+    campaign: CampaignInfo, rows: Sequence[Sequence[Any]], metrics: Mapping[str, _Values]
+) -> pd.DataFrame:
+    """A column for each of TRIAL_COLUMNS and of the metrics."""
     in_order: dict[str, list[str]] = {
         "variant": [variant["label"] for variant in campaign.variants],
         "workload": [workload["label"] for workload in campaign.workloads],
         "state": list(STATES),
     }
-    types: dict[str, Any] = dict.fromkeys(TRIAL_COLUMNS, "int64") | dict.fromkeys(
-        ["duration_s", *metrics], "float64"
-    )
+    types: dict[str, Any] = dict.fromkeys(TRIAL_COLUMNS, "int64") | {"duration_s": "float64"}
     types |= {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in in_order.items()}
     columns = zip(*rows, strict=True) if rows else [()] * len(types)
-    frame = pd.DataFrame(
-        {name: pd.Series(column, dtype=types[name]) for name, column in zip(types, columns, strict=True)}
-    )
-    return frame.drop(columns=[name for name in metrics if frame[name].isna().all()])
+    own = {name: pd.Series(column, dtype=types[name]) for name, column in zip(types, columns, strict=True)}
+    return pd.DataFrame({**own, **metrics})
+
+
+def _columns(trials: Sequence[int], rows: Sequence[Sequence[Any]]) -> dict[str, _Values]:
+    """The rows of `Database.metric_rows` as a column for each metric that any of these trials has."""
+    place = {trial: i for i, trial in enumerate(trials)}
+    alike: defaultdict[tuple[str, str], list[tuple[int, bytes]]] = defaultdict(list)
+    for trial, endpoint, names, packed in rows:
+        if trial in place:
+            alike[endpoint, names].append((place[trial], packed))
+    columns: defaultdict[str, _Values] = defaultdict(lambda: np.full(len(trials), np.nan))
+    for (endpoint, names), runs in alike.items():
+        places, each = zip(*runs, strict=True)
+        values = np.frombuffer(b"".join(each), ">f8").reshape(len(runs), -1)
+        for name, of_name in zip(json.loads(names), values.T, strict=True):
+            columns[f"{endpoint}.{name}"][list(places)] = of_name
+    return {name: columns[name] for name in sorted(columns)}
 
 
 def paired(

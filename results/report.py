@@ -104,6 +104,7 @@ class _Folder:
             return Drawing(sentence=str(nothing))
         for file in files:
             figures.save(figure, file)
+            figure.set_layout_engine("none")  # as the first file has it: layout costs as much as drawing
         self.files += files
         return Drawing(caption, _base64(files[0].read_bytes()), files)
 

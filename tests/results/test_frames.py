@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
+import sys
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -12,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results import frames
-from results.database import MOST_METRICS, STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
+from results.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]
 Outcomes = dict[TrialKey, tuple[str, float]]
@@ -57,10 +60,9 @@ def test_a_frame_holds_each_trial_once_in_the_order_of_the_design(filled: Filled
 
 
 def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_between(
-    filled: Filled, make: Make, monkeypatch: pytest.MonkeyPatch
+    database: Database, make: Make, new_campaign: Callable[..., CampaignInfo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database, campaign = filled({})
-    _, other = filled({})
+    campaign, other = new_campaign(database, "one"), new_campaign(database, "other")
     for n, key in enumerate(KEYS):
         database.record(other.id, make(key=key, metrics={"client": {"dct_s": -1.0, "odd": 1.0}}))
         database.record(campaign.id, make(key=key, state="invalid", metrics={"client": {"dct_s": -2.0}}))
@@ -70,18 +72,37 @@ def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_betwe
     assert "client.odd" not in whole
     monkeypatch.setattr(frames, "_PAGE_TRIALS", 5)
     pd.testing.assert_frame_equal(frames.trials(database, campaign), whole)
+    monkeypatch.setattr(frames, "_SHARE_PAGES", 6)  # two processes, one of which reads one page more
+    pd.testing.assert_frame_equal(frames.trials(database, campaign), whole)
 
 
-def test_a_trial_may_have_more_metrics_than_one_query_can_join(filled: Filled, make: Make) -> None:
-    database, campaign = filled({})
-    for n, key in enumerate(KEYS[:3]):
-        values = {f"m{i:03}": float(1000 * n + i) for i in range(n, 2 * MOST_METRICS + 7)}
-        database.record(campaign.id, make(key=key, metrics={"client": values}))
+def test_processes_read_the_same_file_when_the_folder_has_changed(
+    filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)))
+    monkeypatch.chdir(tmp_path)
+    with Database.open("campaigns.sqlite") as relative:
+        whole = frames.trials(database, campaign)
+        monkeypatch.chdir("/")
+        monkeypatch.setattr(frames, "_PAGE_TRIALS", 5)
+        monkeypatch.setattr(frames, "_SHARE_PAGES", 1)
+        pd.testing.assert_frame_equal(frames.trials(relative, campaign), whole)
+
+
+def test_each_trial_has_its_own_metrics_whatever_their_names_and_to_the_last_bit(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    names = ["a,b", 'a"b', "a\nb", "a\\b", "a.b", "ä", *(f"m{i:03}" for i in range(100))]
+    numbers = [5e-324, 0.0, 0.1 + 0.2, 1 / 3, sys.float_info.max, -sys.float_info.epsilon, 2.0**53 - 1]
+    for n, key in enumerate(KEYS):
+        values = {name: numbers[(n + i) % len(numbers)] for i, name in enumerate(names) if (n + i) % 5}
+        database.record(campaign.id, make(key=key, metrics={"client": values, "server": {"a.b": n}}))
     frame = frames.trials(database, campaign)
-    for n in range(3):
-        for i in range(2 * MOST_METRICS + 7):
-            expected = float(1000 * n + i) if i >= n else float("nan")
-            assert frame[f"client.m{i:03}"][n] == pytest.approx(expected, nan_ok=True)
+    for n in range(len(KEYS)):
+        for i, name in enumerate(names):
+            expected = numbers[(n + i) % len(numbers)] if (n + i) % 5 else math.nan
+            assert frame[f"client.{name}"][n].hex() == expected.hex()
+        assert frame["server.a.b"][n] == n
 
 
 def test_only_the_named_metrics_are_read(filled: Filled) -> None:
