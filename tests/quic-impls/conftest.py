@@ -1,0 +1,155 @@
+"""What tests of endpoints share: endpoints over loopback, and an assignment for them.
+
+A test module says by a fixture `name` which implementation its `endpoints` are of.
+"""
+
+import functools
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from runners import build, certificates
+from runners.implementations import Implementation, all_of_them
+from runners.toolchains import TOOLCHAINS
+
+LIMIT_S = 30
+COUNTERS = {
+    *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received", "smoothed_rtt_ms"),
+    *("source_sent", "repair_sent", "source_received", "repair_received"),
+    *("packets_recovered", "repair_useless", "recovered_late", "spurious_losses"),
+}
+
+
+class Endpoint:
+    """A running endpoint."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self.process = subprocess.Popen(
+            command,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def event(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        event: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return event
+
+    def end(self) -> tuple[int, list[dict[str, Any]], str]:
+        """Exit code, remaining events and standard error."""
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()], err
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics of an endpoint that has to succeed, with all that the contract asks for."""
+        code, events, err = self.end()
+        assert (code, err) == (0, "")
+        assert [event["event"] for event in events] == ["done"]
+        metrics: dict[str, float] = events[0]["metrics"]
+        assert metrics.keys() >= COUNTERS
+        return metrics
+
+    def failure(self) -> str:
+        """Standard error, one line, of an endpoint that has to fail."""
+        code, events, err = self.end()
+        assert (code, events, err.count("\n")) == (1, [], 1)
+        return err
+
+
+class Endpoints:
+    """Endpoints of one implementation."""
+
+    def __init__(self, implementation: Implementation) -> None:
+        self._implementation = implementation
+
+    def call(self, *arguments: object) -> Endpoint:
+        """An endpoint with any arguments."""
+        return Endpoint([*self._implementation.command("server"), *map(str, arguments)], {})
+
+    def start(
+        self, role: Literal["client", "server"], assignment: dict[str, Any], **environment: str
+    ) -> Endpoint:
+        """An endpoint with an assignment, which names the options that are not the default."""
+        options = {**self._implementation.options({}, "defaults"), **assignment["options"]}
+        path = Path(assignment["log_folder"]) / f"{role}.json"
+        path.write_text(json.dumps({**assignment, "role": role, "options": options}))
+        return Endpoint([*self._implementation.command(role), str(path)], environment)
+
+    @contextmanager
+    def serving(self, assignment: dict[str, Any], **environment: str) -> Iterator[Endpoint]:
+        """A server that is ready."""
+        server = self.start("server", assignment, **environment)
+        try:
+            assert server.event() == {"event": "ready"}
+            yield server
+        finally:
+            server.process.kill()
+            server.process.communicate()
+
+    def transfer(
+        self, assignment: dict[str, Any], **environment: str
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Metrics of a client and a server that both succeed."""
+        with self.serving(assignment, **environment) as server:
+            client = self.start("client", assignment, **environment).metrics()
+            assert 0 < client["handshake_s"] <= client["dct_s"]
+            server.process.send_signal(signal.SIGTERM)
+            return client, server.metrics()
+
+
+@pytest.fixture(scope="session")
+def endpoints_of() -> Callable[[str], Endpoints]:
+    """Endpoints of an implementation, which is built here. Skips the test without its toolchain."""
+
+    @functools.cache
+    def endpoints_of(name: str) -> Endpoints:
+        implementation = all_of_them()[name]
+        if (needed := implementation.declaration.toolchain) and not TOOLCHAINS[needed].is_recent:
+            pytest.skip(f"{name} {TOOLCHAINS[needed].problem}")
+        build.build(implementation)
+        return Endpoints(implementation)
+
+    return endpoints_of
+
+
+@pytest.fixture
+def endpoints(name: str, endpoints_of: Callable[[str], Endpoints]) -> Endpoints:
+    return endpoints_of(name)
+
+
+@pytest.fixture(scope="session")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A server's name and certificate, as in an assignment."""
+    folder = tmp_path_factory.mktemp("certificates")
+    certificates.write(folder, "server.fecbench")
+    files = {"certificate": "server.pem", "private_key": "server.key", "authority": "authority.pem"}
+    return {"server_name": "server.fecbench", **{key: str(folder / name) for key, name in files.items()}}
+
+
+@pytest.fixture
+def assignment(identity: dict[str, str], tmp_path: Path) -> dict[str, Any]:
+    """What a client and a server are told alike: a download of 1000 bytes with default options."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return {
+        "version": 1,
+        "address": "127.0.0.1",
+        "port": port,
+        "workload": {"name": "download", "size_bytes": 1000},
+        "content_seed": 2**64 - 1,
+        "options": {},
+        "log_folder": str(tmp_path),
+        "deadline_s": 20.0,
+        **identity,
+    }

@@ -1,0 +1,191 @@
+"""What the contract in quic-impls/README.md asks of every endpoint: files, events, exit codes, signals."""
+
+import json
+import re
+import signal
+import socket
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners import implementations
+
+IMPLEMENTATIONS = {
+    name: tomllib.loads((implementations.IMPLEMENTATIONS / name / "impl.toml").read_text())
+    for name in implementations.names()
+}
+FEC_COUNTERS = [
+    *("source_sent", "repair_sent", "source_received", "repair_received"),
+    *("packets_recovered", "repair_useless", "recovered_late"),
+]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each implementation in turn."""
+    return str(request.param)
+
+
+def test_the_fec_off_options_turn_fec_off(endpoints: Any, assignment: dict[str, Any], name: str) -> None:
+    workload = {"name": "download", "size_bytes": 100_000}
+    off = IMPLEMENTATIONS[name]["fec"]["off"]
+    for metrics in endpoints.transfer({**assignment, "options": off, "workload": workload}):
+        assert {counter: metrics[counter] for counter in FEC_COUNTERS} == dict.fromkeys(FEC_COUNTERS, 0)
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_serves_until_a_signal_and_then_reports_on_all_its_clients(
+    endpoints: Any, assignment: dict[str, Any], stop: signal.Signals
+) -> None:
+    with endpoints.serving(assignment) as server:
+        clients = [endpoints.start("client", assignment).metrics() for _ in range(2)]
+        server.process.send_signal(stop)
+        assert server.metrics()["bytes_sent"] >= sum(client["bytes_received"] for client in clients)
+
+
+def test_a_server_without_clients_reports_zeros(endpoints: Any, assignment: dict[str, Any]) -> None:
+    with endpoints.serving(assignment) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert set(server.metrics().values()) == {0}
+
+
+def test_the_deadline_ends_a_client_with_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
+    err = endpoints.start("client", {**assignment, "deadline_s": 0.3}).failure()
+    assert "not done within the deadline of 0.3 s" in err
+
+
+def test_a_signal_ends_a_client_with_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", assignment["port"]))
+        silent.settimeout(10)
+        client = endpoints.start("client", assignment)
+        silent.recv(2000)  # it dials
+        client.process.send_signal(signal.SIGTERM)
+        assert re.search("ended by a signal|terminated signal received", client.failure())
+
+
+def test_a_client_refuses_a_server_whose_certificate_is_not_for_its_name(
+    endpoints: Any, assignment: dict[str, Any]
+) -> None:
+    with endpoints.serving(assignment):
+        other = {**assignment, "server_name": "other.fecbench"}
+        assert "certificate" in endpoints.start("client", other).failure()
+
+
+def test_a_client_refuses_content_of_another_seed(endpoints: Any, assignment: dict[str, Any]) -> None:
+    with endpoints.serving(assignment):
+        assert "SHA-256" in endpoints.start("client", {**assignment, "content_seed": 1}).failure()
+
+
+def test_a_server_takes_any_content_and_confirms_its_hash(endpoints: Any, assignment: dict[str, Any]) -> None:
+    with endpoints.serving(assignment):
+        workload = {"name": "upload", "size_bytes": 1000}
+        endpoints.start("client", {**assignment, "content_seed": 1, "workload": workload}).metrics()
+
+
+def test_a_port_that_is_taken_is_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
+    with endpoints.serving(assignment):
+        assert "address already in use" in endpoints.start("server", assignment).failure().lower()
+
+
+def test_a_missing_certificate_is_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
+    missing = {**assignment, "certificate": "/nowhere.pem"}
+    assert "/nowhere.pem" in endpoints.start("server", missing).failure()
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_an_unsupported_workload_exits_with_127(
+    endpoints: Any, assignment: dict[str, Any], role: str
+) -> None:
+    code, events, err = endpoints.start(role, {**assignment, "workload": {"name": "video"}}).end()
+    assert (code, events) == (127, [])
+    assert '"video" is not supported' in err
+
+
+# Options whose limits fit together only with other values than the defaults.
+COMPANIONS: dict[tuple[str, str], dict[str, Any]] = {
+    ("noq-fec", "n"): {"scheme": "none"},
+    ("noq-fec", "k"): {"scheme": "none"},
+    ("noq-fec", "window"): {"scheme": "none"},
+    ("noq-fec", "interleave"): {"scheme": "none"},
+    ("rquic", "generation_max"): {"code_rate": 0.5},
+    ("rquic", "overlap"): {"code_rate": 0.5},
+    ("rquic", "redundancies"): {"code_rate": 0.5, "scheme": "rlc"},
+}
+
+
+def option_values() -> Iterator[tuple[str, str, Any, bool]]:
+    """Values of each option at and just beyond the limits in impl.toml, and whether they are right."""
+    for name, implementation in IMPLEMENTATIONS.items():
+        for option, declared in implementation["options"].items():
+            right, wrong = [declared["default"]], [None]
+            if declared["type"] == "string":
+                right += declared["choices"]
+                wrong += ["nonsense", 1]
+            else:
+                step = 1 if declared["type"] == "integer" else 1e-6
+                right += [declared["minimum"], declared["maximum"]]
+                wrong += [declared["minimum"] - step, declared["maximum"] + step, "1"]
+            if declared["type"] == "integer":
+                wrong += [declared["minimum"] + 0.5]
+            yield from ((name, option, value, True) for value in right)
+            yield from ((name, option, value, False) for value in wrong)
+
+
+@pytest.mark.parametrize(("name", "option", "value", "right"), list(option_values()), indirect=["name"])
+def test_options_are_checked_as_impl_toml_says(
+    endpoints: Any, assignment: dict[str, Any], name: str, option: str, value: Any, right: bool
+) -> None:
+    # The server's port is free and its key is not there: a good option gets it to where that is noticed.
+    options = {**COMPANIONS.get((name, option), {}), option: value}
+    document = {**assignment, "private_key": "/nowhere.pem", "options": options}
+    code, events, err = endpoints.start("server", document).end()
+    assert (code, events, err.count("\n")) == (1 if right else 2, [], 1)
+    assert ("/nowhere.pem" if right else f"options.{option}: ") in err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1, "colour": "red"}'])
+def test_a_file_that_is_no_assignment_is_refused_with_one_line(
+    endpoints: Any, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    code, events, err = endpoints.call(path).end()
+    assert (code, events, err.count("\n")) == (2, [], 1)
+    assert str(path) in err
+
+
+@pytest.mark.parametrize("arguments", [[], ["/nowhere.json"], ["a", "b"]])
+def test_a_wrong_call_is_refused_with_one_line(endpoints: Any, arguments: list[str]) -> None:
+    code, events, err = endpoints.call(*arguments).end()
+    assert (code, events, err.count("\n")) == (2, [], 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "namespace"),
+    [
+        ("noq-fec", {}, "quic"),
+        ("rquic", {"scheme": "none", "http": "hq"}, "transport"),
+        ("rquic", {"scheme": "none", "http": "h3"}, "transport"),
+    ],
+    indirect=["name"],
+)
+def test_key_log_and_qlog_are_written_only_when_asked_for(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path, options: dict[str, Any], namespace: str
+) -> None:
+    workload = {"name": "download", "size_bytes": 100_000}
+    assignment = {**assignment, "options": options, "workload": workload}
+    before = set(tmp_path.iterdir())
+    endpoints.transfer(assignment)
+    assert {path.name for path in set(tmp_path.iterdir()) - before} == {"client.json", "server.json"}
+    keys, logs = tmp_path / "keys", tmp_path / "logs"
+    endpoints.transfer(assignment, SSLKEYLOGFILE=str(keys), QLOGDIR=str(logs))
+    assert sum(line.startswith("CLIENT_TRAFFIC_SECRET_0 ") for line in keys.read_text().splitlines()) == 2
+    traces = [path.read_text() for path in logs.iterdir()]
+    assert len(traces) == 2
+    for trace in traces:
+        events = {json.loads(record).get("name") for record in trace.split("\x1e")[1:]}
+        assert {f"{namespace}:packet_sent", f"{namespace}:packet_received"} <= events
