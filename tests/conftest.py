@@ -1,10 +1,79 @@
-"""For all tests: laws are tried without a time limit of their own.
+"""For all tests: a little design, and laws that are tried without a time limit of their own.
 
 Hypothesis calls an example that takes 200 ms a failure, and data that are slow to make another. On a busy
 machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("fecbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fecbench")
+
+LITTLE_DESIGN = """
+name = "little"
+title = "A little campaign"
+seed = 5
+topology = "single-path"
+repetitions = 2
+timeout_s = 30
+[plan]
+method = "wsp"
+points = 3
+[factors]
+bandwidth_mbps = { min = 5, max = 20 }
+loss.p = { min = 0.05, max = 0.1 }
+[constants]
+owd_ms = 5
+loss.model = "uniform"
+[[workloads]]
+name = "download"
+size_bytes = 20_000
+[[variants]]
+label = "off"
+implementation = "rquic"
+options = { scheme = "none" }
+baseline = true
+[[variants]]
+label = "xor, 4/5"
+implementation = "rquic"
+[variants.options]
+scheme = "xor"
+code_rate = 0.8
+"""
+
+
+def parts_of(design: str) -> dict[str, str]:
+    """The text of each first key and of each table by its name, with the tables in it."""
+    parts: dict[str, str] = {}
+    table = ""
+    for line in filter(None, design.splitlines()):
+        if heading := re.match(r"\[+(\w+)", line):
+            table = heading[1]
+        name = table or line.partition(" =")[0]
+        parts[name] = parts.get(name, "") + line + "\n"
+    return parts
+
+
+@pytest.fixture(scope="session")
+def write_design() -> Callable[[Path, str], Path]:
+    """Writes the little design into a folder, with the keys and tables of a text in the place of its own."""
+
+    def write_design(folder: Path, different: str = "") -> Path:
+        little, given = parts_of(LITTLE_DESIGN), parts_of(different)
+        assert given.keys() <= little.keys()
+        path = folder / "design.toml"
+        path.write_text("".join({**little, **given}.values()))
+        return path
+
+    return write_design
+
+
+@pytest.fixture
+def little_design(write_design: Callable[[Path], Path], tmp_path: Path) -> Path:
+    """Three points, two repetitions, one workload, the variants `off` and `xor, 4/5`."""
+    return write_design(tmp_path)

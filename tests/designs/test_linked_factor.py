@@ -1,6 +1,8 @@
 """Linked factors: named combinations of parameters that vary together."""
 
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,6 @@ import designs
 from designs import DesignError
 
 DESIGN = """
-name = "networks"
-title = "Which network?"
-seed = 1
-topology = "single-path"
-repetitions = 1
-
 [plan]
 method = "grid"
 
@@ -30,21 +26,12 @@ loss.model = "uniform"
 
 [[workloads]]
 name = "download"
-
-[[variants]]
-label = "off"
-implementation = "rquic"
 """
 
 
 @pytest.fixture
-def write(tmp_path: Path):
-    def write(text: str) -> Path:
-        path = tmp_path / "design.toml"
-        path.write_text(text)
-        return path
-
-    return write
+def write(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    return partial(write_design, tmp_path)
 
 
 def test_every_point_has_exactly_the_parameters_of_the_combination_that_it_names(write) -> None:

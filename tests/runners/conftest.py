@@ -1,4 +1,4 @@
-"""What tests of whole campaigns share: the command, a little design, and whether trials can run here."""
+"""What tests of whole campaigns share: the command, and whether trials can run here."""
 
 import json
 import os
@@ -14,38 +14,6 @@ from runners.implementations import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
 LIMIT_S = 200
-
-LITTLE_DESIGN = """
-name = "little"
-title = "A little campaign"
-seed = 5
-topology = "single-path"
-repetitions = 2
-timeout_s = 30
-[plan]
-method = "wsp"
-points = 3
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-loss.p = { min = 0.05, max = 0.1 }
-[constants]
-owd_ms = 5
-loss.model = "uniform"
-[[workloads]]
-name = "download"
-size_bytes = 20_000
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "xor, 4/5"
-implementation = "rquic"
-[variants.options]
-scheme = "xor"
-code_rate = 0.8
-"""
 
 
 class Fecbench:
@@ -93,11 +61,3 @@ def can_run_trials() -> None:
     for program in (DROPPER, WIRE, *all_of_them()["rquic"].programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
-
-
-@pytest.fixture
-def little_design(tmp_path: Path) -> Path:
-    """Three points, two repetitions, one workload, the variants `off` and `xor, 4/5`."""
-    path = tmp_path / "little.toml"
-    path.write_text(LITTLE_DESIGN)
-    return path

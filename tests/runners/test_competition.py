@@ -68,11 +68,7 @@ def test_the_background_has_more_to_move_than_the_link_carries_in_time() -> None
 
 
 DESIGN = """
-name = "beside"
-title = "Who gets the link?"
-seed = 1
 topology = "dumbbell"
-repetitions = 1
 timeout_s = 100
 
 [plan]
@@ -87,28 +83,15 @@ owd_ms = 10
 
 [[workloads]]
 name = "competing"
-background = ["off", "xor"]
+background = ["off", "xor, 4/5"]
 size_bytes = 1_000_000
-
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-
-[[variants]]
-label = "xor"
-implementation = "rquic"
-options = { scheme = "xor" }
 """
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Callable[[str], designs.Design]:
+def load(write_design: Any, tmp_path: Path) -> Callable[[str], designs.Design]:
     def load(text: str) -> designs.Design:
-        path = tmp_path / "design.toml"
-        path.write_text(text)
-        design = designs.load(path)
+        design = designs.load(write_design(tmp_path, text))
         parameters.check_names(design)
         parameters.check_values(design, design.plan().points)
         return design
@@ -124,11 +107,15 @@ def load(tmp_path: Path) -> Callable[[str], designs.Design]:
             '"single-path"',
             "has 1 client-server pair, and workload competing needs 2; it must be dumb",
         ),
-        ('["off", "xor"]', '"xro"', "background = 'xro': is no label of a variant; did you mean 'xor'"),
-        ('["off", "xor"]', "7", "background = 7 must be"),
-        ('background = ["off", "xor"]\n', "", "background is missing"),
+        (
+            '["off", "xor, 4/5"]',
+            '"xor, 4/6"',
+            "background = 'xor, 4/6': is no label of a variant; did you mean 'xor, 4/5'",
+        ),
+        ('["off", "xor, 4/5"]', "7", "background = 7 must be"),
+        ('background = ["off", "xor, 4/5"]\n', "", "background is missing"),
         ("size_bytes = 1_000_000\n", "", "size_bytes is missing"),
-        ('background = ["off", "xor"]', 'backgroud = "off"', "did you mean 'background'"),
+        ('background = ["off", "xor, 4/5"]', 'backgroud = "off"', "did you mean 'background'"),
     ],
 )
 def test_what_cannot_compete_is_refused(
@@ -143,8 +130,8 @@ def test_what_cannot_compete_is_refused(
 
 
 def test_a_point_may_name_the_background(load: Callable[[str], designs.Design]) -> None:
-    text = DESIGN.replace('background = ["off", "xor"]\n', "").replace(
-        "[constants]", 'workload.background = { choices = ["off", "xor"] }\n[constants]'
+    text = DESIGN.replace('background = ["off", "xor, 4/5"]\n', "").replace(
+        "[constants]", 'workload.background = { choices = ["off", "xor, 4/5"] }\n[constants]'
     )
     assert "choices" in text
     load(text)
@@ -156,7 +143,7 @@ def test_the_foreground_is_the_trials_variant_and_the_background_the_workloads(
     design = load(DESIGN)
     points = design.plan().points
     setting = Setting(design, points, "wire", tmp_path)
-    task = schedule.task_of(setting, TrialKey("off", "competing-xor-1000000", 1, 0), tmp_path / "trial")
+    task = schedule.task_of(setting, TrialKey("off", "competing-xor, 4/5-1000000", 1, 0), tmp_path / "trial")
     foreground, background = task.pairs
     assert [pair.options["scheme"] for pair in task.pairs] == ["none", "xor"]
     assert foreground.workload == {"name": "download", "size_bytes": 1_000_000}
@@ -167,8 +154,8 @@ def test_the_foreground_is_the_trials_variant_and_the_background_the_workloads(
 def test_other_workloads_have_one_pair_in_a_dumbbell_too(
     load: Callable[[str], designs.Design], tmp_path: Path
 ) -> None:
-    text = DESIGN.replace('name = "competing"\nbackground = ["off", "xor"]', 'name = "download"')
+    text = DESIGN.replace('name = "competing"\nbackground = ["off", "xor, 4/5"]', 'name = "download"')
     design = load(text)
     setting = Setting(design, design.plan().points, "wire", tmp_path)
-    task = schedule.task_of(setting, TrialKey("xor", "download-1000000", 0, 0), tmp_path / "trial")
+    task = schedule.task_of(setting, TrialKey("xor, 4/5", "download-1000000", 0, 0), tmp_path / "trial")
     assert [pair.options["scheme"] for pair in task.pairs] == ["xor"]

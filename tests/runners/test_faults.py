@@ -35,41 +35,25 @@ LIMIT_S = 60.0
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 DESIGN = """
-name = "faulty"
-title = "What may go wrong?"
-seed = 5
-topology = "single-path"
-repetitions = 2
 timeout_s = 20
 [plan]
 method = "wsp"
 points = 2
-[factors]
-bandwidth_mbps = { min = 5, max = 20 }
-loss.p = { min = 0.05, max = 0.1 }
 [constants]
 owd_ms = 60
 loss.model = "uniform"
 [[workloads]]
 name = "download"
 size_bytes = 1_000
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-[[variants]]
-label = "xor"
-implementation = "rquic"
 """
-TRIALS = set(product(("off", "xor"), range(2), range(2)))
+TRIALS = set(product(("off", "xor, 4/5"), range(2), range(2)))
 ONE_TRIAL = ("--filter", "variant=off", "--filter", "point=0", "--filter", "repetition=0")
 
 
 @pytest.fixture
-def design(tmp_path: Path) -> Path:
-    path = tmp_path / "faulty.toml"
-    path.write_text(DESIGN)
-    return path
+def design(write_design: Any, tmp_path: Path) -> Path:
+    written: Path = write_design(tmp_path, DESIGN)
+    return written
 
 
 @pytest.fixture

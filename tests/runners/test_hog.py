@@ -8,7 +8,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,6 @@ from results.database import Database, TrialRecord
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 DESIGN = """
-name = "beside-a-hog"
-title = "Is a trial beside a hog wrong?"
-seed = 5
-topology = "single-path"
-repetitions = 2
 timeout_s = 20
 [plan]
 method = "list"
@@ -84,24 +79,26 @@ def hogs(priority: int, busy_s: float) -> Iterator[None]:
             hog.communicate()
 
 
-def run(fecbench: Any, folder: Path, name: str) -> list[TrialRecord]:
-    """Every attempt of every trial of the design."""
-    design = folder / "design.toml"
-    design.write_text(DESIGN)
-    ran = fecbench.run(design, folder / "x.sqlite", "--campaign", name)
-    assert ran.returncode in (0, 1), ran.stderr
-    with Database.open(str(folder / "x.sqlite")) as database:
-        campaign = database.campaign(name)
-        assert campaign
-        keys = [stored.record.key for stored in database.trials(campaign.id)]
-        assert len(keys) == TRIALS
-        return [stored.record for key in keys for stored in database.attempts(campaign.id, key)]
+@pytest.fixture(scope="module")
+def run(fecbench: Any, write_design: Any) -> Callable[[Path], list[TrialRecord]]:
+    """Runs the design in a folder, and gives every attempt of every trial."""
+
+    def run(folder: Path) -> list[TrialRecord]:
+        ran = fecbench.run(write_design(folder, DESIGN), folder / "x.sqlite")
+        assert ran.returncode in (0, 1), ran.stderr
+        with Database.open(str(folder / "x.sqlite")) as database:
+            [campaign] = database.campaigns()
+            keys = [stored.record.key for stored in database.trials(campaign.id)]
+            assert len(keys) == TRIALS
+            return [stored.record for key in keys for stored in database.attempts(campaign.id, key)]
+
+    return run
 
 
 @pytest.fixture(scope="module")
-def undisturbed(fecbench: Any, tmp_path_factory: pytest.TempPathFactory) -> float:
+def undisturbed(run: Callable[[Path], list[TrialRecord]], tmp_path_factory: pytest.TempPathFactory) -> float:
     """The median DCT without a hog, in s."""
-    trials = run(fecbench, tmp_path_factory.mktemp("undisturbed"), "undisturbed")
+    trials = run(tmp_path_factory.mktemp("undisturbed"))
     return statistics.median(dct_s(trial) for trial in trials if trial.state == "ok")
 
 
@@ -116,28 +113,24 @@ def assert_none_is_wrong(trials: list[TrialRecord], undisturbed: float) -> None:
             assert dct_s(trial) == pytest.approx(undisturbed, rel=TOLERANCE)
 
 
-def test_a_hog_above_the_wire_makes_trials_invalid_since_packets_are_late(
-    fecbench: Any, tmp_path: Path, undisturbed: float
+@pytest.mark.parametrize(
+    ("priority", "said"),
+    [(WIRE_PRIORITY + 10, "packets left the emulator later"), (1, "endpoints were kept from running")],
+    ids=["above the wire", "below the wire"],
+)
+def test_a_hog_makes_trials_invalid_which_say_what_it_held_up(
+    run: Callable[[Path], list[TrialRecord]], tmp_path: Path, undisturbed: float, priority: int, said: str
 ) -> None:
-    with hogs(WIRE_PRIORITY + 10, busy_s=0.04):
-        trials = run(fecbench, tmp_path, "late")
+    with hogs(priority, busy_s=0.04):
+        trials = run(tmp_path)
     assert_none_is_wrong(trials, undisturbed)
-    assert any("packets left the emulator later" in trial.reason for trial in trials)
-
-
-def test_a_hog_below_the_wire_makes_trials_invalid_since_endpoints_lack_the_cpu(
-    fecbench: Any, tmp_path: Path, undisturbed: float
-) -> None:
-    with hogs(1, busy_s=0.04):
-        trials = run(fecbench, tmp_path, "starved")
-    assert_none_is_wrong(trials, undisturbed)
-    assert any("endpoints were kept from running" in trial.reason for trial in trials)
+    assert any(said in trial.reason for trial in trials)
 
 
 def test_short_work_of_other_programs_makes_no_trial_wrong(
-    fecbench: Any, tmp_path: Path, undisturbed: float
+    run: Callable[[Path], list[TrialRecord]], tmp_path: Path, undisturbed: float
 ) -> None:
     with hogs(0, busy_s=0.01):
-        trials = run(fecbench, tmp_path, "withstood")
+        trials = run(tmp_path)
     assert_none_is_wrong(trials, undisturbed)
     assert any(trial.state == "ok" for trial in trials)

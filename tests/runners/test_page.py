@@ -325,10 +325,6 @@ def test_a_wrong_call_is_refused(
 
 
 DESIGN = """
-name = "pages"
-title = "Which page?"
-seed = 1
-topology = "single-path"
 repetitions = 1
 
 [plan]
@@ -352,11 +348,9 @@ implementation = "rquic"
 
 
 @pytest.fixture
-def design(tmp_path: Path):
+def design(write_design: Any, tmp_path: Path):
     def design(text: str = DESIGN) -> designs.Design:
-        path = tmp_path / "design.toml"
-        path.write_text(text)
-        return designs.load(path)
+        return designs.load(write_design(tmp_path, text))
 
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("b", "a"), an_object("a"))))

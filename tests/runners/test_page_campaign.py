@@ -9,12 +9,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
 DESIGN = """
-name = "pages"
-title = "Does a page load?"
-seed = 5
-topology = "single-path"
 repetitions = 1
-timeout_s = 30
 [plan]
 method = "grid"
 [factors]
@@ -28,19 +23,11 @@ option.http = "h3"
 name = "page"
 graph = "small"
 connections = ["one", "per_origin"]
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "xor"
-implementation = "rquic"
 """
 
 
 @pytest.fixture
-def design(tmp_path: Path) -> Path:
+def design(write_design: Any, tmp_path: Path) -> Path:
     """A design and, beside it, a page whose objects take 150 ms to be processed."""
     (tmp_path / "pages").mkdir()
     objects = [
@@ -50,8 +37,8 @@ def design(tmp_path: Path) -> Path:
     ]
     page = {"title": "a small page", "made_by": "hand", "objects": objects}
     (tmp_path / "pages" / "small.json").write_text(json.dumps(page))
-    (tmp_path / "design.toml").write_text(DESIGN)
-    return tmp_path / "design.toml"
+    written: Path = write_design(tmp_path, DESIGN)
+    return written
 
 
 def test_pages_load_and_their_trials_can_be_replayed_without_the_file(
@@ -95,6 +82,9 @@ def test_a_variant_that_loads_a_page_is_compared_with_itself(
     )
     design.write_text(shorter)
     database = tmp_path / "x.sqlite"
-    ran = fecbench("aa", design, "--variant", "xor", "--db", database, "--no-calibrate")
+    ran = fecbench("aa", design, "--variant", "xor, 4/5", "--db", database, "--no-calibrate")
     assert ran.returncode in (0, 1), ran.stderr
-    assert {trial["key"]["variant"] for trial in fecbench.trials(database)} == {"xor (A)", "xor (B)"}
+    assert {trial["key"]["variant"] for trial in fecbench.trials(database)} == {
+        "xor, 4/5 (A)",
+        "xor, 4/5 (B)",
+    }

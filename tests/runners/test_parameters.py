@@ -1,6 +1,7 @@
 """From a design's names to what a trial needs: parameters of workloads that points give."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,12 +10,6 @@ from runners import parameters
 from runners.refusal import Refusal
 
 DESIGN = """
-name = "networks"
-title = "Which network?"
-seed = 1
-topology = "single-path"
-repetitions = 1
-
 [plan]
 method = "grid"
 
@@ -22,25 +17,21 @@ method = "grid"
 Wi-Fi = { bandwidth_mbps = 20, owd_ms = 12.5, workload.size_bytes = 10000 }
 satellite = { bandwidth_mbps = 1.5, owd_ms = 200, workload.size_bytes = 5000 }
 
+[constants]
+
 [[workloads]]
 name = "download"
 
 [[workloads]]
 name = "upload"
 size_bytes = 7
-
-[[variants]]
-label = "off"
-implementation = "rquic"
 """
 
 
 @pytest.fixture
-def load(tmp_path: Path):
+def load(write_design: Any, tmp_path: Path):
     def load(text: str) -> designs.Design:
-        path = tmp_path / "design.toml"
-        path.write_text(text)
-        return designs.load(path)
+        return designs.load(write_design(tmp_path, text))
 
     return load
 

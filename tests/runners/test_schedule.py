@@ -1,6 +1,7 @@
 """The order of trials and their seeds: paired, random, and always the same for the same design."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,38 +10,20 @@ from results.database import TrialKey
 from runners import schedule
 from runners.refusal import Refusal
 
-WRITTEN = """
-name = "orders"
-title = "An order"
-seed = 11
-topology = "single-path"
+DESIGN = """
 repetitions = 3
 [plan]
 method = "lhs"
 points = 5
-[factors]
-bandwidth_mbps = { min = 1, max = 10 }
-[constants]
-owd_ms = 10
 [[workloads]]
 name = "download"
 size_bytes = [1000, 2000]
-[[variants]]
-label = "off"
-implementation = "rquic"
-options = { scheme = "none" }
-baseline = true
-[[variants]]
-label = "xor"
-implementation = "rquic"
 """
 
 
 @pytest.fixture
-def design(tmp_path: Path) -> designs.Design:
-    path = tmp_path / "design.toml"
-    path.write_text(WRITTEN)
-    return designs.load(path)
+def design(write_design: Any, tmp_path: Path) -> designs.Design:
+    return designs.load(write_design(tmp_path, DESIGN))
 
 
 def test_every_trial_is_there_once_and_the_variants_of_a_group_are_neighbours(design: designs.Design) -> None:
@@ -48,21 +31,21 @@ def test_every_trial_is_there_once_and_the_variants_of_a_group_are_neighbours(de
     assert len(keys) == len(set(keys)) == 5 * 2 * 3 * 2
     for one, other in zip(keys[::2], keys[1::2], strict=True):
         assert (one.workload, one.point, one.repetition) == (other.workload, other.point, other.repetition)
-        assert {one.variant, other.variant} == {"off", "xor"}
+        assert {one.variant, other.variant} == {"off", "xor, 4/5"}
 
 
 def test_the_order_is_random_but_the_same_for_the_same_seed(design: designs.Design) -> None:
     keys = schedule.trial_keys(design, 5)
     assert keys == schedule.trial_keys(design, 5)
     assert keys != sorted(keys)
-    assert {key.variant for key in keys[::2]} == {"off", "xor"}, "neither variant always goes first"
+    assert {key.variant for key in keys[::2]} == {"off", "xor, 4/5"}, "neither variant always goes first"
 
 
 def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directions_do_not(
     design: designs.Design,
 ) -> None:
     one = schedule.seeds_of(design, TrialKey("off", "download-1000", 2, 1))
-    assert one == schedule.seeds_of(design, TrialKey("xor", "download-2000", 2, 1))
+    assert one == schedule.seeds_of(design, TrialKey("xor, 4/5", "download-2000", 2, 1))
     seen = [
         seed
         for point in range(5)
@@ -75,8 +58,8 @@ def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directi
 
 def test_filters_keep_the_trials_that_meet_one_of_each_field(design: designs.Design) -> None:
     keys = schedule.trial_keys(design, 5)
-    chosen = schedule.filtered(keys, ["variant=xor", "point=3", "point=1"])
-    assert chosen == [key for key in keys if key.variant == "xor" and key.point in (1, 3)]
+    chosen = schedule.filtered(keys, ["variant=xor, 4/5", "point=3", "point=1"])
+    assert chosen == [key for key in keys if key.variant == "xor, 4/5" and key.point in (1, 3)]
     assert len(chosen) == 2 * len(keys) // (2 * 5)
 
 
