@@ -2,14 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runners.command_line import main
 from runners.implementations import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
@@ -51,6 +54,39 @@ class Fecbench:
 @pytest.fixture(scope="session")
 def fecbench() -> Fecbench:
     return Fecbench()
+
+
+@dataclass(frozen=True)
+class Done:
+    """How the command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    def refusal(self) -> str:
+        """The one line with which it ended because of what it was given."""
+        assert (self.returncode, self.stdout, self.stderr.count("\n")) == (2, "", 1), self
+        return self.stderr
+
+
+@pytest.fixture
+def fecbench_here(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., Done]]:
+    """The command in this process: its libraries are loaded once for all tests."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def run(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert isinstance(ended.value.code, int)
+        return Done(ended.value.code, *capfd.readouterr())
+
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,23 +1,18 @@
 """Bad files, as they come: mutated designs, impl.toml files and endpoint messages give one line, never a
 traceback. What a design's keys and values may be is tested in tests/designs."""
 
-import contextlib
-import io
 import os
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runners import implementations
-from runners.command_line import main
 from runners.endpoint import Endpoint
 from runners.implementations import IMPLEMENTATIONS, REPOSITORY
 from runners.refusal import Refusal
@@ -63,52 +58,31 @@ bounded = settings(
 )
 
 
-@pytest.fixture(autouse=True)
-def handlers_of_signals() -> Iterator[None]:
-    """The command sets its own; here they are those of the tests again."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    yield
-    for number, handler in kept.items():
-        signal.signal(number, handler)
-
-
-def plan(content: bytes) -> tuple[int, str]:
-    """The status and standard error of `fecbench plan` for a design with this content."""
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        path = Path(folder) / "design.toml"
-        path.write_bytes(content)
-        patch.setattr(sys, "argv", ["fecbench", "plan", str(path), "--json"])
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-            try:
-                main()
-            except SystemExit as ended:
-                assert isinstance(ended.code, int)
-                return ended.code, said.getvalue()
-    raise AssertionError("the command did not end")
-
-
-def assert_planned_or_refused(content: bytes) -> None:
-    status, said = plan(content)
-    assert status in (0, 2), said
-    if status == 2:
-        assert said.startswith("fecbench: ")
-        assert said.count("\n") == 1
-        assert len(said) > len("fecbench: \n")
+def assert_planned_or_refused(fecbench: Any, path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    done = fecbench("plan", path, "--json")
+    if done.returncode != 0:
+        assert done.refusal().startswith("fecbench: ")
+        assert len(done.refusal()) > len("fecbench: \n")
 
 
 @bounded
 @given(mutated(DESIGN))
 @example("seed = " + "9" * 5000)
 @example("seed = " + "[" * 5000)
-def test_a_mutated_design_is_planned_or_refused_in_one_line(text: str) -> None:
-    assert_planned_or_refused(text.encode(errors="surrogatepass"))
+def test_a_mutated_design_is_planned_or_refused_in_one_line(
+    fecbench_here: Any, tmp_path: Path, text: str
+) -> None:
+    content = text.encode(errors="surrogatepass")
+    assert_planned_or_refused(fecbench_here, tmp_path / "design.toml", content)
 
 
 @bounded
 @given(st.binary(max_size=200))
-def test_a_design_of_any_bytes_is_refused_in_one_line(content: bytes) -> None:
-    assert_planned_or_refused(content)
+def test_a_design_of_any_bytes_is_refused_in_one_line(
+    fecbench_here: Any, tmp_path: Path, content: bytes
+) -> None:
+    assert_planned_or_refused(fecbench_here, tmp_path / "design.toml", content)
 
 
 @bounded

@@ -1,57 +1,26 @@
 """Bad input to the command: one line that names it, status 2, nothing changed."""
 
 import json
-import signal
 import sqlite3
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 
-from runners.command_line import main
 from runners.implementations import REPOSITORY
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 
 
-@dataclass
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
 
 
-class Command(Protocol):
-    def __call__(self, *arguments: object) -> Done: ...
-
-
-@pytest.fixture
-def fecbench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Command]:
-    """The command in this process: it is loaded once for all tests."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.chdir(REPOSITORY)
-        monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, printed.out, printed.err)
-
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
-def assert_refused(done: Done, *said: str) -> None:
-    assert done.returncode == 2, (done.stdout, done.stderr)
-    assert done.stderr.count("\n") == 1, done.stderr
+def assert_refused(done: Any, *said: str) -> None:
+    line = done.refusal()
     for part in said:
-        assert part in done.stderr
+        assert part in line
 
 
 @pytest.mark.parametrize(
@@ -76,20 +45,20 @@ def assert_refused(done: Done, *said: str) -> None:
     ],
 )
 def test_a_wrong_design_is_refused(
-    fecbench: Command, tmp_path: Path, before: str, after: str, said: list[str]
+    fecbench_here: Any, tmp_path: Path, before: str, after: str, said: list[str]
 ) -> None:
     assert before in SMOKE
     design = tmp_path / "wrong.toml"
     design.write_text(SMOKE.replace(before, after, 1))
     database = tmp_path / "x.sqlite"
-    assert_refused(fecbench("run", design, "--db", database), str(design), *said)
+    assert_refused(fecbench_here("run", design, "--db", database), str(design), *said)
     assert not database.exists()
 
 
-def test_plan_refuses_what_run_refuses(fecbench: Command, tmp_path: Path) -> None:
+def test_plan_refuses_what_run_refuses(fecbench_here: Any, tmp_path: Path) -> None:
     design = tmp_path / "wrong.toml"
     design.write_text(SMOKE.replace("owd_ms =", "ow_ms ="))
-    assert_refused(fecbench("plan", design), "ow_ms", "owd_ms")
+    assert_refused(fecbench_here("plan", design), "ow_ms", "owd_ms")
 
 
 def foreign(path: Path) -> None:
@@ -110,17 +79,17 @@ def folder(path: Path) -> None:
     "command", [("run", "designs/catalog/smoke.toml"), ("show",), ("report", "--output", "never-made")]
 )
 def test_what_is_no_results_database_is_refused_and_not_changed(
-    fecbench: Command, tmp_path: Path, make: object, command: tuple[str, ...]
+    fecbench_here: Any, tmp_path: Path, make: object, command: tuple[str, ...]
 ) -> None:
     path = tmp_path / "other.sqlite"
     make(path)  # type: ignore[operator]
     before = path.read_bytes() if path.is_file() else None
-    assert_refused(fecbench(*command, "--db", path), str(path))
+    assert_refused(fecbench_here(*command, "--db", path), str(path))
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-def test_show_of_a_missing_database_is_refused(fecbench: Command, tmp_path: Path) -> None:
-    assert_refused(fecbench("show", "--db", tmp_path / "missing.sqlite"), "missing.sqlite")
+def test_show_of_a_missing_database_is_refused(fecbench_here: Any, tmp_path: Path) -> None:
+    assert_refused(fecbench_here("show", "--db", tmp_path / "missing.sqlite"), "missing.sqlite")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,20 +115,20 @@ def test_show_of_a_missing_database_is_refused(fecbench: Command, tmp_path: Path
         ["topo", "single-path", "--bandwidth-mbps", "0", "--owd-ms", "1"],
     ],
 )
-def test_wrong_arguments_are_refused(fecbench: Command, arguments: list[str]) -> None:
-    assert_refused(fecbench(*arguments))
+def test_wrong_arguments_are_refused(fecbench_here: Any, arguments: list[str]) -> None:
+    assert_refused(fecbench_here(*arguments))
     assert not (REPOSITORY / "x.sqlite").exists()
 
 
 @pytest.mark.parametrize("command", ["doctor", "plan", "run", "show", "replay", "report", "topo", "clean"])
-def test_every_command_has_a_help(fecbench: Command, command: str) -> None:
-    done = fecbench(command, "--help")
+def test_every_command_has_a_help(fecbench_here: Any, command: str) -> None:
+    done = fecbench_here(command, "--help")
     assert done.returncode == 0
     assert "Usage" in done.stdout
 
 
-def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench: Command) -> None:
-    done = fecbench(
+def test_losses_agree_with_the_oracle_through_the_stable_form(fecbench_here: Any) -> None:
+    done = fecbench_here(
         *[
             "losses",
             "ge",
@@ -207,7 +176,7 @@ def reference_ge(p: float, r: float, k: float, h: float, *, seed: int, packets: 
 
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "designs" / "catalog").glob("*.toml")))
-def test_every_design_of_the_catalogue_can_be_planned(fecbench: Command, path: Path) -> None:
-    done = fecbench("plan", path, "--json")
+def test_every_design_of_the_catalogue_can_be_planned(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("plan", path, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["points"]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ from hypothesis import strategies as st
 
 import designs
 from runners import har, parameters, photo_site, schedule, web_page
-from runners.command_line import main
 from runners.implementations import REPOSITORY
 from runners.refusal import Refusal
 from runners.web_page import Page
@@ -108,36 +104,13 @@ def test_another_seed_makes_another_page() -> None:
     assert photo_site.make(1, 10**6, "test") != photo_site.make(2, 10**6, "test")
 
 
-class Done:
-    def __init__(self, status: int, out: str, err: str) -> None:
-        self.status, self.out, self.err = status, out, err
-
-
-@pytest.fixture
-def fecbench(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Any]:
-    """The command in this process."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["fecbench", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        printed = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Done(ended.value.code, printed.out, printed.err)
-
-    yield run
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
-
-
 @pytest.mark.parametrize("path", sorted((CATALOG / "pages").glob("*.json")), ids=lambda path: path.stem)
 def test_every_page_of_the_catalogue_is_made_again_by_the_command_in_it(
-    path: Path, fecbench: Any, tmp_path: Path
+    path: Path, fecbench_here: Any, tmp_path: Path
 ) -> None:
     program, *arguments = web_page.load(path).made_by.split()
     assert program == "fecbench"
-    assert fecbench(*arguments, "--output", tmp_path / "again.json").status == 0
+    assert fecbench_here(*arguments, "--output", tmp_path / "again.json").returncode == 0
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
@@ -290,16 +263,14 @@ BAD_HARS = {
 
 @pytest.mark.parametrize("document, said", BAD_HARS.values(), ids=list(BAD_HARS))
 def test_a_bad_har_ends_the_command_with_one_line_and_status_2(
-    fecbench: Any, tmp_path: Path, document: object, said: str
+    fecbench_here: Any, tmp_path: Path, document: object, said: str
 ) -> None:
     path = tmp_path / "bad.har"
     path.write_text(document if isinstance(document, str) else json.dumps(document))
-    done = fecbench("page", "from-har", path, "--output", tmp_path / "never.json")
-    assert (done.status, done.out) == (2, "")
-    assert done.err.count("\n") == 1
-    assert len(done.err) < 500
-    assert str(path) in done.err
-    assert said in done.err
+    done = fecbench_here("page", "from-har", path, "--output", tmp_path / "never.json")
+    assert str(path) in done.refusal()
+    assert said in done.refusal()
+    assert len(done.refusal()) < 500
     assert not (tmp_path / "never.json").exists()
 
 
@@ -314,13 +285,10 @@ def test_a_bad_har_ends_the_command_with_one_line_and_status_2(
     ],
 )
 def test_a_wrong_call_is_refused(
-    fecbench: Any, tmp_path: Path, arguments: list[str], said: str, monkeypatch
+    fecbench_here: Any, tmp_path: Path, arguments: list[str], said: str, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = fecbench("page", *arguments)
-    assert done.status == 2
-    assert done.err.count("\n") == 1
-    assert said in done.err
+    assert said in fecbench_here("page", *arguments).refusal()
     assert not list(tmp_path.iterdir())
 
 
