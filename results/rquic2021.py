@@ -386,6 +386,16 @@ def _estimates(
     return {key: _Estimate(*rows.loc[key]) if key in rows.index else _Estimate() for key in keys}
 
 
+def _estimates_by_network(
+    table: pd.DataFrame, mean: str, losses: Sequence[float], campaign: CampaignInfo, variant: str
+) -> dict[str, dict[float, _Estimate]]:
+    """Of each network, one estimate for each loss rate."""
+    return {
+        network: _estimates(table, mean, LOSS, losses, network=network, variant=variant)
+        for network in _networks(campaign)
+    }
+
+
 def _shown(value: float, number: str) -> str:
     return f"{value:{number}}".replace("%", " %")
 
@@ -429,10 +439,7 @@ def _claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
 
 def _of_harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     networks = _networks(campaign)
-    of = {
-        network: _estimates(rates, "ratio", LOSS, _losses(campaign), network=network, variant=variant)
-        for network in networks
-    }
+    of = _estimates_by_network(rates, "ratio", _losses(campaign), campaign, variant)
     lossless = {network: of[network].get(0.0, _Estimate()) for network in networks}
     yield Claim(
         f"{variant}: ξ without losses",
@@ -481,10 +488,7 @@ def _of_page_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: s
 
 def _of_overheads_order(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     losses, networks = _losses(campaign), _networks(campaign)
-    by_loss = {
-        network: _estimates(overhead, "mean", LOSS, losses, network=network, variant=variant)
-        for network in networks
-    }
+    by_loss = _estimates_by_network(overhead, "mean", losses, campaign, variant)
     yield Claim(
         f"{variant}: overhead with the loss rate",
         "grows (Fig. 5d, 7d)",
@@ -565,11 +569,8 @@ def _any(judged: Iterable[bool | None]) -> bool | None:
 
 
 def _of_rates_order(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    losses, networks = [loss for loss in _losses(campaign) if loss > 0], _networks(campaign)
-    of = {
-        network: _estimates(rates, "ratio", LOSS, losses, network=network, variant=variant)
-        for network in networks
-    }
+    losses = [loss for loss in _losses(campaign) if loss > 0]
+    of = _estimates_by_network(rates, "ratio", losses, campaign, variant)
     yield Claim(
         f"{variant}: ξ with the loss rate, {_percent(losses[0])} against {_percent(losses[-1])}",
         "falls: the gain grows (§VI-B)",
