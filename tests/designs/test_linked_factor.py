@@ -10,6 +10,7 @@ import pytest
 import designs
 from designs import DesignError
 
+# Where it is not the little design.
 DESIGN = """
 [plan]
 method = "grid"

@@ -67,6 +67,7 @@ def test_the_background_has_more_to_move_than_the_link_carries_in_time() -> None
     assert competition.endless_bytes(LINK, 600) >= 600 * BYTES_PER_S - 1
 
 
+# Where it is not the little design.
 DESIGN = """
 topology = "dumbbell"
 timeout_s = 100

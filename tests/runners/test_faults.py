@@ -34,6 +34,7 @@ LIMIT_S = 60.0
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
+# Where it is not the little design.
 DESIGN = """
 timeout_s = 20
 [plan]

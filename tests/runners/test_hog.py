@@ -19,6 +19,7 @@ from results.database import Database, TrialRecord
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
+# Where it is not the little design.
 DESIGN = """
 timeout_s = 20
 [plan]

@@ -292,6 +292,7 @@ def test_a_wrong_call_is_refused(
     assert not list(tmp_path.iterdir())
 
 
+# Where it is not the little design.
 DESIGN = """
 repetitions = 1
 

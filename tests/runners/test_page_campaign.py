@@ -8,6 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
+# Where it is not the little design.
 DESIGN = """
 repetitions = 1
 [plan]

@@ -9,6 +9,7 @@ import designs
 from runners import parameters
 from runners.refusal import Refusal
 
+# Where it is not the little design.
 DESIGN = """
 [plan]
 method = "grid"

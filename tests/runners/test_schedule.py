@@ -10,6 +10,7 @@ from results.database import TrialKey
 from runners import schedule
 from runners.refusal import Refusal
 
+# Where it is not the little design.
 DESIGN = """
 repetitions = 3
 [plan]
