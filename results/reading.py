@@ -105,5 +105,5 @@ class Results:
 def _known(name: str, known: list[str], what: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known) or 'none'}"
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, known)) or 'none'}"
         raise DatabaseError(f"{what} {name!r}: there is none; {hint}")

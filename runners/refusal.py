@@ -14,7 +14,7 @@ def nearest(wrong: str, known: Iterable[str]) -> str:
     """A hint at the right name: the nearest known one, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(wrong, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names) or 'none'}"
+    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, names)) or 'none'}"
 
 
 def first_problem(error: ValidationError) -> str:
