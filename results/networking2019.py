@@ -174,7 +174,7 @@ def _by_point(trials: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[st
     every = frames.points(campaign).drop(columns="point")
     varying = [name for name in every.columns if every[name].nunique() > 1]
     for point, factors in enumerate(every.to_dict("records")):
-        where = ", ".join(f"{name} = {factors[name]:g}" for name in varying)
+        where = ", ".join(f"{name} = {factors[name]}" for name in varying)
         yield where, trials[trials["point"] == point]
 
 
@@ -455,8 +455,8 @@ def _differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:  # n
 def _differences_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
     return [
         *_differences(frame, campaign),
-        "50 kB and its repair symbols are more than the first window of 32 packets, so that FEC costs a round"
-        " trip where nothing is lost: with twice that window (option.initial_window = 64) it shortens most.",
+        "50 kB and its repair symbols are more than the first window of 32 packets. With one of 64"
+        " (option.initial_window), FEC shortened most of these downloads.",
     ]
 
 
@@ -479,8 +479,9 @@ def _differences_of_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> lis
     """With how often the background's window fell and came back: whether masking had anything to mask."""
     said = [
         *_differences(frame, campaign),
-        "Whether masking is unfair depends on the queue, which the paper doesn't name: a long one overflows"
-        " by more packets than RLC (7, 6, 20) mends, and loses repair packets, too, which nothing masks.",
+        "The paper names no queue, and the result depends on it. A long one may overflow by more packets than"
+        " RLC (7, 6, 20) mends, and loses repair packets, too, which nothing masks; we have not shown that"
+        " this is the reason.",
     ]
     trials = backgrounds(frame, campaign)
     ok = trials[trials["state"] == "ok"]

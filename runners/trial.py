@@ -188,7 +188,7 @@ def _transfer(
         full = _await_full(task, topology, client, supervisor, deadline)
         if not full:
             outcome.background_lasted = not _has_ended(client)
-            outcome.timed_out = outcome.background_lasted
+            outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
             return
         outcome.competition["filling_s"] = time.monotonic() - begun
     before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
