@@ -43,7 +43,8 @@ TRIALS = 2
 # The endpoints may be stalled for 5 % of the time, and every packet may wait a little longer than it did.
 TOLERANCE = 0.10
 
-# Takes one CPU for BUSY of every 100 ms, at a real-time priority (or, for 0, as any other program).
+# Takes one CPU for the first `busy` seconds of every 100 ms of the clock, at a real-time priority (or, for 0, as
+# any other program): all hogs at the same time, because from one alone the others could flee to another CPU.
 HOG = """
 import os, sys, time
 cpu, priority, busy = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
@@ -52,10 +53,10 @@ if priority:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
 print("busy", flush=True)
 end = time.monotonic() + 90
-while (now := time.monotonic()) < end:
-    while time.monotonic() < now + busy:
+while time.monotonic() < end:
+    while (phase := time.monotonic() % 0.1) < busy:
         pass
-    time.sleep(0.1 - busy)
+    time.sleep(0.1 - phase)
 """
 WIRE_PRIORITY = 50
 
