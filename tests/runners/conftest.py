@@ -17,6 +17,7 @@ from runners.implementations import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
 LIMIT_S = 200
+PATIENCE = 5
 
 
 class Fecbench:
@@ -42,6 +43,17 @@ class Fecbench:
     ) -> subprocess.CompletedProcess[str]:
         """A campaign without its calibration, which other tests are about."""
         return self("run", "--no-calibrate", design, "--db", database, *options, **environment)
+
+    def run_until_ok(
+        self, design: Path, database: Path, *options: object
+    ) -> subprocess.CompletedProcess[str]:
+        """A campaign all of whose trials are ok; on a machine with other things to do that takes patience."""
+        for resume in ([], *[["--resume"]] * PATIENCE):
+            ran = self.run(design, database, *options, *resume)
+            if ran.returncode != 1:
+                break
+        assert ran.returncode == 0, ran.stderr
+        return ran
 
     def trials(self, database: Path) -> list[dict[str, Any]]:
         """What `show` tells of each trial, by key."""

@@ -24,8 +24,7 @@ def test_the_same_design_meets_the_same_losses_again(
 ) -> None:
     runs = []
     for name in ("one.sqlite", "two.sqlite"):
-        ran = fecbench.run(little_design, tmp_path / name, "--json")
-        assert ran.returncode == 0, ran.stderr
+        ran = fecbench.run_until_ok(little_design, tmp_path / name, "--json")
         assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
         runs.append(assert_complete(fecbench, tmp_path / name))
     dropped = 0
@@ -56,7 +55,7 @@ def test_variants_of_a_point_and_repetition_meet_the_same_losses(
 def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
     fecbench: Any, little_design: Path, tmp_path: Path
 ) -> None:
-    fecbench.run(little_design, tmp_path / "x.sqlite")
+    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite")
     counts = {"off": [0, 0], "xor, 4/5": [0, 0]}
     for trial in assert_complete(fecbench, tmp_path / "x.sqlite"):
         count = counts[trial["key"]["variant"]]
@@ -69,11 +68,11 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
 
 def test_a_complete_campaign_is_not_run_again(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench.run(little_design, database, "--filter", "point=0").returncode == 0
+    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
     refused = fecbench.run(little_design, database)
     assert refused.returncode == 2
     assert "--resume" in refused.stderr
-    assert fecbench.run(little_design, database, "--resume").returncode == 0
+    fecbench.run_until_ok(little_design, database, "--resume")
     before = database.read_bytes()
     again = fecbench.run(little_design, database)
     assert again.returncode == 0
@@ -86,7 +85,7 @@ def test_a_campaign_of_that_name_with_another_design_is_refused(
     fecbench: Any, little_design: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench.run(little_design, database, "--filter", "point=0").returncode == 0
+    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
     before = database.read_bytes()
     little_design.write_text(little_design.read_text().replace("seed = 5", "seed = 6"))
     refused = fecbench.run(little_design, database, "--resume")
@@ -97,8 +96,7 @@ def test_a_campaign_of_that_name_with_another_design_is_refused(
 
 
 def test_two_trials_at_once_do_not_meet(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
-    ran = fecbench.run(little_design, tmp_path / "x.sqlite", "--jobs", "2")
-    assert ran.returncode == 0, ran.stderr
+    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite", "--jobs", "2")
     assert_complete(fecbench, tmp_path / "x.sqlite")
 
 
@@ -106,7 +104,7 @@ def test_replay_meets_the_same_losses_and_records_everything(
     fecbench: Any, little_design: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    assert fecbench.run(little_design, database, "--filter", "point=1").returncode == 0
+    fecbench.run_until_ok(little_design, database, "--filter", "point=1")
     trial = fecbench.trials(database)[0]
     before = database.read_bytes()
     artefacts = tmp_path / "artefacts"

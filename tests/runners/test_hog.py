@@ -43,8 +43,8 @@ TRIALS = 2
 # The endpoints may be stalled for 5 % of the time, and every packet may wait a little longer than it did.
 TOLERANCE = 0.10
 
-# Takes one CPU for the first `busy` seconds of every 100 ms of the clock, at a real-time priority (or, for 0, as
-# any other program): all hogs at the same time, because from one alone the others could flee to another CPU.
+# Takes one CPU for the first `busy` seconds of every 100 ms of the clock, at a real-time priority (or, for 0,
+# as any other program). All hogs do so at the same time: from one alone others could flee to another CPU.
 HOG = """
 import os, sys, time
 cpu, priority, busy = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
