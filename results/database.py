@@ -1,4 +1,4 @@
-"""The results database: the only code that writes or reads its tables (`results.schema`).
+"""The results database: with `results.tables` the only code that knows its tables (`results.schema`).
 
 SQLite in one file is the default; PostgreSQL by URL serves several machines that write. A trial is committed
 in one transaction, so a killed harness loses nothing that `record` has returned for. Values are kept raw:
@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-import struct
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,8 +33,6 @@ LOCK_WAIT_S = 10.0
 PAGE_TRIALS = (
     500  # trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing
 )
-
-TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 STATES: tuple[State, ...] = get_args(State)
@@ -151,9 +148,9 @@ class Database:
     Every method raises DatabaseError when the database cannot be read or written.
     """
 
-    def __init__(self, engine: sa.Engine, address: str, location: str) -> None:
+    def __init__(self, engine: sa.Engine, address: str, uri: str) -> None:
         self.address = address
-        self.location = location  # for `open` in another process: it has the password that `address` hides
+        self.uri = uri  # for the databases' own libraries: file:///… or postgresql://…, with the password
         self._readers = engine.execution_options(sqlite_begin="BEGIN")
         # A transaction that reads before it writes takes the write lock first: SQLite fails at once, without
         # waiting, when a read lock is to be upgraded while another writer waits.
@@ -164,18 +161,19 @@ class Database:
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
         if "://" in path_or_url:
-            engine, address = _postgresql_engine(path_or_url)
-            location = path_or_url
+            database = cls(*_postgresql_engine(path_or_url))
         else:
-            engine, address = _sqlite_engine(path_or_url, create)
-            location = str(Path(path_or_url).absolute())
-        database = cls(engine, address, location)
+            database = cls(*_sqlite_engine(path_or_url, create))
         try:
             database._recognise(create)
         except DatabaseError:
             database.close()
             raise
         return database
+
+    @property
+    def is_file(self) -> bool:
+        return self.uri.startswith("file:")
 
     def close(self) -> None:
         self._readers.dispose()
@@ -395,43 +393,6 @@ class Database:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
 
-    def trial_rows(self, campaign_id: int, first_id: int, last_id: int) -> Sequence[tuple[Any, ...]]:
-        """The columns TRIAL_COLUMNS of the campaign's trials with these ids, by id."""
-        trials = schema.trials.c
-        # "+ 0" keeps SQLite from the campaign's index, which it would go through whole for every range of ids
-        of_campaign = trials.campaign_id + 0 == campaign_id
-        condition = (of_campaign, schema.counts, trials.id.between(first_id, last_id))
-        query = sa.select(*(trials[column] for column in TRIAL_COLUMNS))
-        with self._transaction(self._readers) as connection:
-            return connection.execute(query.where(*condition).order_by(trials.id)).all()
-
-    def metric_rows(
-        self, first_id: int, last_id: int, metrics: Collection[str] | None = None
-    ) -> Sequence[tuple[Any, ...]]:
-        """The metrics ("endpoint.name"; None: all) of the runs with these ids, whatever their campaign.
-
-        One row a (run, endpoint) that has any: id, endpoint, the metrics' names as a JSON list, and their
-        values as big-endian doubles. A row a metric would cost Python several times what SQLite needs for it.
-        """
-        columns = schema.metrics.c
-        query = sa.select(columns.trial_id, columns.endpoint)
-        query = query.where(columns.trial_id.between(first_id, last_id))
-        if metrics is not None:
-            wanted = [metric.partition(".")[::2] for metric in metrics]
-            query = query.where(sa.tuple_(columns.endpoint, columns.name).in_(wanted))
-        query = query.group_by(columns.trial_id, columns.endpoint)
-        with self._transaction(self._readers) as connection:
-            if connection.dialect.name == "sqlite":
-                query = query.add_columns(
-                    sa.func.json_group_array(columns.name), sa.func.packed(columns.value)
-                )
-            else:
-                query = query.add_columns(
-                    sa.cast(sa.func.json_agg(columns.name), sa.Text),
-                    sa.func.string_agg(sa.func.float8send(columns.value), sa.literal(b"")),
-                )
-            return connection.execute(query).all()
-
     # Opening
 
     def _recognise(self, create: bool) -> None:
@@ -621,16 +582,7 @@ def _strict_json(value: Any) -> str:
     return json.dumps(value, allow_nan=False)  # PostgreSQL refuses NaN, which JSON does not know
 
 
-class _Packed(list[float]):
-    """Doubles as bytes, as PostgreSQL sends them. `step` is built in: it is called for every value."""
-
-    step = list.append
-
-    def finalize(self) -> bytes:
-        return struct.pack(f">{len(self)}d", *self)
-
-
-def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str]:
+def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str, str]:
     file = Path(path)
     if file.is_dir():
         raise DatabaseError(f"{path}: is a directory: give the path of a database file")
@@ -647,8 +599,6 @@ def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str]:
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
-        # mypy takes `step` for a method of one integer
-        connection.create_aggregate("packed", 1, _Packed)  # type: ignore[arg-type]
         return connection
 
     engine = sa.create_engine(
@@ -659,10 +609,10 @@ def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str]:
     def begin(connection: sa.Connection) -> None:
         connection.exec_driver_sql(connection.get_execution_options()["sqlite_begin"])
 
-    return engine, path
+    return engine, path, uri
 
 
-def _postgresql_engine(url: str) -> tuple[sa.Engine, str]:
+def _postgresql_engine(url: str) -> tuple[sa.Engine, str, str]:
     try:
         parsed = sa.make_url(url)
     except (SQLAlchemyError, ValueError) as error:
@@ -679,7 +629,15 @@ def _postgresql_engine(url: str) -> tuple[sa.Engine, str]:
         )
     except ModuleNotFoundError as error:
         raise DatabaseError(f"{address}: needs the PostgreSQL driver: pip install pg8000") from error
-    return engine, address
+    return engine, address, _libpq_uri(parsed)
+
+
+def _libpq_uri(url: sa.URL) -> str:
+    """The URL as PostgreSQL's own library has it, which knows a UNIX socket by its folder and its port."""
+    if isinstance(path := url.query.get("unix_sock"), str):
+        folder, _, port = path.partition("/.s.PGSQL.")
+        url = url.difference_update_query(["unix_sock"]).update_query_dict({"host": folder, "port": port})
+    return url.render_as_string(hide_password=False)
 
 
 def _schema_version(connection: sa.Connection, address: str) -> int | None:
@@ -713,7 +671,7 @@ def _create_schema(connection: sa.Connection, address: str) -> None:
         connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
 
 
-_SQLITE_CAUSES = {
+SQLITE_CAUSES = {
     sqlite3.SQLITE_BUSY: f"is locked for more than {LOCK_WAIT_S:g} s: let the process that holds it end",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: check the permissions of the file and of its folder",
     sqlite3.SQLITE_CORRUPT: "is damaged (truncated or overwritten): restore it from a copy",
@@ -728,8 +686,8 @@ def _explain(error: SQLAlchemyError) -> str:
     if isinstance(error, IntegrityError):  # what one process can see was checked before
         return "another process stored the same campaign or trial at the same time"
     cause = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(cause, sqlite3.Error) and (code := cause.sqlite_errorcode & 0xFF) in _SQLITE_CAUSES:
-        return _SQLITE_CAUSES[code]
+    if isinstance(cause, sqlite3.Error) and (code := cause.sqlite_errorcode & 0xFF) in SQLITE_CAUSES:
+        return SQLITE_CAUSES[code]
     if isinstance(cause, Exception) and cause.args and isinstance(cause.args[0], dict):
         return str(cause.args[0].get("M", cause))  # pg8000 hands over the server's fields; M is its message
     return str(cause).splitlines()[0]

@@ -5,27 +5,28 @@ Only trials in state ok ever enter a comparison; what is left out is counted wit
 
 from __future__ import annotations
 
-import gc
-import json
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, cpu_count, delayed
+import pyarrow as pa
 
-from results.database import STATES, TRIAL_COLUMNS, CampaignInfo, Database
+from results import tables
+from results.database import STATES, CampaignInfo, Database
+from results.tables import TRIAL_COLUMNS
 
 DCT = "client.dct_s"
 
 _Values = np.ndarray[Any, np.dtype[np.float64]]
+_Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _PAIR = ["workload", "point", "repetition"]
 _ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
 _PAGE_TRIALS = 10_000  # read at once
-_SHARE_PAGES = 10  # read by one process before it takes more; a campaign of fewer is read without others
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,9 @@ def trials(
     bounds = database.id_range(campaign.id)
     first, last = bounds or (0, -1)
     pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
-    shares = [pages[i : i + _SHARE_PAGES] for i in range(0, len(pages), _SHARE_PAGES)]
-    read: list[pd.DataFrame]
-    if len(shares) > 1:
-        read = Parallel(min(cpu_count(), len(shares)))(
-            delayed(_share)(database.location, campaign, share, metrics) for share in shares
-        )
-    else:
-        read = [_page(database, campaign, page, metrics) for page in pages]
-    frame = pd.concat([_typed(campaign, [], {}), *read])
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
+    frame = pd.concat([_page(database, campaign, range(-1, 0), metrics), *read])
     frame = frame.sort_values(["variant", *_PAIR], ignore_index=True)
     parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
     own = list(TRIAL_COLUMNS)
@@ -95,54 +90,48 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
-def _share(
-    location: str, campaign: CampaignInfo, pages: Sequence[range], metrics: Collection[str] | None
-) -> pd.DataFrame:
-    """What a process of its own reads. Threads would wait for each other: Python is called for each value."""
-    gc.freeze()  # or each collection goes through all that was imported
-    with Database.open(location) as database:
-        return pd.concat([_page(database, campaign, page, metrics) for page in pages])
-
-
 def _page(
     database: Database, campaign: CampaignInfo, ids: range, metrics: Collection[str] | None
 ) -> pd.DataFrame:
-    """The campaign's trials with these ids, with those metrics that any of them has."""
-    rows = database.trial_rows(campaign.id, ids[0], ids[-1])
-    measured = database.metric_rows(ids[0], ids[-1], metrics) if rows else []
-    return _typed(campaign, rows, _columns([row[0] for row in rows], measured))
-
-
-def _typed(
-    campaign: CampaignInfo, rows: Sequence[Sequence[Any]], metrics: Mapping[str, _Values]
-) -> pd.DataFrame:
-    """A column for each of TRIAL_COLUMNS and of the metrics."""
+    """The campaign's trials with these ids: TRIAL_COLUMNS, and those metrics that any of them has."""
+    trials = tables.trials(database, campaign.id, ids[0], ids[-1])
     in_order: dict[str, list[str]] = {
         "variant": [variant["label"] for variant in campaign.variants],
         "workload": [workload["label"] for workload in campaign.workloads],
         "state": list(STATES),
     }
-    types: dict[str, Any] = dict.fromkeys(TRIAL_COLUMNS, "int64") | {"duration_s": "float64"}
-    types |= {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in in_order.items()}
-    columns = zip(*rows, strict=True) if rows else [()] * len(types)
-    own = {name: pd.Series(column, dtype=types[name]) for name, column in zip(types, columns, strict=True)}
-    return pd.DataFrame({**own, **metrics})
+    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in in_order.items()}
+    frame: pd.DataFrame = trials.to_pandas(categories=list(in_order)).astype(types)
+    if frame.empty:
+        return frame
+    measured = tables.metrics(database, ids[0], ids[-1], metrics)
+    return pd.concat([frame, pd.DataFrame(_columns(frame["id"].to_numpy(), measured))], axis=1)
 
 
-def _columns(trials: Sequence[int], rows: Sequence[Sequence[Any]]) -> dict[str, _Values]:
-    """The rows of `Database.metric_rows` as a column for each metric that any of these trials has."""
-    place = {trial: i for i, trial in enumerate(trials)}
-    alike: defaultdict[tuple[str, str], list[tuple[int, bytes]]] = defaultdict(list)
-    for trial, endpoint, names, packed in rows:
-        if trial in place:
-            alike[endpoint, names].append((place[trial], packed))
-    columns: defaultdict[str, _Values] = defaultdict(lambda: np.full(len(trials), np.nan))
-    for (endpoint, names), runs in alike.items():
-        places, each = zip(*runs, strict=True)
-        values = np.frombuffer(b"".join(each), ">f8").reshape(len(runs), -1)
-        for name, of_name in zip(json.loads(names), values.T, strict=True):
-            columns[f"{endpoint}.{name}"][list(places)] = of_name
-    return {name: columns[name] for name in sorted(columns)}
+def _columns(trials: _Ids, measured: pa.Table) -> dict[str, _Values]:
+    """The rows of `tables.metrics` as a column for each metric that any of these trials has.
+
+    `trials`: their ids, ascending.
+    """
+    endpoints, of_endpoint = _encoded(measured["endpoint"])
+    names, of_name = _encoded(measured["name"])
+    column = of_endpoint * len(names) + of_name
+    run = measured["trial_id"].to_numpy()
+    row = np.searchsorted(trials, run)
+    ours = trials.take(row, mode="clip") == run
+    values = np.full((len(endpoints) * len(names), len(trials)), np.nan)
+    values[column[ours], row[ours]] = measured["value"].to_numpy()[ours]
+    found = {
+        f"{endpoints[i // len(names)]}.{names[i % len(names)]}": values[i]
+        for i in np.flatnonzero(np.bincount(column[ours]))
+    }
+    return {name: found[name] for name in sorted(found)}
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[list[str], _Ids]:
+    """The different texts, and for each row the index of its own."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
 
 
 def paired(

@@ -72,21 +72,16 @@ def test_metrics_are_the_same_however_they_are_paged_and_whatever_runs_lie_betwe
     assert "client.odd" not in whole
     monkeypatch.setattr(frames, "_PAGE_TRIALS", 5)
     pd.testing.assert_frame_equal(frames.trials(database, campaign), whole)
-    monkeypatch.setattr(frames, "_SHARE_PAGES", 6)  # two processes, one of which reads one page more
-    pd.testing.assert_frame_equal(frames.trials(database, campaign), whole)
 
 
-def test_processes_read_the_same_file_when_the_folder_has_changed(
+def test_the_same_file_is_read_when_the_folder_has_changed(
     filled: Filled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)))
     monkeypatch.chdir(tmp_path)
     with Database.open("campaigns.sqlite") as relative:
-        whole = frames.trials(database, campaign)
         monkeypatch.chdir("/")
-        monkeypatch.setattr(frames, "_PAGE_TRIALS", 5)
-        monkeypatch.setattr(frames, "_SHARE_PAGES", 1)
-        pd.testing.assert_frame_equal(frames.trials(relative, campaign), whole)
+        pd.testing.assert_frame_equal(frames.trials(relative, campaign), frames.trials(database, campaign))
 
 
 def test_each_trial_has_its_own_metrics_whatever_their_names_and_to_the_last_bit(

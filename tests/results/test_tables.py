@@ -1,0 +1,97 @@
+"""Ranges are read whole and right, or not at all: the refusal names the database and the cause."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from results import tables
+from results.database import CampaignInfo, Database, DatabaseError, TrialRecord
+
+Make = Callable[..., TrialRecord]
+NewCampaign = Callable[..., CampaignInfo]
+
+LOCK = """
+import select, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+select.select([sys.stdin], [], [], float(sys.argv[2]))
+"""
+
+
+@contextmanager
+def locked_by_another_process(file: str, for_s: float) -> Iterator[None]:
+    """At most for this long."""
+    command = [sys.executable, "-c", LOCK, file, str(for_s)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline() == b"locked\n"
+        yield
+        holder.communicate()
+
+
+def metrics_of(database: Database, names: list[str] | None = None) -> dict[tuple[str, str], float]:
+    read = tables.metrics(database, 1, 1, names).to_pylist()
+    return {(row["endpoint"], row["name"]): row["value"] for row in read}
+
+
+def test_metrics_are_found_by_any_name(database: Database, campaign: CampaignInfo, make: Make) -> None:
+    """Names stand in the SQL: none is taken for a part of it."""
+    recorded = {end: {"a%b": 1.0, "it's": 2.0, "a:b": 3.0, "a.b": 4.0} for end in ("client", "server")}
+    database.record(campaign.id, make(0, metrics=recorded))
+    assert len(metrics_of(database)) == 8
+    for name, value in recorded["client"].items():
+        assert metrics_of(database, [f"client.{name}"]) == {("client", name): value}
+    assert metrics_of(database, []) == metrics_of(database, ["client.other"]) == {}
+
+
+def test_a_writer_in_another_process_is_waited_for_and_then_named(
+    sqlite: str, new_campaign: NewCampaign, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        campaign = new_campaign(database)
+        database.record(campaign.id, make(0))
+        with locked_by_another_process(sqlite, for_s=0.5):
+            assert len(tables.trials(database, campaign.id, 1, 1)) == 1
+        monkeypatch.setattr(tables, "LOCK_WAIT_S", 0.2)
+        with locked_by_another_process(sqlite, for_s=60):
+            for read in (lambda: tables.trials(database, campaign.id, 1, 1), lambda: metrics_of(database)):
+                with pytest.raises(DatabaseError, match="is locked for more than"):
+                    read()
+
+
+def test_damaged_metrics_are_refused(sqlite: str, new_campaign: NewCampaign, make: Make) -> None:
+    with Database.open(sqlite, create=True) as database:
+        campaign = new_campaign(database)
+        database.record(campaign.id, make(0))
+        with closing(sqlite3.connect(sqlite)) as connection:
+            [root] = connection.execute(
+                "SELECT rootpage FROM sqlite_schema WHERE name = 'metrics'"
+            ).fetchone()
+            [size] = connection.execute("PRAGMA page_size").fetchone()
+        whole = bytearray(Path(sqlite).read_bytes())
+        whole[(root - 1) * size : root * size] = b"\xff" * size
+        Path(sqlite).write_bytes(whole)
+        with pytest.raises(DatabaseError, match=f"{sqlite}: is damaged"):
+            metrics_of(database)
+
+
+@pytest.mark.parametrize("whole_column", [True, False])
+def test_a_value_that_is_no_number_is_refused(
+    sqlite: str, new_campaign: NewCampaign, make: Make, whole_column: bool
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        database.record(new_campaign(database).id, make(0, metrics={"client": {"a": 1.0, "b": 2.0}}))
+        with closing(sqlite3.connect(sqlite)) as connection, connection:
+            where = "" if whole_column else "WHERE name = 'b'"
+            connection.execute(f"UPDATE metrics SET value = 'fast' {where}")
+        with pytest.raises(DatabaseError, match=sqlite) as refused:
+            metrics_of(database)
+        assert "\n" not in str(refused.value)
