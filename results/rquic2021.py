@@ -365,10 +365,6 @@ def _estimates_by_network(
     }
 
 
-def _mean(share: Estimate) -> str:
-    return "–" if math.isnan(share.value) else shown(share.value, ".1%")
-
-
 def _every(judged: Iterable[bool | None]) -> bool | None:
     found = list(judged)
     return False if False in found else None if None in found or not found else True
@@ -458,7 +454,8 @@ def _of_overheads_order(overhead: pd.DataFrame, campaign: CampaignInfo, variant:
         f"{variant}: overhead with the loss rate",
         "grows (Fig. 5d, 7d)",
         "; ".join(
-            f"{network} {' → '.join(_mean(each) for each in of.values())}" for network, of in by_loss.items()
+            f"{network} {' → '.join(f'{each:.1%}' for each in of.values())}"
+            for network, of in by_loss.items()
         ),
         _every(_rising(list(of.values())) for of in by_loss.values()),
     )
