@@ -11,8 +11,8 @@ import pytest
 
 import results
 from results import export, frames
-from results.database import CampaignInfo, Database, DatabaseError, TrialKey
-from results.reading import Results
+from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
+from results.reading import Campaign, Results
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -65,6 +65,36 @@ def test_matched_repetitions_are_those_whose_statistics_make_the_ratios(read: Re
     medians = pairing.matched.groupby(["workload", "point"], observed=True)[["baseline", "variant"]].median()
     expected = pairing.ratios.set_index(["workload", "point"])[["baseline", "variant"]]
     pd.testing.assert_frame_equal(medians, expected)
+
+
+def test_a_gain_of_the_pairs_that_a_variant_got_through_is_none(filled: Filled, sqlite: str) -> None:
+    outcomes = {
+        TrialKey(variant, "download-10000", point, n): ("ok", 1.0 if variant == OFF else 0.5)
+        for variant, point, n in product((OFF, XOR), (0, 1), range(9))
+    }
+    filled(outcomes | {TrialKey(XOR, "download-10000", 1, 0): ("timeout", 60.0)})
+    with results.open(sqlite) as opened:
+        found = opened["campaign-0"].intervals(OFF, XOR)
+    assert found[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [
+        [9, 0, "gain"],
+        [8, 1, "undecided"],
+    ]
+    assert found["low"].notna().tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_metric_that_is_0_gives_no_warning_and_no_infinite_ratio(
+    database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
+) -> None:
+    info = new_campaign(database)
+    for variant, point, n in product((OFF, XOR), (0, 1), range(6)):
+        lost = 0 if variant == OFF and (point == 0 or n < 2) else 1 + n
+        key = TrialKey(variant, "download-10000", point, n)
+        database.record(info.id, make(key=key, metrics={"server": {"packets_lost": lost}}))
+    found = Campaign(database, info).intervals(OFF, XOR, "server.packets_lost")
+    assert found["point"].tolist() == [1]
+    assert found["ratio"].tolist() == [1.0]
+    assert found["verdict"].tolist() == ["undecided"]
 
 
 def test_a_wrong_name_is_refused_with_the_right_one(read: Results) -> None:
