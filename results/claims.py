@@ -103,7 +103,7 @@ def shown(value: float, number: str) -> str:
 class Share:
     """Of how many units (points, loss patterns) something is true.
 
-    unknown: units beyond these that were run, but of which nobody can tell, since trials timed out or failed.
+    unknown: units beyond these that were run, but nobody can tell: both arms timed out, or one failed.
     """
 
     count: int
@@ -133,7 +133,7 @@ class Share:
     def __str__(self) -> str:
         measured, of, interval = f"{self.estimate:.0%}".partition(" (")
         units = f" of {self.units}" if of else ""
-        unknown = f", {self.unknown} not compared" if self.unknown else ""
+        unknown = f", {self.unknown} unknown" if self.unknown else ""
         return f"{measured}{units}{unknown}{of}{interval}"
 
 

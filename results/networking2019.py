@@ -4,7 +4,8 @@ F. Michel, Q. De Coninck, O. Bonaventure: "QUIC-FEC: Bringing the benefits of Fo
 QUIC", IFIP Networking 2019, §IV.
 
 Claims are judged as `results.claims` says; "most" is more than one half of the points (or loss patterns). A
-point at which an arm timed out counts for neither side: a share's interval allows for both.
+point at which one arm alone timed out in a repetition has no ratio, since that of the others would be one of
+survivors, but tells which arm was faster; one that doesn't widens a share's interval to both sides.
 """
 
 from __future__ import annotations
@@ -66,14 +67,21 @@ def ratios(
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
-    all that were run. Columns: these, `ratio` (NaN where no two ok trials can be compared), and the factors
-    of the point. Raises NothingToDraw when the design lacks one of the two.
+    all that were run. Columns: these, `ratio` (NaN where no two ok trials can be compared, or one arm alone
+    timed out), `faster` (1 or 0; NaN where nobody can tell, `frames.Pairing.decided`), and the factors of the
+    point. Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, each) for each in (options, to))
     pairing = frames.paired(frame, baseline, variant, DCT, campaign.statistic)
     key = ["workload", "point"] if unit == "point" else ["workload", "point", "repetition"]
     run = frame.loc[frame["variant"].isin([variant, baseline]), key].drop_duplicates()
-    found = run.merge(pairing.ratios if unit == "point" else pairing.matched, how="left", on=key)
+    if unit == "point":
+        found = run.merge(pairing.ratios, how="left", on=key)
+        found["ratio"] = found["ratio"].mask(found["timeouts"] > 0)
+        found = found.merge(pairing.decided[[*key, "faster"]], how="left", on=key)
+    else:
+        found = run.merge(pairing.matched, how="left", on=key)
+        found["faster"] = (found["ratio"] < 1).where(found["ratio"].notna())
     sizes = {workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.workloads}
     found = found.assign(size_bytes=found["workload"].astype(str).map(sizes))
     return found.merge(frames.points(campaign), on="point")
@@ -192,11 +200,11 @@ def _of_size(found: pd.DataFrame, size_bytes: int) -> pd.DataFrame:
 
 
 def _faster(found: pd.DataFrame) -> Share:
-    return Share.of(found["ratio"] < 1, found["ratio"].notna())
+    return Share.of(found["faster"] == 1, found["faster"].notna())
 
 
-def _slower(found: pd.DataFrame, by: float = 0.0) -> Share:
-    return Share.of(found["ratio"] > 1 + by, found["ratio"].notna())
+def _slower(found: pd.DataFrame) -> Share:
+    return Share.of((found["faster"] == 0) & (found["ratio"] != 1), found["faster"].notna())
 
 
 def _plainly(found: pd.DataFrame) -> str:
@@ -220,7 +228,8 @@ def _median(found: pd.DataFrame) -> Estimate:
 
 def _most(text: str, paper: str, found: pd.DataFrame, share: Share) -> Claim:
     """A claim that a majority of these ratios is on one side of 1, and what to think of it by."""
-    measured = f"{share}; median ratio {_median(found):.2f}; {_plainly(found)}"
+    median = f"median of {found['ratio'].count()} ratios {_median(found):.2f}"
+    measured = f"{share}; {median}; {_plainly(found)}"
     return Claim(text, f"most ({paper})", measured, share.estimate.above(0.5))
 
 
@@ -249,7 +258,8 @@ def claims_of_da2gc(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.1.a, Fig. 5 (left)."""
     found = ratios(frame, campaign, RLC, unit="repetition")
     text = f"loss patterns in which a download of 1 kB takes more than {_percent(_SAME)} longer with FEC"
-    claims = [_none(text, "§IV-B.1", _slower(_of_size(found, SMALL[0]), _SAME))]
+    ratio = _of_size(found, SMALL[0])["ratio"]
+    claims = [_none(text, "§IV-B.1", Share.of(ratio > 1 + _SAME, ratio.notna()))]
     for size_bytes in SMALL[1:]:
         of_size = _of_size(found, size_bytes)
         slower = _slower(of_size)
@@ -415,7 +425,7 @@ def _differences_of_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> list[
         said.append(
             f"The paper leaves out losses too intense for a transfer. Repetitions left out here: {each}."
         )
-    ratio = pairing.ratios["ratio"]
+    ratio = ratios(frame, campaign, RLC)["ratio"].dropna()
     if ratio.empty:
         return said
     extreme = int((ratio > 3).sum())

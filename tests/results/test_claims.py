@@ -102,7 +102,7 @@ def test_a_share_counts_what_is_true_of_known_units() -> None:
     ("share", "text"),
     [
         (Share(0, 0), "not measured"),
-        (Share(0, 0, 7), "not measured, 7 not compared"),
+        (Share(0, 0, 7), "not measured, 7 unknown"),
         (Share(1, 5), "20 % of 5 (no interval)"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_share_that_has_no_interval_says_so(share: Share, text: str) -> None:
 
 def test_a_share_is_shown_with_the_interval_by_which_it_is_judged() -> None:
     low, high = (round(100 * end) for end in (Share(30, 50).estimate.low, Share(40, 50).estimate.high))
-    assert str(Share(30, 40, 10)) == f"75 % of 40, 10 not compared ({low} % to {high} %)"
+    assert str(Share(30, 40, 10)) == f"75 % of 40, 10 unknown ({low} % to {high} %)"
 
 
 @given(st.lists(st.floats(1, 100), min_size=6, max_size=30, unique=True))

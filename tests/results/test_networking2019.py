@@ -221,19 +221,37 @@ def test_none_is_not_agreed_with_before_the_trials_could_have_shown_some(
     assert claim.holds is holds
 
 
-@pytest.mark.parametrize(("unlike", "holds"), [(2, True), (12, None)])
-def test_points_at_which_an_arm_timed_out_are_counted_for_both_sides(
-    made: Made, unlike: int, holds: bool | None
+@pytest.mark.parametrize(
+    ("also_off", "points", "small", "large"),
+    [
+        (False, 2, ("92 % of 24 (", True), ("100 % of 24 (", True)),
+        (False, 12, ("50 % of 24 (", None), ("100 % of 24 (", True)),
+        (True, 2, ("100 % of 22, 2 unknown (", True), ("100 % of 22, 2 unknown (", True)),
+        (True, 12, ("100 % of 12, 12 unknown (", None), ("100 % of 12, 12 unknown (", None)),
+    ],
+)
+def test_a_timeout_of_fec_alone_is_a_longer_download_and_of_both_arms_an_unknown(
+    made: Made, also_off: bool, points: int, small: tuple[str, bool | None], large: tuple[str, bool | None]
 ) -> None:
-    """Each point that can be compared agrees with the paper; the others might not."""
     frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9))
-    variant = networking2019.variant_with(campaign, networking2019.REED_SOLOMON)
-    timed_out = (frame["point"] < unlike) & (frame["variant"] == variant)
+    arms = [networking2019.REED_SOLOMON, networking2019.OFF][: 1 + also_off]
+    variants = [networking2019.variant_with(campaign, arm) for arm in arms]
+    timed_out = (frame["point"] < points) & frame["variant"].isin(variants)
     frame["state"] = frame["state"].mask(timed_out, "timeout")
-    of_that_variant = [claim for claim in judged(frame, campaign) if "not compared" in claim.measured]
-    assert of_that_variant
-    assert all(f"of {POINTS - unlike}, {unlike} not compared" in claim.measured for claim in of_that_variant)
-    assert holding(of_that_variant) == {holds}
+    for claim, (measured, holds) in zip(judged(frame, campaign), [small, small, small, large], strict=False):
+        assert claim.measured.startswith(measured)
+        assert f"median of {POINTS - points} ratios" in claim.measured
+        assert claim.holds is holds
+
+
+def test_a_point_that_only_the_lucky_repetitions_of_an_arm_got_through_has_no_ratio(made: Made) -> None:
+    frame, campaign = made("networking2019-uniform", uniform(0.7, 1.4, 0.9), repetitions=3)
+    off = networking2019.variant_with(campaign, networking2019.OFF)
+    unlucky = (frame["point"] == 0) & (frame["repetition"] == 0) & (frame["variant"] == off)
+    frame["state"] = frame["state"].mask(unlucky, "timeout")
+    found = networking2019.ratios(frame, campaign, networking2019.REED_SOLOMON)
+    assert set(found.loc[found["ratio"].isna(), "point"]) == {0}
+    assert found["faster"].notna().all()
 
 
 def noloss(harm: Callable[[float], float], rate_4_5: float) -> Dct:
