@@ -172,8 +172,9 @@ def paired(
     values = {"value_baseline": "baseline", "value_variant": "variant"}
     pairs = pairs.rename(columns=values).sort_values(_PAIR, ignore_index=True)
     both_ok = pairs["reason"] == ""
-    of_point = pairs[both_ok].groupby(_POINT, observed=True)["baseline"].transform(statistic)
-    pairs.loc[of_point.index[of_point == 0], "reason"] = f"{baseline}: {statistic} of {metric} is 0"
+    of_points = pairs[both_ok].groupby(_POINT, observed=True)["baseline"].agg(statistic)
+    at_zero = pairs.set_index(_POINT).index.isin(of_points.index[of_points == 0])
+    pairs.loc[both_ok & at_zero, "reason"] = f"{baseline}: {statistic} of {metric} is 0"
     complete = pairs["reason"] == ""
     decided = _decided(pairs, statistic)
     matched = pairs.loc[complete, [*_PAIR, *values.values()]].reset_index(drop=True)

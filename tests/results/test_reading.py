@@ -104,6 +104,35 @@ def test_a_wrong_name_is_refused_with_the_right_one(read: Results) -> None:
         read["campaign-0"].paired(OFF, "rquic-xro")
 
 
+def test_a_metric_that_was_not_measured_is_refused_with_the_one_that_was(read: Results) -> None:
+    campaign = read["campaign-0"]
+    for wrong in (lambda name: campaign.trials([name]), lambda name: campaign.intervals(OFF, XOR, name)):
+        with pytest.raises(DatabaseError, match=r"metric 'client.dct_ss'.*did you mean 'client.dct_s'"):
+            wrong("client.dct_ss")
+    with pytest.raises(TypeError, match=r"must be a list of names: \['client.dct_s'\]"):
+        campaign.trials("client.dct_s")
+
+
+def test_a_metric_that_failed_trials_do_not_have_is_absent_and_no_error(
+    database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
+) -> None:
+    info = new_campaign(database)
+    campaign = Campaign(database, info)
+    database.record(info.id, make(0, state="failed", metrics={}))
+    assert campaign.trials(["client.dct_s", "server.packets_lost"]).iloc[:, -2:].isna().all(axis=None)
+    database.record(info.id, make(1, state="failed", metrics={"server": {"packets_sent": 3}}))
+    assert campaign.trials(["client.dct_s"])["client.dct_s"].isna().all()
+    assert campaign.paired(OFF, XOR).ratios.empty
+
+
+def test_a_database_without_campaigns_says_that_none_was_run_into_it(sqlite: str) -> None:
+    Database.open(sqlite, create=True).close()
+    with results.open(sqlite) as empty:
+        assert empty.campaigns().empty
+        with pytest.raises(DatabaseError, match="is empty: no campaign was run into it"):
+            empty["demo"]
+
+
 def test_an_empty_campaign_has_empty_frames_with_the_same_columns(filled: Filled, sqlite: str) -> None:
     filled({})
     with results.open(sqlite) as opened:
