@@ -423,7 +423,7 @@ def _differences_of_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> list[
     if not left_out.empty:
         each = ", ".join(f"{repetitions} ({reason})" for reason, repetitions in left_out.items())
         said.append(
-            f"The paper leaves out losses too intense for a transfer. Repetitions without a ratio here: {each}."
+            f"The paper leaves out losses too intense for a transfer. Repetitions without a ratio: {each}."
         )
     ratio = ratios(frame, campaign, RLC)["ratio"].dropna()
     if ratio.empty:
