@@ -1,17 +1,27 @@
 """A figure that a paper prints, drawn from our own trials, and what it claims beside what was measured.
 
-A module for each paper makes them; `results.papers` says which belong to a campaign.
+A module for each paper makes them; `results.papers` says which belong to a campaign. A claim is judged by the
+interval that is shown with what was measured: it agrees where the whole interval lies in what is claimed,
+differs where none of it does, and otherwise the trials cannot tell. A claim of "about", "none" or "no
+difference" has a tolerance, which stands beside it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy import stats
 
 from results.database import CampaignInfo
+from results.figures import NothingToDraw
+from results.statistics import FEWEST, LEVEL
+
+_Said = TypeVar("_Said")
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,103 @@ class Claim:
     paper: str
     measured: str
     holds: bool | None
+
+    @property
+    def verdict(self) -> str:
+        return {True: "agrees", False: "differs", None: "cannot tell"}[self.holds]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A measured value and its interval; NaN for what there is none of.
+
+    Each question about it is answered by the whole interval: True, False, or None where a part of the
+    interval says so and another part doesn't, or where there is none.
+    """
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @classmethod
+    def of_mean(cls, values: pd.Series) -> Self:
+        """The mean of values that are not negative, and Student's interval; none of fewer than FEWEST values.
+
+        The interval takes the mean of so many values for normal: it knows nothing of a great value that is
+        too rare to be among them.
+        """
+        if len(values) < FEWEST:
+            return cls(float(values.mean()))
+        half = stats.t.ppf(1 - LEVEL / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
+        mean = float(values.mean())
+        return cls(mean, max(0, mean - half), mean + half)
+
+    def below(self, bound: float) -> bool | None:
+        return True if self.high < bound else False if self.low >= bound else None
+
+    def above(self, bound: float) -> bool | None:
+        return True if self.low > bound else False if self.high <= bound else None
+
+    def within(self, least: float, most: float) -> bool | None:
+        if least <= self.low and self.high <= most:
+            return True
+        return False if self.high < least or self.low > most else None
+
+    def exceeds(self, other: Estimate) -> bool | None:
+        return True if self.low > other.high else False if self.high <= other.low else None
+
+    def near_or_below(self, other: Estimate, by: float) -> bool | None:
+        """Whether it is at most `by` above the other."""
+        return True if self.high <= other.low + by else False if self.low > other.high + by else None
+
+    def __format__(self, number: str) -> str:
+        if math.isnan(self.value):
+            return "not measured"
+        interval = f"{shown(self.low, number)} to {shown(self.high, number)}"
+        return f"{shown(self.value, number)} ({'no interval' if math.isnan(self.low) else interval})"
+
+
+def shown(value: float, number: str) -> str:
+    """A number in this format, with a space before its percent sign."""
+    return f"{value:{number}}".replace("%", " %")
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of how many units (points, loss patterns) something is true.
+
+    unknown: units beyond these that were run, but nobody can tell: both arms timed out, or one failed.
+    """
+
+    count: int
+    units: int
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, true: pd.Series, known: pd.Series) -> Self:
+        """Of one value a unit: whether it is true of the unit, where that is known."""
+        return cls(int((true & known).sum()), int(known.sum()), int((~known).sum()))
+
+    @property
+    def estimate(self) -> Estimate:
+        """With the exact binomial interval, wide enough for whatever is true of the unknown units.
+
+        None for fewer than FEWEST known units.
+        """
+        if self.units < FEWEST:
+            return Estimate(self.count / self.units if self.units else math.nan)
+        all_units = self.units + self.unknown
+        least, most = (
+            stats.binomtest(count, all_units).proportion_ci(1 - LEVEL)
+            for count in (self.count, self.count + self.unknown)
+        )
+        return Estimate(self.count / self.units, float(least.low), float(most.high))
+
+    def __str__(self) -> str:
+        measured, of, interval = f"{self.estimate:.0%}".partition(" (")
+        units = f" of {self.units}" if of else ""
+        unknown = f", {self.unknown} unknown" if self.unknown else ""
+        return f"{measured}{units}{unknown}{of}{interval}"
 
 
 @dataclass(frozen=True)
@@ -49,3 +156,15 @@ class PaperFigure:
     draw: Callable[[pd.DataFrame, CampaignInfo], Figure]
     claims: Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
     differences: Callable[[pd.DataFrame, CampaignInfo], list[str]]
+
+
+def none_without_a_figure(say: Callable[..., list[_Said]]) -> Callable[..., list[_Said]]:
+    """`say`, but nothing where it lacks what the figure lacks, too: in place of that stands what it is."""
+
+    def said(frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Said]:
+        try:
+            return say(frame, campaign)
+        except NothingToDraw:
+            return []
+
+    return said

@@ -11,13 +11,14 @@ valid one.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import re
 import sqlite3
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -393,6 +394,14 @@ class Database:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
 
+    def metric_names(self, campaign_id: int) -> list[str]:
+        """The metrics ("endpoint.name") that any trial of the campaign measured, sorted."""
+        columns = schema.metrics.c
+        query = sa.select(columns.endpoint, columns.name).distinct().join(schema.trials)
+        of_campaign = query.where(schema.trials.c.campaign_id == campaign_id, schema.counts)
+        with self._transaction(self._readers) as connection:
+            return sorted(f"{endpoint}.{name}" for endpoint, name in connection.execute(of_campaign))
+
     # Opening
 
     def _recognise(self, create: bool) -> None:
@@ -407,10 +416,21 @@ class Database:
         elif version != schema.VERSION:
             raise DatabaseError(
                 f"{self.address}: has schema version {version}, this fecbench reads version {schema.VERSION}:"
-                " use the fecbench that wrote it"
+                f" use the fecbench that wrote it: {self._other_revision(version)}"
             )
 
-    @contextmanager
+    def _other_revision(self, version: int) -> str:
+        """The command that gets, or else finds, the revision that wrote a database of another schema."""
+        last = sa.select(schema.campaigns.c.provenance).order_by(schema.campaigns.c.id.desc()).limit(1)
+        # Nothing is known of that schema: what is not found or read in it as in ours is not said.
+        with contextlib.suppress(DatabaseError, ValueError, TypeError, KeyError):
+            with self._transaction(self._readers) as connection:
+                commit = connection.execute(last).scalar_one()["revision"]["commit"]
+            if re.fullmatch("[0-9a-f]{40}", commit):
+                return f"git checkout {commit} && make build"
+        return f"git log -S 'VERSION = {version}' -- results/schema.py finds its revision"
+
+    @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         try:
             with engine.begin() as connection:

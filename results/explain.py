@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -57,18 +58,29 @@ class NothingToExplain(ValueError):
 @dataclass(frozen=True)
 class Rule:
     """The median `ratio` over the points that meet all conditions ("loss.p ≥ 2.1 %"; none: everywhere), and
-    its bootstrap interval over points, of confidence 1 - LEVEL."""
+    its bootstrap interval over points, of confidence 1 - LEVEL.
+
+    It is of so many `points`, and of `ratios` (one a workload and point) where the design has
+    `planned_ratios`: what is missing timed out, failed or was not run, and may be unlike the rest.
+    """
 
     conditions: tuple[str, ...]
     ratio: float
     low: float
     high: float
     points: int
+    ratios: int
+    planned_ratios: int
 
     def __str__(self) -> str:
         where = " and ".join(self.conditions) or "everywhere"
         interval = "no interval" if math.isnan(self.low) else f"{self.low:.2f}, {self.high:.2f}"
-        return f"{where}: ratio {self.ratio:.2f} [{interval}], {self.points} points"
+        missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
+        return f"{where}: ratio {self.ratio:.2f} [{interval}], {self.points} points{missing}"
+
+    @property
+    def of_planned(self) -> str:
+        return f"{self.ratios} of {self.planned_ratios} ratios"
 
 
 @dataclass(frozen=True)
@@ -103,20 +115,20 @@ class Explanation:
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     """Explain the ratios of a comparison by the factors of the campaign's design.
 
-    Deterministic. Raises NothingToExplain when nothing was compared, a ratio is not above 0, or nothing
-    varies.
+    Deterministic. Raises NothingToExplain when no pair has a ratio, a ratio is 0, or nothing varies.
     """
     if pairing.ratios.empty:
-        raise NothingToExplain("no repetition is ok for both variants")
+        raise NothingToExplain(f"no pair has a ratio: {_reasons(pairing.unpaired)}")
     ratios = ratio_intervals(pairing, campaign.statistic)
     if not (np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
-        raise NothingToExplain("the metric is 0 at some points, so that there is no ratio of it")
+        raise NothingToExplain("the metric is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)
     if factors.empty:
         raise NothingToExplain("neither a factor nor a parameter of the workloads varies")
     table = pd.concat([ratios, factors], axis=1)
     names = tuple(factors.columns)
-    everywhere = _rule([], table)
+    planned = _values(_planned(campaign), campaign)[list(names)].to_numpy(np.float64)
+    everywhere = _rule([], table, len(planned))
     nothing = Explanation(
         table=table,
         factors=names,
@@ -144,9 +156,9 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
         return replace(found, p_value=p_value, sentence=sentence)
     tree = _tree(data, _leaves(data))
-    leaf_of_row = tree.apply(data.factors)
+    leaf_of_row, leaf_of_planned = tree.apply(data.factors), tree.apply(planned)
     rules = [
-        _rule(_conditions(path, factors), table[leaf_of_row == leaf])
+        _rule(_conditions(path, factors), table[leaf_of_row == leaf], int((leaf_of_planned == leaf).sum()))
         for leaf, path in _paths(tree.tree_, 0, ())
     ]
     sentence = f"The factors drive the ratio (p = {p_value:.2g})."
@@ -155,8 +167,26 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     )
 
 
+def _reasons(unpaired: pd.DataFrame) -> str:
+    by_reason = unpaired.groupby("reason")["repetitions"].sum()
+    return ", ".join(f"{reason} ({count})" for reason, count in by_reason.items()) or "no trial was run"
+
+
+def _planned(campaign: CampaignInfo) -> pd.DataFrame:
+    """Every (workload, point) of the design, one row each."""
+    labels = [workload["label"] for workload in campaign.workloads]
+    return pd.DataFrame(product(labels, range(len(campaign.points))), columns=["workload", "point"])
+
+
 def _factors(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """What varies, one column each, one row a ratio: numbers as they are, and "name is value" as 0 or 1."""
+    """The `_values` that vary among these ratios."""
+    factors = _values(ratios, campaign)
+    return factors.loc[:, factors.nunique() > 1]
+
+
+def _values(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """Each factor of the points and parameter of the workloads, one column each, one row a (workload, point):
+    numbers as they are, and "name is value" as 0 or 1."""
     kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
     of_workload = {
         workload["label"]: workload["parameters"] if len(kinds) == 1 else {"workload": workload["label"]}
@@ -172,8 +202,7 @@ def _factors(ratios: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
             columns[str(name)] = values
         else:
             columns |= {f"{name} is {value}": values == value for value in sorted(set(values), key=str)}
-    factors = pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
-    return factors.loc[:, factors.nunique() > 1]
+    return pd.DataFrame(columns, index=ratios.index, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -250,9 +279,10 @@ def _leaves(data: _Data) -> int:
     return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
 
 
-def _rule(conditions: Sequence[str], rows: pd.DataFrame) -> Rule:
+def _rule(conditions: Sequence[str], rows: pd.DataFrame, planned: int) -> Rule:
     low, high = median_interval(rows["ratio"], rows["point"])
-    return Rule(tuple(conditions), float(rows["ratio"].median()), low, high, rows["point"].nunique())
+    points = rows["point"].nunique()
+    return Rule(tuple(conditions), float(rows["ratio"].median()), low, high, points, len(rows), planned)
 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:

@@ -3,16 +3,15 @@
 F. Michel, Q. De Coninck, O. Bonaventure: "QUIC-FEC: Bringing the benefits of Forward Erasure Correction to
 QUIC", IFIP Networking 2019, §IV.
 
-Shares of points (or of loss patterns) have exact binomial intervals of 95 %; a claim of a majority is
-undecided where the interval contains one half.
+Claims are judged as `results.claims` says; "most" is more than one half of the points (or loss patterns). A
+point at which one arm alone timed out in a repetition has no ratio, since that of the others would be one of
+survivors, but tells which arm was faster; one that doesn't widens a share's interval to both sides.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 from textwrap import fill
 from typing import Any, Literal
 
@@ -25,11 +24,11 @@ from matplotlib.ticker import PercentFormatter
 from scipy import stats
 
 from results import frames
-from results.claims import Claim, PaperFigure
+from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.database import CampaignInfo
 from results.figure_style import DASHES, box, looks, ratio_ticks, style, title
 from results.figures import NothingToDraw, size
-from results.frames import DCT, Pairing
+from results.frames import DCT
 from results.statistics import FEWEST, LEVEL, median_interval, ratio_intervals
 
 Unit = Literal["point", "repetition"]
@@ -42,6 +41,10 @@ REED_SOLOMON: dict[str, Any] = {"scheme": "rs", "n": 30, "k": 20}
 SMALL = (1_000, 10_000, 50_000)
 LARGE = 1_000_000
 _SAME = 0.05  # ours: a ratio this close to 1 is "no impact"
+_RARE = (
+    0.10  # ours: none of the paper's 50 loss patterns is an interval up to 7 % itself, so finer is not "none"
+)
+_ABOUT_75 = (0.60, 0.87)  # 75 % of the paper's 50 patterns are 37 or 38: these are their exact intervals
 _LOW_R = 0.12  # §IV-C
 
 
@@ -63,13 +66,22 @@ def ratios(
 ) -> pd.DataFrame:
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
-    One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns.
-    Columns: these, `ratio`, and the factors of the point. Empty when nothing can be compared; raises
-    NothingToDraw when the design lacks one of the two.
+    One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
+    all that were run. Columns: these, `ratio` (NaN where no two ok trials can be compared, or one arm alone
+    timed out), `faster` (1 or 0; NaN where nobody can tell, `frames.Pairing.decided`), and the factors of the
+    point. Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, each) for each in (options, to))
     pairing = frames.paired(frame, baseline, variant, DCT, campaign.statistic)
-    found = pairing.ratios if unit == "point" else pairing.matched
+    key = ["workload", "point"] if unit == "point" else ["workload", "point", "repetition"]
+    run = frame.loc[frame["variant"].isin([variant, baseline]), key].drop_duplicates()
+    if unit == "point":
+        found = run.merge(pairing.ratios, how="left", on=key)
+        found["ratio"] = found["ratio"].mask(found["timeouts"] > 0)
+        found = found.merge(pairing.decided[[*key, "faster"]], how="left", on=key)
+    else:
+        found = run.merge(pairing.matched, how="left", on=key)
+        found["faster"] = (found["ratio"] < 1).where(found["ratio"].notna())
     sizes = {workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.workloads}
     found = found.assign(size_bytes=found["workload"].astype(str).map(sizes))
     return found.merge(frames.points(campaign), on="point")
@@ -83,7 +95,7 @@ def ecdfs(
     frame: pd.DataFrame, campaign: CampaignInfo, panels: Sequence[Panel], question: str, unit: Unit = "point"
 ) -> Figure:
     """The ECDF of DCT ratios, a curve a size: the form of all of the paper's figures but the ninth."""
-    found = [ratios(frame, campaign, *panel, unit) for panel in panels]
+    found = [ratios(frame, campaign, *panel, unit).dropna(subset="ratio") for panel in panels]
     for each, panel in zip(found, panels, strict=True):
         if each.empty:
             arms = " and ".join(variant_with(campaign, options) for options in panel)
@@ -183,140 +195,113 @@ def _share(trials: pd.DataFrame) -> str:
     return f"{(own / (own + other)).median():.0%}"
 
 
-@dataclass(frozen=True)
-class _Share:
-    """How many of some units something is true of."""
-
-    count: int = 0
-    units: int = 0
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact interval of the share; none for fewer than FEWEST units."""
-        if self.units < FEWEST:
-            return math.nan, math.nan
-        found = stats.binomtest(self.count, self.units).proportion_ci(1 - LEVEL)
-        return float(found.low), float(found.high)
-
-    def above(self, bound: float) -> bool | None:
-        low, high = self.interval
-        return True if low > bound else False if high < bound else None
-
-    def rare(self) -> bool | None:
-        """Whether it may be true of no more than _SAME of all units: of chance ones only."""
-        return None if self.units < FEWEST else self.above(_SAME) is not True
-
-    def at_least(self, bound: float) -> bool | None:
-        """Whether the share may be as high as this."""
-        low, high = self.interval
-        return None if math.isnan(low) else high >= bound
-
-    def __str__(self) -> str:
-        if not self.units:
-            return "not measured"
-        low, high = self.interval
-        interval = "no interval" if math.isnan(low) else f"{low:.0%} to {high:.0%}"
-        return f"{self.count / self.units:.0%} of {self.units} ({interval})"
-
-
 def _of_size(found: pd.DataFrame, size_bytes: int) -> pd.DataFrame:
     return found[found["size_bytes"] == size_bytes]
 
 
-def _faster(found: pd.DataFrame) -> _Share:
-    return _Share(int((found["ratio"] < 1).sum()), len(found))
+def _faster(found: pd.DataFrame) -> Share:
+    return Share.of(found["faster"] == 1, found["faster"].notna())
 
 
-def _slower(found: pd.DataFrame, by: float = 0.0) -> _Share:
-    return _Share(int((found["ratio"] > 1 + by).sum()), len(found))
+def _slower(found: pd.DataFrame) -> Share:
+    return Share.of((found["faster"] == 0) & (found["ratio"] != 1), found["faster"].notna())
 
 
 def _plainly(found: pd.DataFrame) -> str:
     """How many change by more than noise: without a loss, a ratio is as likely below 1 as above."""
-    if found.empty:
+    ratio = found["ratio"].dropna()
+    if ratio.empty:
         return "not measured"
-    shorter, longer = (found["ratio"] < 1 - _SAME).mean(), (found["ratio"] > 1 + _SAME).mean()
-    return f"by more than {_SAME:.0%}: {shorter:.0%} shorter, {longer:.0%} longer"
+    shorter, longer = (ratio < 1 - _SAME).mean(), (ratio > 1 + _SAME).mean()
+    return f"by more than {_percent(_SAME)}: {_percent(shorter)} shorter, {_percent(longer)} longer"
 
 
-def _median(found: pd.DataFrame) -> str:
-    if found.empty:
-        return "not measured"
-    low, high = median_interval(
-        found["ratio"], found.index.to_series()
-    )  # a row is a point, or a loss pattern
-    interval = "no interval" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
-    return f"median ratio {found['ratio'].median():.2f} ({interval})"
+def _percent(share: float) -> str:
+    return shown(share, ".0%")
+
+
+def _median(found: pd.DataFrame) -> Estimate:
+    """Of the ratios; each row is a unit of its own, a point or a loss pattern."""
+    ratio = found["ratio"].dropna()
+    return Estimate(float(ratio.median()), *median_interval(ratio, ratio.index.to_series()))
+
+
+def _most(text: str, paper: str, found: pd.DataFrame, share: Share) -> Claim:
+    """A claim that a majority of these ratios is on one side of 1, and what to think of it by."""
+    median = f"median of {found['ratio'].count()} ratios {_median(found):.2f}"
+    measured = f"{share}; {median}; {_plainly(found)}"
+    return Claim(text, f"most ({paper})", measured, share.estimate.above(0.5))
+
+
+def _none(text: str, paper: str, share: Share) -> Claim:
+    judged = f"none ({paper}; judged here: at most {_percent(_RARE)})"
+    return Claim(text, judged, str(share), share.estimate.within(0, _RARE))
+
+
+def _about_75_percent(text: str, share: Share) -> Claim:
+    """A claim of the caption of Fig. 5."""
+    least, most = map(_percent, _ABOUT_75)
+    paper = f"75 % (Fig. 5; judged here: {least} to {most}, the interval of the paper's share of 50)"
+    return Claim(text, paper, str(share), share.estimate.within(*_ABOUT_75))
 
 
 def _claims_of_small_and_large(found: pd.DataFrame, section: str) -> Iterator[Claim]:
     for size_bytes in SMALL:
         of_size = _of_size(found, size_bytes)
-        faster = _faster(of_size)
-        yield Claim(
-            f"points at which FEC shortens downloads of {size(size_bytes)}",
-            f"most ({section})",
-            f"{faster}; {_median(of_size)}; {_plainly(of_size)}",
-            faster.above(0.5),
-        )
+        text = f"points at which FEC shortens downloads of {size(size_bytes)}"
+        yield _most(text, section, of_size, _faster(of_size))
     large = _of_size(found, LARGE)
-    slower = _slower(large)
-    yield Claim(
-        f"points at which FEC lengthens downloads of {size(LARGE)}",
-        f"most ({section})",
-        f"{slower}; {_median(large)}",
-        slower.above(0.5),
-    )
+    yield _most(f"points at which FEC lengthens downloads of {size(LARGE)}", section, large, _slower(large))
 
 
 def claims_of_da2gc(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.1.a, Fig. 5 (left)."""
     found = ratios(frame, campaign, RLC, unit="repetition")
-    harmed = _slower(_of_size(found, SMALL[0]), _SAME)
-    claims = [
-        Claim(
-            f"loss patterns in which a download of 1 kB takes more than {_SAME:.0%} longer with FEC",
-            "none (§IV-B.1)",
-            str(harmed),
-            harmed.rare(),
-        )
-    ]
+    text = f"loss patterns in which a download of 1 kB takes more than {_percent(_SAME)} longer with FEC"
+    ratio = _of_size(found, SMALL[0])["ratio"]
+    claims = [_none(text, "§IV-B.1", Share.of(ratio > 1 + _SAME, ratio.notna()))]
     for size_bytes in SMALL[1:]:
-        slower = _slower(_of_size(found, size_bytes))
-        claims.append(
-            Claim(
-                f"loss patterns in which FEC lengthens downloads of {size(size_bytes)}",
-                "most (§IV-B.1); about 75 % (Fig. 5)",
-                f"{slower}; {_median(_of_size(found, size_bytes))}",
-                slower.above(0.5),
-            )
-        )
+        of_size = _of_size(found, size_bytes)
+        slower = _slower(of_size)
+        text = f"loss patterns in which FEC lengthens downloads of {size(size_bytes)}"
+        claims += [_most(text, "§IV-B.1", of_size, slower), _about_75_percent(text, slower)]
     return claims
 
 
 def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.1.b, Fig. 5 (right)."""
     found = ratios(frame, campaign, RLC, unit="repetition")
-    faster = _faster(_of_size(found, 50_000))
-    medium = _faster(_of_size(found, 10_000))
-    return [
-        Claim(
-            "loss patterns in which FEC shortens downloads of 50 kB",
-            "75 % (Fig. 5)",
-            f"{faster}; {_median(_of_size(found, 50_000))}",
-            faster.at_least(0.75),
-        ),
-        Claim(
-            "loss patterns in which FEC lengthens downloads of 10 kB by more than 5 %",
-            "few: it does no harm when nothing of a small file is lost (Fig. 5)",
-            f"{_slower(_of_size(found, 10_000), _SAME)}; shortened in {medium}",
-            _no(_slower(_of_size(found, 10_000), _SAME).above(0.25)),
-        ),
-    ]
+    claims = []
+    for size_bytes in SMALL:
+        of_size = _of_size(found, size_bytes)
+        text = f"loss patterns in which FEC shortens downloads of {size(size_bytes)}"
+        claims.append(_most(text, "§IV-B.1", of_size, _faster(of_size)))
+    claims.append(_about_75_percent(text, _faster(of_size)))
+    lossless = found.merge(_without_losses(frame, campaign), on=["workload", "point", "repetition"])
+    for size_bytes in SMALL[:2]:
+        of_size = _of_size(lossless, size_bytes)
+        claims.append(
+            _same(
+                f"median DCT ratio of {size(size_bytes)} in loss patterns in which QUIC lost nothing",
+                "no harm (Fig. 5)",
+                _median(of_size),
+                f"{len(of_size)} loss patterns",
+            )
+        )
+    return claims
 
 
-def _no(judged: bool | None) -> bool | None:
-    return None if judged is None else not judged
+def _without_losses(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The keys (workload, point, repetition) of the ok trials without FEC that declared no packet lost."""
+    lost = frame.reindex(columns=["client.packets_lost", "server.packets_lost"]).sum(axis=1, skipna=False)
+    off = (frame["variant"] == variant_with(campaign, OFF)) & (frame["state"] == "ok") & (lost == 0)
+    return frame.loc[off, ["workload", "point", "repetition"]]
+
+
+def _same(text: str, paper: str, ratio: Estimate, of: str) -> Claim:
+    least, most = 1 - _SAME, 1 + _SAME
+    judged = f"{paper.removesuffix(')')}; judged here: {least:g} to {most:g})"
+    return Claim(text, judged, f"{ratio:.3f}, {of}", ratio.within(least, most))
 
 
 def claims_of_fig6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -327,13 +312,10 @@ def claims_of_fig6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 def claims_of_fig7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.2.c."""
     large = _of_size(ratios(frame, campaign, RLC, REED_SOLOMON), LARGE)
-    faster = _faster(large)
+    text = f"points at which downloads of {size(LARGE)} are faster with RLC than with Reed-Solomon"
     return [
-        Claim(
-            f"points at which downloads of {size(LARGE)} are faster with RLC than with Reed-Solomon",
-            "most, significantly (§IV-B.2, Fig. 7)",
-            f"{faster}; {_median(large)}",
-            faster.above(0.5),
+        _most(
+            text, "and significantly, §IV-B.2, Fig. 7; judged here: by however little", large, _faster(large)
         )
     ]
 
@@ -343,29 +325,23 @@ def claims_of_fig8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     low_rate, high_rate = (ratios(frame, campaign, options) for options in (RLC, RLC_4_5))
     claims = []
     for rate, found in (("2/3", low_rate), ("4/5", high_rate)):
-        helped = found.assign(helped=found["ratio"] < 1 - _SAME).groupby("point")["helped"].any()
-        rarely = _Share(int(helped.sum()), len(helped))
-        claims.append(
-            Claim(
-                f"points at which a code rate of {rate} shortens a download by more than {_SAME:.0%}",
-                "none but by chance (§IV-B.3)",
-                str(rarely),
-                rarely.rare(),
-            )
-        )
+        by_point = found.set_index("point")["ratio"]
+        helped = (by_point < 1 - _SAME).groupby("point").any()
+        known = helped | by_point.notna().groupby("point").all()
+        text = f"points at which a code rate of {rate} shortens a download by more than {_percent(_SAME)}"
+        claims.append(_none(text, "but by chance, §IV-B.3", Share.of(helped, known)))
     for size_bytes in (*SMALL, LARGE):
-        of_size = _of_size(low_rate, size_bytes)
-        claims.append(_claim_of_bandwidth(of_size, size_bytes))
+        claims.append(_claim_of_bandwidth(_of_size(low_rate, size_bytes), size_bytes))
     both = low_rate.merge(high_rate, on=["size_bytes", "point"], suffixes=("_low", "_high"))
     for size_bytes in (*SMALL, LARGE):
-        of_size = _of_size(both, size_bytes)
-        less = _Share(int((of_size["ratio_high"] < of_size["ratio_low"]).sum()), len(of_size))
+        low, high = (_of_size(both, size_bytes)[f"ratio_{rate}"] for rate in ("low", "high"))
+        less = Share.of(high < low, low.notna() & high.notna())
         claims.append(
             Claim(
                 f"points at which code rate 4/5 harms downloads of {size(size_bytes)} less than 2/3",
                 "most (§IV-B.3, Fig. 8)",
                 str(less),
-                less.above(0.5),
+                less.estimate.above(0.5),
             )
         )
     return claims
@@ -374,6 +350,7 @@ def claims_of_fig8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 def _claim_of_bandwidth(found: pd.DataFrame, size_bytes: int) -> Claim:
     text = f"rank correlation of bandwidth and DCT ratio, downloads of {size(size_bytes)}"
     paper = "negative: FEC harms more where the bandwidth is low (§IV-B.3)"
+    found = found.dropna(subset="ratio")
     if len(found) < FEWEST or found["ratio"].nunique() == 1:
         return Claim(text, paper, f"none with {found['ratio'].nunique()} ratios", None)
     correlation = stats.spearmanr(found["bandwidth_mbps"], found["ratio"])
@@ -393,24 +370,15 @@ def claims_of_fig9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 
 
 def _claim_of_fairness(trials: pd.DataFrame, where: str, off: str, label: str, recovered: str) -> Claim:
-    low, high, measured = _ratio_beside(frames.paired(trials, off, label))
-    if recovered == "mask":
-        paper = "generally longer: ratio above 1 (§IV-B.4, Fig. 9)"
-        holds = True if low > 1 else False if high < 1 else None
-    else:
-        paper = "no difference: ratio 1 (§IV-B.4, Fig. 9)"
-        holds = None if math.isnan(low) else low <= 1 + _SAME and high >= 1 - _SAME
     text = f"DCT without FEC beside {label} divided by that beside {off}, medians"
-    return Claim(f"{text}, where {where}" if where else text, paper, measured, holds)
-
-
-def _ratio_beside(pairing: Pairing) -> tuple[float, float, str]:
-    if pairing.ratios.empty:
-        return math.nan, math.nan, "not measured"
-    (row,) = ratio_intervals(pairing).to_dict("records")
-    low, high = float(row["low"]), float(row["high"])
-    interval = "no interval" if math.isnan(low) else f"{low:.2f} to {high:.2f}"
-    return low, high, f"{row['ratio']:.2f} ({interval}, {row['pairs']} repetitions)"
+    text = f"{text}, where {where}" if where else text
+    intervals = ratio_intervals(frames.paired(trials, off, label))
+    ratio, of = Estimate(), "no repetitions"
+    for row in intervals.to_dict("records"):  # one, or none
+        ratio, of = Estimate(row["ratio"], row["low"], row["high"]), f"{row['pairs']} repetitions"
+    if recovered == "notify":
+        return _same(text, "no difference (§IV-B.4, Fig. 9)", ratio, of)
+    return Claim(text, "generally longer: above 1 (§IV-B.4, Fig. 9)", f"{ratio:.2f}, {of}", ratio.above(1))
 
 
 def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -420,55 +388,44 @@ def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     for size_bytes in SMALL[1:]:
         of_size = _of_size(found, size_bytes)
         low = of_size["loss.r"] <= _LOW_R
-        for where, chosen, paper, sign in (
-            (f"r ≤ {_LOW_R:.0%}", of_size[low], "above 1 (§IV-C)", 1),
-            (f"r > {_LOW_R:.0%}", of_size[~low], "below 1 (§IV-C)", -1),
+        for where, chosen, paper, judge in (
+            (f"r ≤ {_percent(_LOW_R)}", of_size[low], "above 1 (§IV-C)", Estimate.above),
+            (f"r > {_percent(_LOW_R)}", of_size[~low], "below 1 (§IV-C)", Estimate.below),
         ):
+            ratio = chosen["ratio"].dropna()
+            mean, of = Estimate.of_mean(ratio), f"{len(ratio)} of {len(chosen)} points"
             text = f"mean DCT ratio of {size(size_bytes)} where {where}"
-            claims.append(_claim_of_mean(text, paper, chosen["ratio"], sign))
+            claims.append(Claim(text, paper, f"{mean:.2f}, {of}", judge(mean, 1)))
     return claims
 
 
-def _claim_of_mean(text: str, paper: str, ratio: pd.Series, sign: int) -> Claim:
-    """By Student's interval of the mean logarithm; `sign` is 1 where the paper's mean is above 1."""
-    if len(ratio) < FEWEST:
-        mean = "" if ratio.empty else f"{ratio.mean():.2f}, "
-        return Claim(text, paper, f"{mean}no interval with {len(ratio)} points", None)
-    log = np.log(ratio)
-    half = float(stats.t.ppf(1 - LEVEL / 2, len(log) - 1) * log.std() / math.sqrt(len(log)))
-    low, high = math.exp(log.mean() - half), math.exp(log.mean() + half)
-    above = True if low > 1 else False if high < 1 else None
-    holds = above if sign > 0 else _no(above)
-    measured = f"{ratio.mean():.2f}; geometric mean {low:.2f} to {high:.2f}, {len(ratio)} points"
-    return Claim(text, paper, measured, holds)
-
-
-def _differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:  # noqa: ARG001
+def _differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
     return [
         "noq speaks IETF QUIC; the paper's quic-go spoke Google's. Pacing, loss recovery (probe timeouts in"
         " the place of tail loss probes) and the first window are others, and requests are hq-interop's.",
-        f"{campaign.repetitions} repetitions at {len(campaign.points)} points. The paper names no queue; here"
-        " the link's holds 1.5 bandwidth-delay products, if the design doesn't vary it.",
-    ]
-
-
-def _differences_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    return [
-        *_differences(frame, campaign),
-        "50 kB and its repair symbols are more than the first window of 32 packets. With one of 64"
-        " (option.initial_window), FEC shortened most of these downloads.",
+        f"Repetitions: {frame['repetition'].nunique()}, at {len(campaign.points)} points. The paper names no"
+        " queue; here the link's holds 1.5 bandwidth-delay products, if the design doesn't vary it.",
     ]
 
 
 def _differences_of_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
-    """With how far the ratios reach, which makes means of them say little."""
+    """With what was left out, and how far the ratios reach, which makes means of them say little."""
     said = [
         *_differences(frame, campaign),
-        "A burst lasts for a number of packets, however rarely they are sent: who has to probe through a long"
-        " one waits for minutes, since probe timeouts double. Redundancy makes a transfer longer, so it meets"
-        " bursts that the other ends before. The paper leaves out intense losses, we leave out timeouts.",
+        "A burst lasts for a number of packets, however rarely they are sent, and probe timeouts double: to"
+        " probe through a long one may take minutes. Supposedly, a transfer that redundancy makes longer also"
+        " meets bursts that the other ends before; we have not shown that it does.",
     ]
-    ratio = ratios(frame, campaign, RLC)["ratio"]
+    pairing = frames.paired(
+        frame, variant_with(campaign, OFF), variant_with(campaign, RLC), DCT, campaign.statistic
+    )
+    left_out = pairing.unpaired.groupby("reason")["repetitions"].sum()
+    if not left_out.empty:
+        each = ", ".join(f"{repetitions} ({reason})" for reason, repetitions in left_out.items())
+        said.append(
+            f"The paper leaves out losses too intense for a transfer. Repetitions without a ratio: {each}."
+        )
+    ratio = ratios(frame, campaign, RLC)["ratio"].dropna()
     if ratio.empty:
         return said
     extreme = int((ratio > 3).sum())
@@ -479,9 +436,9 @@ def _differences_of_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> lis
     """With how often the background's window fell and came back: whether masking had anything to mask."""
     said = [
         *_differences(frame, campaign),
-        "The paper names no queue, and the result depends on it. A long one may overflow by more packets than"
-        " RLC (7, 6, 20) mends, and loses repair packets, too, which nothing masks; we have not shown that"
-        " this is the reason.",
+        "The paper names no queue, and the result may depend on it. A long one may overflow by more packets"
+        " than RLC (7, 6, 20) mends, and loses repair packets, too, which nothing masks; we have not shown"
+        " that this is the reason.",
     ]
     trials = backgrounds(frame, campaign)
     ok = trials[trials["state"] == "ok"]
@@ -520,17 +477,9 @@ def _figure(
         number=f"Networking 2019, Fig. {number}",
         caption=caption,
         draw=draw,
-        claims=partial(_where_its_arms_are, claims),
-        differences=differences,
+        claims=none_without_a_figure(claims),
+        differences=none_without_a_figure(differences),
     )
-
-
-def _where_its_arms_are(claims: Claims, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """No claims of a design that lacks the paper's arms: in place of the figure stands what it lacks."""
-    try:
-        return claims(frame, campaign)
-    except NothingToDraw:
-        return []
 
 
 def fig5_aeroplanes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
@@ -568,7 +517,7 @@ _BOXES = (
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "networking2019-da2gc": [_figure(5, fig5_aeroplanes, claims_of_da2gc)],
-    "networking2019-mss": [_figure(5, fig5_aeroplanes, claims_of_mss, differences=_differences_of_mss)],
+    "networking2019-mss": [_figure(5, fig5_aeroplanes, claims_of_mss)],
     "networking2019-uniform": [
         _figure(6, fig6_reed_solomon, claims_of_fig6),
         _figure(7, fig7_codes, claims_of_fig7),

@@ -15,6 +15,7 @@ written.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from types import TracebackType
@@ -40,8 +41,20 @@ class Campaign:
 
     def trials(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
-        its workload, and the metrics named ("client.dct_s"); all of them for None."""
-        return frames.trials(self.database, self.info, metrics)
+        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None.
+
+        Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
+        """
+        if isinstance(metrics, str):
+            raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
+        frame = frames.trials(self.database, self.info, metrics)
+        absent = [name for name in metrics or () if name not in frame]
+        # Where all trials failed, the DCT is no wrong name, and nothing is known of others.
+        if wrong := [name for name in absent if name != DCT]:
+            known = self.database.metric_names(self.info.id)
+            if known:
+                _known(wrong[0], sorted({*known, DCT}), f"campaign {self.info.name!r}: metric")
+        return frame.assign(**dict.fromkeys(absent, math.nan))
 
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
@@ -85,6 +98,8 @@ class Results:
     def __getitem__(self, name: str) -> Campaign:
         """The campaign of that name. Raises DatabaseError when there is none."""
         known = [each.name for each in self.database.campaigns()]
+        if not known:
+            raise DatabaseError(f"{self.database.address}: is empty: no campaign was run into it")
         _known(name, known, f"{self.database.address}: campaign")
         found = self.database.campaign(name)
         assert found is not None

@@ -10,21 +10,22 @@ import base64
 import contextlib
 import hashlib
 import json
+import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, count, islice, starmap
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import pandas as pd
-from matplotlib.figure import Figure
 
 from results import equality, explain_figures, figures, frames, papers, ratio_figures
 from results.claims import Claim
 from results.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
+from results.drawings import SUFFIXES, Drawing, Folder, stem
 from results.equality import NothingToCompare
 from results.explain import Explanation, NothingToExplain, explain
 from results.figures import NothingToDraw
@@ -33,7 +34,6 @@ from results.statistics import FEWEST, VERDICTS, shares
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
 METRIC_SOURCES = ("client.", "server.", "background_server.", "competition.")
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
-_SUFFIXES = (".png", ".svg", ".pdf")
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_FOLDER),
@@ -50,17 +50,6 @@ class ReportPaths:
     pngs: list[Path]
     svgs: list[Path]
     pdfs: list[Path]
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure of the page (`inline` is its PNG in base64; `files` are PNG, SVG and PDF), or the sentence
-    that stands in its place."""
-
-    caption: str = ""
-    inline: str = ""
-    files: tuple[Path, ...] = ()
-    sentence: str = ""
 
 
 @dataclass(frozen=True)
@@ -83,55 +72,27 @@ class _Reproduced:
     differences: list[str]
 
 
-class _Folder:
-    """Where the figures of a report are saved, and all that were saved."""
-
-    def __init__(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self.files: list[Path] = []
-
-    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
-        """Save a figure under this name, with a number behind it where labels have the same letters."""
-        taken = {file.stem for file in self.files}
-        name = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
-        files = tuple(self.path / f"{name}{suffix}" for suffix in _SUFFIXES)
-        try:
-            figure = draw()
-        except NothingToDraw as nothing:
-            for stale in files:  # of an earlier report into the same folder
-                stale.unlink(missing_ok=True)
-            return Drawing(sentence=str(nothing))
-        for file in files:
-            figures.save(figure, file)
-            figure.set_layout_engine("none")  # as the first file has it: layout costs as much as drawing
-        self.files += files
-        return Drawing(caption, _base64(files[0].read_bytes()), files)
-
-    def with_suffix(self, suffix: str) -> list[Path]:
-        return [file for file in self.files if file.suffix == suffix]
-
-
 def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
     Raises DatabaseError when the campaign cannot be read or the folder cannot be written.
     """
     try:
-        saved = _Folder(Path(folder))
+        saved = Folder(Path(folder))
         page = _page(database, campaign, saved)
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
         raise DatabaseError(f"{folder}: the report cannot be written here: {error.strerror}") from error
-    pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in _SUFFIXES)
+    pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)
     return ReportPaths(html, pngs, svgs, pdfs)
 
 
-def _page(database: Database, campaign: CampaignInfo, folder: _Folder) -> str:
+def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
     frame = frames.trials(database, campaign)
     ratios = _ratios(frame, campaign)
     found = findings(frame, campaign, ratios)
+    filters = _filters(frame, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
@@ -159,7 +120,8 @@ def _page(database: Database, campaign: CampaignInfo, folder: _Folder) -> str:
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
-        repeat=_commands(campaign),
+        repeat=_commands(campaign, filters or []),
+        doubts=_doubts(frame, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
         isnan=pd.isna,
@@ -182,7 +144,7 @@ def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 
 
 def _of_all_workloads(
-    folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
+    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
 ) -> list[Drawing]:
     ratio = folder.draw(
         "ratio",
@@ -208,14 +170,14 @@ def _of_all_workloads(
     return [ratio, bars, dct]
 
 
-def _by_workload(folder: _Folder, campaign: CampaignInfo, ratios: pd.DataFrame) -> list[tuple[str, Drawing]]:
+def _by_workload(folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame) -> list[tuple[str, Drawing]]:
     if ratios.empty:
         return []
     return [
         (
             name,
             folder.draw(
-                f"factors-{_stem(label)}",
+                f"factors-{stem(label)}",
                 f"The DCT ratio to the baseline for {name}, at every point, over each factor of the design.",
                 partial(ratio_figures.over_factors, ratios, campaign, label),
             ),
@@ -224,13 +186,8 @@ def _by_workload(folder: _Folder, campaign: CampaignInfo, ratios: pd.DataFrame) 
     ]
 
 
-def _stem(label: str) -> str:
-    """A label as a part of a file's name."""
-    return "".join(letter if letter.isalnum() else "-" for letter in label).strip("-")
-
-
 def _explained(
-    folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
+    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
 ) -> list[_Explained]:
     """Where each variant helps that was compared."""
     return [
@@ -241,33 +198,33 @@ def _explained(
 
 
 def _where(
-    folder: _Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: frames.Pairing
+    folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: frames.Pairing
 ) -> _Explained:
-    stem, baseline = _stem(variant), str(frames.baseline_of(campaign))
+    name, baseline = stem(variant), str(frames.baseline_of(campaign))
     try:
         found = explain(pairing, campaign)
     except NothingToExplain as nothing:
         return _Explained(variant, None, f"Nothing can be explained: {nothing}.", [])
     drawings = [
         folder.draw(
-            f"map-{stem}",
+            f"map-{name}",
             "The DCT ratio over the two strongest factors: background as a random forest predicts it, marks"
             " at each point as it was measured.",
             lambda: explain_figures.benefit_map(found, variant, baseline),
         ),
         folder.draw(
-            f"effects-{stem}",
+            f"effects-{name}",
             "What each factor does to the DCT ratio, the strongest first: the line is the mean prediction of"
             " a random forest, the dots are every ratio.",
             lambda: explain_figures.effects(found, variant, baseline),
         ),
         folder.draw(
-            f"cells-{stem}",
+            f"cells-{name}",
             "The median DCT ratio in cells of two factors, as measured, with the number of points.",
             lambda: ratio_figures.heat_map(ratios, campaign, variant, _two_strongest(found, campaign)),
         ),
         folder.draw(
-            f"pairs-{stem}",
+            f"pairs-{name}",
             "The points of the design in each pair of its factors. The colour is the DCT ratio, the median"
             " over workloads.",
             lambda: ratio_figures.pairs(ratios, campaign, variant),
@@ -283,7 +240,7 @@ def _two_strongest(found: Explanation, campaign: CampaignInfo) -> tuple[str, str
     return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
 
 
-def _reproduced(folder: _Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Reproduced]:
+def _reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Reproduced]:
     return [
         _Reproduced(
             each.number,
@@ -326,27 +283,37 @@ def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[
 
 
 def headline(frame: pd.DataFrame, campaign: CampaignInfo, found: pd.DataFrame) -> list[str]:
-    """What the campaign found (`findings`), in a few sentences."""
+    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
     ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
     sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
-    compared = found.query("points > 0")
-    baseline = frames.baseline_of(campaign)
+    baseline = str(frames.baseline_of(campaign))
     names = figures.workload_names(campaign)
-    for variant, rows in compared.groupby("variant", sort=False):
+    for variant, pairing in frames.comparisons(frame, campaign).items():
+        rows = found.query("variant == @variant and decided_points > 0")
         parts = [_found(row, names[str(row.workload)]) for row in rows.itertuples(index=False)]
-        sentences.append(f"{variant} was faster than {baseline} at {_listed(parts)}.")
-    if compared.empty:
+        faster = f"{variant} was faster than {baseline} at {_listed(parts)}." if parts else ""
+        left_out = frames.left_out(pairing, campaign, baseline, variant)
+        if said := " ".join(filter(None, [faster, left_out])):
+            sentences.append(said)
+    if not found["decided_points"].any():
         sentences.append("No variant could be compared with a baseline.")
     return sentences
 
 
 def _found(row: Any, workload: str) -> str:
+    points, planned = row.decided_points, row.planned_points
+    of = f"{points} point{'s' if points > 1 else ''}" + (f" (planned: {planned})" if points < planned else "")
+    return f"{row.faster * points:.0f} of {of} for {workload} ({_ratio_of(row)})"
+
+
+def _ratio_of(row: Any) -> str:
+    if not row.points:
+        return "there is no DCT ratio"
     interval = "" if pd.isna(row.low) else f" [{row.low:.2f}, {row.high:.2f}]"
-    decided = f", gain at {row.gain:.0%}, harm at {row.harm:.0%}" if row.gain + row.harm > 0 else ""
-    return (
-        f"{row.faster:.0%} of {row.points} point{'s' if row.points > 1 else ''} for {workload}"
-        f" (median DCT ratio {row.median_ratio:.2f}{interval}{decided})"
-    )
+    some = f" at the {row.points} that have one" if row.points < row.decided_points else ""
+    counts = [f"{verdict} at {getattr(row, verdict) * row.points:.0f}" for verdict in ("gain", "harm")]
+    decided = f", {', '.join(counts)}" if row.gain + row.harm > 0 else ""
+    return f"median DCT ratio {row.median_ratio:.2f}{interval}{some}{decided}"
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -394,7 +361,7 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd
     return tables
 
 
-def _commands(campaign: CampaignInfo) -> list[str]:
+def _commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:
     """What repeats a campaign, in a shell, in the folder of fecbench."""
     provenance = campaign.provenance
     design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
@@ -404,8 +371,52 @@ def _commands(campaign: CampaignInfo) -> list[str]:
     for option in ("link", "jobs"):
         if option in provenance:
             run += [f"--{option}", str(provenance[option])]
+    for each in filters:
+        run += ["--filter", each]
     commands = [run, ["fecbench", "report", "--db", database, "--output", campaign.name]]
     return [shlex.join(command) for command in commands]
+
+
+def _filters(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
+    """The filters that choose the trials that were run; None when no filters do.
+
+    They are derived: a campaign may have been resumed with others, or not have come to its end.
+    """
+    planned: dict[str, list[Any]] = {
+        "variant": [variant["label"] for variant in campaign.variants],
+        "workload": [workload["label"] for workload in campaign.workloads],
+        "point": list(range(len(campaign.points))),
+        "repetition": list(range(campaign.repetitions)),
+    }
+    ran = {field: set(frame[field]) for field in planned}
+    if len(frame) != math.prod(map(len, ran.values())):
+        return None
+    return [
+        f"{field}={value}"
+        for field, values in planned.items()
+        for value in values
+        if ran[field] and value in ran[field] and len(ran[field]) < len(values)
+    ]
+
+
+def _doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] | None) -> list[str]:
+    """Why the commands may not repeat exactly what was run, in sentences."""
+    revision = campaign.provenance.get("revision", {})
+    run, planned = len(frame), campaign.planned_trials
+    sentences = []
+    if not revision.get("commit"):
+        sentences.append("Which revision of fecbench it was run with is not known.")
+    elif revision.get("changed") is None:
+        sentences.append("Whether fecbench had changes that were not committed is not known.")
+    elif revision["changed"]:
+        sentences.append(
+            "It was run with changes that were not committed: the revision that provenance names is not"
+            " exactly what ran."
+        )
+    if run < planned:
+        these = "these are what the command runs" if filters else "the command runs all"
+        sentences.append(f"{run} of {planned} planned trials were run; {these}.")
+    return sentences
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

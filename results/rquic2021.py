@@ -3,8 +3,8 @@
 M. Zverev, P. Garrido, F. Fernández, J. Bilbao, Ö. Alay, S. Ferlin, A. Brunstrom, R. Agüero: "Robust QUIC:
 Integrating Practical Coding in a Low Latency Transport Protocol", IEEE Access 2021, §VI.
 
-A claim about completion rates is judged by their bootstrap intervals (`results.statistics`), so fewer
-repetitions than these need leave it undecided.
+Claims are judged as `results.claims` says, those about completion rates by their bootstrap intervals
+(`results.statistics`): fewer repetitions than these need leave a claim open.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
-from scipy import stats
 
 from results import frames
-from results.claims import Claim, PaperFigure
+from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.database import CampaignInfo
 from results.figure_style import box, legend_below, looks, style, title
 from results.figures import NothingToDraw
 from results.frames import DCT
-from results.statistics import FEWEST, LEVEL, ratio_intervals
+from results.statistics import FEWEST, ratio_intervals
 
 LOSS = "loss.p"
 BTO = "option.bto_ms"
@@ -45,6 +44,8 @@ SENT = "server.packets_sent"
 _FROM = 0.02  # §VI-B: the bounds hold where the loss rate is "greater than 1 %"
 _DEFAULT_BTO_MS = 25
 _HARMLESS = 1.05  # ours: "it can hardly be appreciated" is the paper's measure of harm without losses
+_MOST_OVERHEAD = 0.27  # ours: "slightly greater than 25 %" (§VI-C)
+_CLOSE = 0.1  # ours: of QUIC's time; "not very relevant" is the paper's measure of what a timeout costs
 _NEAR = math.log(1.5)  # ours: a timeout within this factor of the paper's best stands for it
 _DEGREE = 3  # of the regression in Fig. 12 and 13
 
@@ -53,22 +54,22 @@ _DEGREE = 3  # of the regression in Fig. 12 and 13
 class _Network:
     """A network of §VI-A, and what the paper found in it.
 
-    size_bytes: of bulk transfers. bound: what ξ of them stays below from 2 % loss on (§VI-B). overhead: Ô of
-    them at 5 % loss (Fig. 5d: above 20 %, above 25 % over the satellite). best_bto_ms: the buffer timeout of
-    the lowest ξ, by workload (§VI-E).
+    size_bytes: of bulk transfers. bound: what ξ of them stays below from 2 % loss on (§VI-B). overhead: what
+    Ô of them is above at 5 % loss (§VI-B). best_bto_ms: the buffer timeout of the lowest ξ, by workload
+    (§VI-E).
     """
 
     rtt_ms: float
     size_bytes: int
     bound: float
-    overhead: tuple[float, float]
+    overhead: float
     best_bto_ms: dict[str, float]
 
 
 _NETWORKS = {
-    "Wi-Fi": _Network(25, 20 * 2**20, 0.5, (0.20, 0.27), {"page": 90, "download": 300}),
-    "cellular": _Network(100, 20 * 2**20, 0.7, (0.20, 0.27), {"page": 240, "download": 400}),
-    "satellite": _Network(400, 5 * 2**20, 0.8, (0.25, 0.27), {"page": 700, "download": 2500}),
+    "Wi-Fi": _Network(25, 20 * 2**20, 0.5, 0.20, {"page": 90, "download": 300}),
+    "cellular": _Network(100, 20 * 2**20, 0.7, 0.20, {"page": 240, "download": 400}),
+    "satellite": _Network(400, 5 * 2**20, 0.8, 0.25, {"page": 700, "download": 2500}),
 }
 
 
@@ -106,11 +107,12 @@ def overheads(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> pd.
     ]
     if OVERHEAD not in trials or trials[OVERHEAD].isna().all():
         raise NothingToDraw(f"No ok {workload} measured {OVERHEAD}, so there is no overhead.")
-    rows = trials.groupby(["variant", "network", LOSS], observed=True)[OVERHEAD].agg(["mean", "std", "size"])
-    enough = rows["size"].where(rows["size"] >= FEWEST)
-    half = stats.t.ppf(1 - LEVEL / 2, enough - 1) * rows["std"] / np.sqrt(enough)
-    found = rows.assign(low=rows["mean"] - half, high=rows["mean"] + half)
-    return found.rename(columns={"size": "trials"}).drop(columns="std").reset_index()
+    by_rate = trials.dropna(subset=OVERHEAD).groupby(["variant", "network", LOSS], observed=True)[OVERHEAD]
+    rows = []
+    for (variant, network, loss), values in by_rate:
+        mean = Estimate.of_mean(values)
+        rows.append((variant, network, loss, mean.value, mean.low, mean.high, len(values)))
+    return pd.DataFrame(rows, columns=["variant", "network", LOSS, "mean", "low", "high", "trials"])
 
 
 def _networks(campaign: CampaignInfo) -> list[str]:
@@ -143,7 +145,7 @@ def _losses(campaign: CampaignInfo) -> list[float]:
     return sorted({float(point[LOSS]) for point in campaign.points})
 
 
-def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def _boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """DCT and overhead by loss rate, a column a network: the form of Fig. 5 and 7."""
     overhead = overheads(frame, campaign, workload)
     networks, losses, look_of = _networks(campaign), _losses(campaign), looks(campaign)
@@ -167,10 +169,8 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
             title(axes, network, f"{len(here)} ok trials")
             _bars(bars, overhead[overhead["network"] == network], campaign, losses)
             if workload == "download" and 0.05 in losses:
-                low, high = _NETWORKS[network].overhead
-                bars.fill_between(
-                    [losses.index(0.05) - 0.5, losses.index(0.05) + 0.5], low, high, color="0.8"
-                )
+                where = [losses.index(0.05) - 0.5, losses.index(0.05) + 0.5]
+                bars.fill_between(where, _NETWORKS[network].overhead, _MOST_OVERHEAD, color="0.8")
             _by_loss(bars, losses)
             bars.set_ylim(0, max(0.3, 1.1 * _highest(overhead, "mean")))
             bars.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
@@ -182,7 +182,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
             for variant, look in look_of.items()
         ]
         if workload == "download":
-            handles.append(Patch(facecolor="0.8", label="overhead in the paper, 5 % loss"))
+            handles.append(Patch(facecolor="0.8", label="judged as the paper's overhead"))
         legend_below(figure, handles)
         _question(figure, f"{_SUBJECTS[workload]}: how long does it take, and how much is coded for it?")
     return figure
@@ -228,7 +228,7 @@ def _bars(axes: Axes, overhead: pd.DataFrame, campaign: CampaignInfo, losses: Se
         )
 
 
-def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def _rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """ξ by loss rate, a panel a network: what Fig. 6 and 9 show, with the bounds of §VI-B for bulk."""
     rates, losses = completion_rates(frame, campaign, workload), _losses(campaign)
     with style():
@@ -255,7 +255,7 @@ def rates_by_loss(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
     return figure
 
 
-def rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
+def _rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
     """ξ by buffer timeout with the RTT marked, a panel a network: what Fig. 12 and 13 show."""
     rates = completion_rates(frame, campaign, workload)
     if BTO not in rates:
@@ -345,50 +345,19 @@ def _legend_of_variants(figure: Figure, campaign: CampaignInfo, marks: Sequence[
     legend_below(figure, [*variants, *marks])
 
 
-@dataclass(frozen=True)
-class _Estimate:
-    """A mean and its interval; NaN where nothing was measured. What it cannot decide is None."""
-
-    mean: float = math.nan
-    low: float = math.nan
-    high: float = math.nan
-
-    def below(self, bound: float) -> bool | None:
-        return True if self.high < bound else False if self.low > bound else None
-
-    def within(self, low: float, high: float) -> bool | None:
-        """The mean is in this range; it is not, and neither is any value of the interval."""
-        if math.isnan(self.low):
-            return None
-        if low <= self.mean <= high:
-            return True
-        return False if self.high < low or self.low > high else None
-
-    def above(self, other: _Estimate) -> bool | None:
-        return True if self.low > other.high else False if self.high < other.low else None
-
-    def __format__(self, number: str) -> str:
-        if math.isnan(self.mean):
-            return "not measured"
-        if math.isnan(self.low):
-            return f"{_shown(self.mean, number)} (no interval)"
-        mean, low, high = (_shown(each, number) for each in (self.mean, self.low, self.high))
-        return f"{mean} ({low} to {high})"
-
-
 def _estimates(
     table: pd.DataFrame, mean: str, by: str, keys: Iterable[Any], **where: str
-) -> dict[Any, _Estimate]:
+) -> dict[Any, Estimate]:
     """Of the rows where these columns have these values, one estimate for each key in the column `by`."""
     for column, value in where.items():
         table = table[table[column] == value]
     rows = table.set_index(by)[[mean, "low", "high"]]
-    return {key: _Estimate(*rows.loc[key]) if key in rows.index else _Estimate() for key in keys}
+    return {key: Estimate(*rows.loc[key]) if key in rows.index else Estimate() for key in keys}
 
 
 def _estimates_by_network(
     table: pd.DataFrame, mean: str, losses: Sequence[float], campaign: CampaignInfo, variant: str
-) -> dict[str, dict[float, _Estimate]]:
+) -> dict[str, dict[float, Estimate]]:
     """Of each network, one estimate for each loss rate."""
     return {
         network: _estimates(table, mean, LOSS, losses, network=network, variant=variant)
@@ -396,20 +365,12 @@ def _estimates_by_network(
     }
 
 
-def _shown(value: float, number: str) -> str:
-    return f"{value:{number}}".replace("%", " %")
-
-
-def _mean(share: _Estimate) -> str:
-    return "–" if math.isnan(share.mean) else _shown(share.mean, ".1%")
-
-
 def _every(judged: Iterable[bool | None]) -> bool | None:
     found = list(judged)
     return False if False in found else None if None in found or not found else True
 
 
-def _listed(estimates: Mapping[Any, _Estimate], number: str = ".2f") -> str:
+def _listed(estimates: Mapping[Any, Estimate], number: str = ".2f") -> str:
     return ", ".join(f"{_percent(key)}: {each:{number}}" for key, each in estimates.items())
 
 
@@ -417,8 +378,8 @@ def _percent(key: str | float) -> str:
     return key if isinstance(key, str) else f"{100 * key:g} %"
 
 
-def _rising(estimates: Sequence[_Estimate]) -> bool | None:
-    return _every(later.above(earlier) for earlier, later in pairwise(estimates))
+def _rising(estimates: Sequence[Estimate]) -> bool | None:
+    return _every(later.exceeds(earlier) for earlier, later in pairwise(estimates))
 
 
 def _claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:
@@ -440,7 +401,7 @@ def _claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
 def _of_harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     networks = _networks(campaign)
     of = _estimates_by_network(rates, "ratio", _losses(campaign), campaign, variant)
-    lossless = {network: of[network].get(0.0, _Estimate()) for network in networks}
+    lossless = {network: of[network].get(0.0, Estimate()) for network in networks}
     yield Claim(
         f"{variant}: ξ without losses",
         f"slightly above 1, hardly to be seen (§VI-B; judged here: below {_HARMLESS:g})",
@@ -454,11 +415,11 @@ def _of_harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str)
         if loss > 0
     }
     unsure = [name for name, each in lossy.items() if math.isnan(each.low)]
-    worst = max(lossy, key=lambda name: -math.inf if math.isnan(lossy[name].mean) else lossy[name].mean)
+    worst = max(lossy, key=lambda name: np.nan_to_num(lossy[name].high, nan=-math.inf))
     yield Claim(
         f"{variant}: ξ wherever packets are lost",
         "below 1 (§VI-B)",
-        f"greatest at {worst}: {lossy[worst]:.2f}"
+        f"reaches farthest at {worst}: {lossy[worst]:.2f}"
         + (f"; no interval: {', '.join(unsure)}" if unsure else ""),
         _every(each.below(1) for each in lossy.values()),
     )
@@ -467,12 +428,12 @@ def _of_harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str)
 def _of_bulk_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     of = _estimates(overhead[overhead[LOSS] == 0.05], "mean", "network", _networks(campaign), variant=variant)
     for network, each in of.items():
-        low, high = _NETWORKS[network].overhead
+        least, most = (shown(bound, ".0%") for bound in (_NETWORKS[network].overhead, _MOST_OVERHEAD))
         yield Claim(
             f"{variant}: overhead over {network} at 5 % loss",
-            f"about {100 * low:g} to {100 * high:g} % (Fig. 5d)",
+            f"above {least} (§VI-B), at most slightly above 25 % (§VI-C; judged here: up to {most})",
             f"{each:.1%}",
-            each.within(low, high),
+            each.within(_NETWORKS[network].overhead, _MOST_OVERHEAD),
         )
 
 
@@ -480,9 +441,9 @@ def _of_page_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: s
     of = _estimates(overhead[overhead[LOSS] == 0.05], "mean", "network", _networks(campaign), variant=variant)
     yield Claim(
         f"{variant}: overhead at 5 % loss",
-        "at most slightly above 25 % (§VI-C; judged here: below 27 %)",
+        f"at most slightly above 25 % (§VI-C; judged here: below {shown(_MOST_OVERHEAD, '.0%')})",
         _listed(of, ".1%"),
-        _every(each.below(0.27) for each in of.values()),
+        _every(each.below(_MOST_OVERHEAD) for each in of.values()),
     )
 
 
@@ -493,7 +454,8 @@ def _of_overheads_order(overhead: pd.DataFrame, campaign: CampaignInfo, variant:
         f"{variant}: overhead with the loss rate",
         "grows (Fig. 5d, 7d)",
         "; ".join(
-            f"{network} {' → '.join(_mean(each) for each in of.values())}" for network, of in by_loss.items()
+            f"{network} {' → '.join(f'{each:.1%}' for each in of.values())}"
+            for network, of in by_loss.items()
         ),
         _every(_rising(list(of.values())) for of in by_loss.values()),
     )
@@ -515,13 +477,12 @@ def _of_scatter(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> It
     arms = [height[height.index.get_level_values("variant") == arm] for arm in (_baseline(campaign), variant)]
     without, with_fec = (arm.droplevel("variant") for arm in arms)
     both = without.index.intersection(with_fec.index)
-    narrower = int((with_fec[both] < without[both]).sum())
-    sure = len(both) > 0 and stats.binomtest(narrower, len(both)).pvalue < LEVEL
+    narrower = Share(int((with_fec[both] < without[both]).sum()), len(both))
     yield Claim(
-        f"{variant}: height of the boxes wherever packets are lost",
-        "less than without FEC (§VI-C)",
-        f"less at {narrower} of {len(both)} points",
-        2 * narrower > len(both) if sure else None,
+        f"{variant}: points with losses at which the boxes are less high than without FEC",
+        "most (§VI-C)",
+        str(narrower),
+        narrower.estimate.above(0.5),
     )
 
 
@@ -577,7 +538,7 @@ def _of_rates_order(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -
         "; ".join(
             f"{network} {each[losses[0]]:.2f} → {each[losses[-1]]:.2f}" for network, each in of.items()
         ),
-        _every(each[losses[0]].above(each[losses[-1]]) for each in of.values()),
+        _every(each[losses[0]].exceeds(each[losses[-1]]) for each in of.values()),
     )
     yield Claim(
         f"{variant}: ξ with the RTT, at {_percent(losses[-1])} loss",
@@ -603,39 +564,41 @@ def _of_timeouts(
     paper = _NETWORKS[network]
     tried = sorted(float(point[BTO]) for point in campaign.points if point["network"] == network)
     of = _estimates(rates, "ratio", BTO, tried, network=network, variant=variant)
-    best = min(of, key=lambda bto: math.inf if math.isnan(of[bto].mean) else of[bto].mean)
-    like_paper, rtt = (
-        min(tried, key=lambda bto: abs(math.log(bto / wanted)))
-        for wanted in (paper.best_bto_ms[workload], paper.rtt_ms)
-    )
-    wanted_ms = paper.best_bto_ms[workload]
-    found = f"lowest at {best:g} ms: {of[best]:.2f}"
-    yield Claim(
-        f"{variant}: the buffer timeout with the lowest ξ over {network}",
-        f"about {paper.best_bto_ms[workload]:g} ms (§VI-E; judged here: no other is clearly lower)",
-        f"{found}; at {like_paper:g} ms: {of[like_paper]:.2f}",
-        _no_worse(of[like_paper], of[best]) if abs(math.log(like_paper / wanted_ms)) < _NEAR else None,
-    )
-    yield Claim(
-        f"{variant}: a buffer timeout of one RTT over {network}",
-        "close to the best (§VI-E; judged here: no other is clearly lower)",
-        f"{found}; at {rtt:g} ms: {of[rtt]:.2f}",
-        _no_worse(of[rtt], of[best]),
-    )
-    short = min(tried, key=lambda bto: abs(math.log(bto / _DEFAULT_BTO_MS)))
+
+    def nearest(wanted_ms: float) -> float:
+        return min(tried, key=lambda bto: abs(math.log(bto / wanted_ms)))
+
+    best_ms = paper.best_bto_ms[workload]
+    for timeout, claimed, wanted_ms in (
+        (f"the paper's best buffer timeout, about {best_ms:g} ms", "the lowest", best_ms),
+        ("a buffer timeout of one RTT", "close to the lowest", paper.rtt_ms),
+    ):
+        judged = nearest(wanted_ms)
+        measured, holds = _near_the_lowest(of, judged)
+        yield Claim(
+            f"{variant}: ξ over {network} with {timeout}",
+            f"{claimed} (§VI-E; judged here: at most {_CLOSE:g} above any other)",
+            measured,
+            holds if abs(math.log(judged / wanted_ms)) < _NEAR else None,
+        )
+    short, rtt = nearest(_DEFAULT_BTO_MS), nearest(paper.rtt_ms)
     if short < rtt:
         yield Claim(
             f"{variant}: ξ over {network}, a buffer timeout of one RTT against a short one",
             "lower (§VI-E)",
             f"at {short:g} ms: {of[short]:.2f}, at {rtt:g} ms: {of[rtt]:.2f}",
-            of[short].above(of[rtt]),
+            of[short].exceeds(of[rtt]),
         )
 
 
-def _no_worse(one: _Estimate, other: _Estimate) -> bool | None:
-    """Whether the intervals overlap."""
-    worse = one.above(other)
-    return None if math.isnan(one.low + other.low) else worse is not True
+def _near_the_lowest(of: Mapping[float, Estimate], timeout: float) -> tuple[str, bool | None]:
+    """ξ at this timeout beside that at the one, of all others, whose interval reaches lowest."""
+    others = [other for other in of if other != timeout]
+    if not others:
+        return f"at {timeout:g} ms: {of[timeout]:.2f}; no other was tried", None
+    lowest = min(others, key=lambda other: np.nan_to_num(of[other].low, nan=math.inf))
+    measured = f"at {timeout:g} ms: {of[timeout]:.2f}; lowest elsewhere at {lowest:g} ms: {of[lowest]:.2f}"
+    return measured, of[timeout].near_or_below(of[lowest], _CLOSE)
 
 
 def _differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[str]:
@@ -646,8 +609,8 @@ def _differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> 
         *(_of_spurious_losses(ok, campaign) if measured else ()),
         "A packet that the receiver held counts here as arrived when it is let through, so QUIC's RTT"
         " contains the buffer timeout; the original kept the true time of arrival.",
-        f"{campaign.repetitions} repetitions, where the paper has {_REPETITIONS[workload]}. The paper names"
-        " no queue; here the link's holds 100 packets.",
+        f"Repetitions: {frame['repetition'].nunique()}; the paper has {_REPETITIONS[workload]}. It names no"
+        " queue; here the link's holds 100 packets.",
         *_of_sizes(campaign, workload),
     ]
 
@@ -695,23 +658,23 @@ def _of_declared_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[st
     told = _by_arm(share, most, ".1%")
     yield (
         f"QUIC declared lost, of what it sent at {_percent(most)} loss: {told}. Algorithm 1 aims at"
-        " a residual loss of 1 %, so a transfer with FEC fares about as one without it does over a link that"
-        " loses so little."
+        " a residual loss of 1 %; supposedly, a transfer with FEC fares about as one without it does over a"
+        " link that loses so little."
     )
     per_trial = pd.DataFrame({arm: group[LOST].mean() for arm, group in groups.items()}).dropna()
     if 0 in per_trial.index.get_level_values(LOSS):
         told = _by_arm(per_trial, 0, ".0f")
         yield (
-            "Where the link loses nothing, slow start overflows its queue; packets declared lost in"
-            f" a trial: {told}."
-            " Algorithm 1 answers these losses, too: hence an overhead above the 1.6 % of its largest Q, 63."
+            f"Packets declared lost in a trial where the link loses nothing: {told}. Supposedly, slow start"
+            " overflows its queue, and Algorithm 1 answers these losses, too, with an overhead above the"
+            " 1.6 % of its largest Q, 63."
         )
 
 
 def _by_arm(table: pd.DataFrame, loss: float, number: str) -> str:
     here = table[table.index.get_level_values(LOSS) == loss].droplevel(LOSS)
     return "; ".join(
-        f"{network} {', '.join(f'{_shown(value, number)} {arm}' for arm, value in row.items())}"
+        f"{network} {', '.join(f'{shown(value, number)} {arm}' for arm, value in row.items())}"
         for network, row in here.iterrows()
     )
 
@@ -728,38 +691,41 @@ def _of_spurious_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[st
     yield (
         "quic-go has changed since 2021. Once a packet that it declared lost turns out to have arrived, it"
         " restores the congestion window, no longer takes three newer packets for a loss, and waits at least"
-        " 9/8 RTT instead: long enough for many packets that the receiver recovers after its buffer timeout"
-        " has let newer ones through. A short buffer timeout, to which the paper ascribes that ξ and the"
-        " overhead grow with the RTT, costs less here. Recovered so late, and declared lost though they"
-        f" arrived, in all trials with FEC: {found}."
+        " 9/8 RTT instead. Supposedly, a short buffer timeout, to which the paper ascribes that ξ and the"
+        " overhead grow with the RTT, costs less since then: we have not run an older quic-go beside it."
+        " Recovered after newer packets had been let through, and declared lost though they arrived, in all"
+        f" trials with FEC: {found}."
     )
 
 
-def _bound(
-    draw: Callable[..., Figure],
-    claims: Callable[..., list[Claim]],
-    workload: str,
-    figure: int,
-    caption: str,
-    differences: Callable[..., list[str]] = _differences,
-) -> PaperFigure:
-    return PaperFigure(
-        name=f"rquic2021-fig{figure}",
-        number=f"rQUIC 2021, Fig. {figure}",
-        caption=caption,
-        draw=partial(draw, workload=workload),
-        claims=partial(_if_any, claims, workload=workload),
-        differences=partial(_if_any, differences, workload=workload),
-    )
+def fig5_bulk(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 5: completion time and overhead of bulk transfers, by loss rate."""
+    return _boxes(frame, campaign, "download")
 
 
-def _if_any(
-    say: Callable[..., list[Any]], frame: pd.DataFrame, campaign: CampaignInfo, workload: str
-) -> list[Any]:
-    try:
-        return say(frame, campaign, workload)
-    except NothingToDraw:  # the figure says the same in its place
-        return []
+def fig6_bulk_rates(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 6: completion rates of bulk transfers, by loss rate, with the bounds of §VI-B."""
+    return _rates_by_loss(frame, campaign, "download")
+
+
+def fig7_page(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 7: completion time and overhead of web pages, by loss rate."""
+    return _boxes(frame, campaign, "page")
+
+
+def fig9_page_rates(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 9: completion rates of web pages, by loss rate."""
+    return _rates_by_loss(frame, campaign, "page")
+
+
+def fig12_page_timeouts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 12: completion rates of web pages, by buffer timeout."""
+    return _rates_by_timeout(frame, campaign, "page")
+
+
+def fig13_bulk_timeouts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 13: completion rates of bulk transfers, by buffer timeout."""
+    return _rates_by_timeout(frame, campaign, "download")
 
 
 _BOXES = (
@@ -777,18 +743,37 @@ _TIMEOUTS = (
     " squares regression of the third order over the logarithm of the timeout, where there are points enough."
 )
 
+
+def _figure(
+    number: int,
+    draw: Callable[[pd.DataFrame, CampaignInfo], Figure],
+    claims: Callable[..., list[Claim]],
+    workload: str,
+    caption: str,
+    differences: Callable[..., list[str]] = _differences,
+) -> PaperFigure:
+    return PaperFigure(
+        name=f"rquic2021-fig{number}",
+        number=f"rQUIC 2021, Fig. {number}",
+        caption=caption,
+        draw=draw,
+        claims=none_without_a_figure(partial(claims, workload=workload)),
+        differences=none_without_a_figure(partial(differences, workload=workload)),
+    )
+
+
 # By the name of the design: `results.papers`.
 FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bulk": [
-        _bound(boxes, _claims_of_boxes, "download", 5, _BOXES),
-        _bound(rates_by_loss, _claims_of_rates, "download", 6, _RATES, _of_earlier_work),
+        _figure(5, fig5_bulk, _claims_of_boxes, "download", _BOXES),
+        _figure(6, fig6_bulk_rates, _claims_of_rates, "download", _RATES, _of_earlier_work),
     ],
     "rquic2021-page": [
-        _bound(boxes, _claims_of_boxes, "page", 7, _BOXES),
-        _bound(rates_by_loss, _claims_of_rates, "page", 9, _RATES, _of_earlier_work),
+        _figure(7, fig7_page, _claims_of_boxes, "page", _BOXES),
+        _figure(9, fig9_page_rates, _claims_of_rates, "page", _RATES, _of_earlier_work),
     ],
     "rquic2021-bto": [
-        _bound(rates_by_timeout, _claims_of_timeouts, "page", 12, _TIMEOUTS),
-        _bound(rates_by_timeout, _claims_of_timeouts, "download", 13, _TIMEOUTS),
+        _figure(12, fig12_page_timeouts, _claims_of_timeouts, "page", _TIMEOUTS),
+        _figure(13, fig13_bulk_timeouts, _claims_of_timeouts, "download", _TIMEOUTS),
     ],
 }

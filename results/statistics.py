@@ -38,7 +38,8 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame
     """The rows of `pairing.ratios`, how sure each ratio is, and what it says.
 
     Columns added: `low` and `high`, the percentile bootstrap interval (Efron 1979) of the ratio of the
-    statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs; and `verdict`: "gain" (the
+    statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs, and NaN where one arm alone
+    timed out in any: the pairs that are left are those that it got through; and `verdict`: "gain" (the
     interval is below 1; less of the metric must be better), "harm" (above 1), "undecided" (it contains 1, or
     there is none). Of equal arms, about the share LEVEL of points is decided all the same; with
     the mean of times with timeouts among them up to 2.5 LEVEL, since such means are far from normal.
@@ -49,6 +50,7 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame
         alike = pairing.matched[groups["ratio"].transform("size") == pairs]
         baseline, variant = (alike[arm].to_numpy().reshape(-1, pairs) for arm in ("baseline", "variant"))
         ratios.loc[ratios["pairs"] == pairs, ["low", "high"]] = _of_points(baseline, variant, statistic)
+    ratios.loc[ratios["timeouts"] > 0, ["low", "high"]] = math.nan
     return ratios.assign(verdict=verdicts(ratios["low"], ratios["high"]))
 
 
@@ -61,10 +63,10 @@ def _of_points(baseline: Floats, variant: Floats, statistic: str) -> Floats:
     intervals = []
     for first in range(0, points, at_once):
         part = slice(first, first + at_once)
-        ratios = _over_repetitions(variant[part][:, drawn], statistic) / _over_repetitions(
-            baseline[part][:, drawn], statistic
-        )
-        intervals.append(np.quantile(ratios, [tail, 1 - tail], axis=1).T)
+        arms = [_over_repetitions(arm[part][:, drawn], statistic) for arm in (variant, baseline)]
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 in a resample leaves no interval, NaN
+            ratios = arms[0] / arms[1]
+            intervals.append(np.quantile(ratios, [tail, 1 - tail], axis=1).T)
     return np.concatenate(intervals)
 
 

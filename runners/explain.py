@@ -2,6 +2,8 @@
 
 import json
 import math
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +14,7 @@ from runners.refusal import Refusal, nearest
 from runners.show import one_campaign
 
 if TYPE_CHECKING:
+    from results.drawings import Folder
     from results.explain import Explanation, Rule
 
 
@@ -21,7 +24,7 @@ def explain(
     variant: Annotated[str, typer.Option(help="The variant; by default all but the baseline.")] = "",
     baseline: Annotated[str, typer.Option(help="Compare with this variant, not the design's baseline.")] = "",
     metric: Annotated[str, typer.Option(help="The metric whose ratio is explained.")] = "client.dct_s",
-    output: Annotated[Path | None, typer.Option(help="A folder for the figures (PNG and SVG).")] = None,
+    output: Annotated[Path | None, typer.Option(help="A folder for the figures (PNG, SVG and PDF).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
@@ -33,22 +36,45 @@ def explain(
     with Database.open(db) as database:
         chosen = one_campaign(database, campaign)
         against, others = _arms(db, chosen, baseline, variant)
+        folder = None if output is None else _folder(output)  # before minutes of computing
         frame = frames.trials(database, chosen, [metric])
-    if metric not in frame:
-        raise Refusal(f"{db}: campaign {chosen.name!r}: no trial measured {metric!r}")
-    documents = []
+        if metric not in frame:
+            hint = nearest(metric, database.metric_names(chosen.id))
+            raise Refusal(f"{db}: campaign {chosen.name!r}: no trial measured {metric!r}; {hint}")
+    comparisons = []
     for other in others:
         pairing = frames.paired(frame, against, other, metric, chosen.statistic)
+        left_out = frames.left_out(pairing, chosen, against, other)
         try:
-            found = explained(pairing, chosen)
+            found: Explanation | str = explained(pairing, chosen)
         except NothingToExplain as nothing:
-            raise Refusal(f"{db}: {other} against {against}: nothing to explain: {nothing}") from None
-        paths = [] if output is None else _draw(found, output, other, against, metric)
-        documents.append(_document(found, other, against, metric, paths))
+            found = f"nothing to explain: {nothing}"
+        comparisons.append(_Comparison(other, against, metric, found, left_out))
+    if all(isinstance(each.found, str) for each in comparisons):
+        raise Refusal(f"{db}: {'; '.join(f'{each.arms}: {each.found}' for each in comparisons)}")
+    documents = []
+    for each in comparisons:
+        paths = [] if folder is None else _draw(each, folder)
+        documents.append(_document(each, paths))
         if not as_json:
-            print("\n".join(_lines(found, other, against, metric, paths)))
+            print("\n".join(_lines(each, paths)))
     if as_json:
         print(json.dumps(documents, indent=1))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """`found` is why there is no explanation where there is none."""
+
+    variant: str
+    baseline: str
+    metric: str
+    found: "Explanation | str"
+    left_out: str
+
+    @property
+    def arms(self) -> str:
+        return f"{self.variant} against {self.baseline}"
 
 
 def _arms(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
@@ -72,52 +98,63 @@ def _arms(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple
     return against, others
 
 
-def _draw(found: "Explanation", folder: Path, variant: str, baseline: str, metric: str) -> list[str]:
-    """The figures that there is enough for: their paths."""
+def _folder(path: Path) -> "Folder":
+    from results.drawings import Folder
+
+    try:
+        return Folder(path)
+    except OSError as error:
+        raise Refusal(
+            f"--output {path}: cannot be made a folder: {error.strerror}: give the name of a folder"
+        ) from None
+
+
+def _draw(of: _Comparison, folder: "Folder") -> list[str]:
+    """The figures that there is enough for: their paths. The explanation's sentence says what is not."""
     from results import explain_figures
-    from results.figures import NothingToDraw, save
+    from results.drawings import stem
 
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = "".join(letter if letter.isalnum() else "-" for letter in variant).strip("-")
-    paths = []
-    for name, draw in (("map", explain_figures.benefit_map), ("effects", explain_figures.effects)):
-        try:
-            figure = draw(found, variant, baseline, metric)
-        except NothingToDraw:  # the sentence of the explanation says why
-            continue
-        for suffix in (".png", ".svg"):
-            path = folder / f"{name}-{stem}{suffix}"
-            save(figure, path)
-            paths.append(str(path))
-    return paths
+    if isinstance(of.found, str):
+        return []
+    drawn = [
+        folder.draw(
+            f"{name}-{stem(of.variant)}", "", partial(draw, of.found, of.variant, of.baseline, of.metric)
+        )
+        for name, draw in (("map", explain_figures.benefit_map), ("effects", explain_figures.effects))
+    ]
+    return [str(file) for drawing in drawn for file in drawing.files]
 
 
-def _lines(found: "Explanation", variant: str, baseline: str, metric: str, paths: list[str]) -> list[str]:
+def _lines(of: _Comparison, paths: list[str]) -> list[str]:
+    if isinstance(of.found, str):
+        return [f"{of.arms}: {of.found}"]
     driving = ", ".join(
-        f"{row.factor} {row.importance:+.0%}" for row in found.importances.itertuples(index=False)
+        f"{row.factor} {row.importance:+.0%}" for row in of.found.importances.itertuples(index=False)
     )
     return [
-        f"{metric} of {variant} / {baseline}, median over points with 95 % interval",
-        str(found.everywhere),
-        found.sentence,
-        *(str(rule) for rule in found.rules),
+        f"{of.metric} of {of.variant} / {of.baseline}, median over points with 95 % interval",
+        *([of.left_out] if of.left_out else []),
+        str(of.found.everywhere),
+        of.found.sentence,
+        *(str(rule) for rule in of.found.rules),
         *([f"error when shuffled: {driving}"] if driving else []),
         *(f"figure {path}" for path in paths),
     ]
 
 
-def _document(
-    found: "Explanation", variant: str, baseline: str, metric: str, paths: list[str]
-) -> dict[str, Any]:
+def _document(of: _Comparison, paths: list[str]) -> dict[str, Any]:
+    arms = {"variant": of.variant, "baseline": of.baseline, "metric": of.metric, "left_out": of.left_out}
+    if isinstance(of.found, str):
+        nothing: dict[str, Any] = {"everywhere": None, "p_value": None, "rules": [], "importances": {}}
+        return {**arms, **nothing, "sentence": of.found, "figures": paths}
+    importances = of.found.importances
     return {
-        "variant": variant,
-        "baseline": baseline,
-        "metric": metric,
-        "everywhere": _rule(found.everywhere),
-        "p_value": _number(found.p_value),
-        "sentence": found.sentence,
-        "rules": [_rule(rule) for rule in found.rules],
-        "importances": dict(zip(found.importances["factor"], found.importances["importance"], strict=True)),
+        **arms,
+        "everywhere": _rule(of.found.everywhere),
+        "p_value": _number(of.found.p_value),
+        "sentence": of.found.sentence,
+        "rules": [_rule(rule) for rule in of.found.rules],
+        "importances": dict(zip(importances["factor"], importances["importance"], strict=True)),
         "figures": paths,
     }
 
@@ -129,6 +166,8 @@ def _rule(rule: "Rule") -> dict[str, Any]:
         "low": _number(rule.low),
         "high": _number(rule.high),
         "points": rule.points,
+        "ratios": rule.ratios,
+        "planned_ratios": rule.planned_ratios,
     }
 
 

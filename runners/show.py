@@ -54,6 +54,8 @@ def campaigns_of(database: Database, name: str) -> list[CampaignInfo]:
     found = [each for each in database.campaigns() if name in ("", each.name)]
     if not found:
         known = [each.name for each in database.campaigns()]
+        if not known:
+            raise Refusal(f"{database.address}: is empty: no campaign was run into it")
         raise Refusal(f"{database.address}: has no campaign {name!r}; {nearest(name, known)}")
     return found
 
@@ -144,17 +146,22 @@ def print_table(table: Table | None) -> None:
 
 
 def summary_table(database: Database, campaign: CampaignInfo) -> None:
-    """Print the median DCT and the ratio to the baseline, by workload and variant."""
+    """Print the median DCT and the ratio to the baseline, by workload and variant, and what it leaves out."""
     # Imported here: pandas takes longer to load than most commands take to run.
     from results import frames
 
-    frame = frames.summary(frames.trials(database, campaign, [frames.DCT]), campaign)
+    trials = frames.trials(database, campaign, [frames.DCT])
+    summary = frames.summary(trials, campaign)
     table = Table(box=box.SIMPLE_HEAD)
-    for column in frame.columns:
-        table.add_column(str(column), justify="right" if frame[column].dtype.kind in "fi" else "left")
-    for row in frame.itertuples(index=False):
+    for column in summary.columns:
+        table.add_column(str(column), justify="right" if summary[column].dtype.kind in "fi" else "left")
+    for row in summary.itertuples(index=False):
         table.add_row(*(_shown(value) for value in row))
     print_table(table)
+    baseline = frames.baseline_of(campaign) or ""
+    for variant, pairing in frames.comparisons(trials, campaign).items():
+        if sentence := frames.left_out(pairing, campaign, baseline, variant):
+            print(sentence)
 
 
 def _shown(value: object) -> str:

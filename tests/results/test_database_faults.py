@@ -96,7 +96,38 @@ def test_another_schema_version_is_refused(sqlite: str, version: int, create: bo
     with sqlite3.connect(sqlite) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    assert f"has schema version {version}, this fecbench reads version" in refusal(sqlite, create=create)
+    said = refusal(sqlite, create=create)
+    assert f"has schema version {version}, this fecbench reads version" in said
+    assert f"git log -S 'VERSION = {version}' -- results/schema.py" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("UPDATE campaigns SET title = 'x'", True),
+        ("ALTER TABLE campaigns DROP COLUMN title", True),
+        ("ALTER TABLE campaigns RENAME COLUMN provenance TO origin", False),
+        ("UPDATE campaigns SET provenance = 'no JSON'", False),
+        ("UPDATE campaigns SET provenance = '[1]'", False),
+        ("""UPDATE campaigns SET provenance = '{"revision": {"commit": null}}'""", False),
+        ("""UPDATE campaigns SET provenance = '{"revision": {"commit": "x; rm -r ."}}'""", False),
+        ("DROP TABLE campaigns", False),
+    ],
+)
+def test_another_schema_version_is_refused_with_the_revision_that_wrote_it_where_it_can_be_read(
+    sqlite: str, new_campaign: NewCampaign, change: str, named: bool
+) -> None:
+    with Database.open(sqlite, create=True) as database:
+        new_campaign(database, "older", provenance={"revision": {"commit": "0" * 40}})
+        new_campaign(database, "newer", provenance={"revision": {"commit": "0123456789" * 4}})
+    with sqlite3.connect(sqlite) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.execute(change)
+    connection.close()
+    said = refusal(sqlite, create=False)
+    assert (f"git checkout {'0123456789' * 4} && make build" in said) == named
+    assert ("git log -S 'VERSION = 99'" in said) != named
+    assert "rm -r" not in said
 
 
 def test_a_path_with_characters_that_urls_reserve_is_a_path(tmp_path: Path) -> None:

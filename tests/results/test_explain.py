@@ -167,6 +167,26 @@ def test_rules_part_the_points_and_are_sorted_by_ratio(found: Explanation) -> No
     assert (covered == 1).all()
 
 
+def test_rules_count_the_ratios_that_the_design_has_where_they_hold() -> None:
+    pairing, campaign = compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), planted)
+    large = pairing.ratios["workload"] == "download-1000000"
+    lost = pairing.ratios["point"].isin(range(16)) & (large | (pairing.ratios["point"] == 0))
+    kept = pairing.matched[~lost]  # one repetition: a row of `matched` is one of `ratios`
+    found = explain(replace(pairing, ratios=pairing.ratios[~lost], matched=kept), campaign)
+    assert sum(rule.ratios for rule in found.rules) == found.everywhere.ratios == 240 - 18
+    assert sum(rule.planned_ratios for rule in found.rules) == found.everywhere.planned_ratios == 240
+    planned = pd.DataFrame(campaign.points).merge(
+        pd.DataFrame({"size_bytes": [1000, 50_000, 1_000_000]}), how="cross"
+    )
+    for rule in found.rules:
+        meets = pd.Series(True, planned.index)
+        for condition in rule.conditions:
+            name, sign, value = condition.split(" ", 2)
+            meets &= COMPARE[sign](planned[name], number(value))
+        assert rule.planned_ratios == meets.sum()
+    assert str(found.everywhere).endswith(", 79 points, 222 of 240 ratios")
+
+
 def number(text: str) -> float:
     amount, _, unit = text.partition(" ")
     return float(amount) * {"%": 0.01, "kB": 1e3, "MB": 1e6, "ms": 1, "Mbit/s": 1, "": 1}[unit]
@@ -191,7 +211,7 @@ def test_rules_hold_the_true_ratio_in_nearly_the_nominal_share_of_campaigns() ->
         )
         leaves = module._tree(data, 2).apply(factors.to_numpy())
         for leaf in set(leaves):
-            rule = module._rule([], pairing.ratios[leaves == leaf])
+            rule = module._rule([], pairing.ratios[leaves == leaf], 0)
             true = math.exp(-0.3) if rule.ratio < 0.87 else 1.0
             held.append(rule.low <= true <= rule.high)
     assert sum(held) >= stats.binom.ppf(0.001, len(held), 0.9)
@@ -228,7 +248,7 @@ def test_the_same_comparison_is_explained_in_the_same_way() -> None:
 
 def test_what_cannot_be_explained_says_why() -> None:
     pairing, campaign = compared(np.random.default_rng(8), 3)
-    with pytest.raises(NothingToExplain, match="no repetition is ok for both"):
+    with pytest.raises(NothingToExplain, match="no pair has a ratio: no trial was run"):
         explain(replace(pairing, ratios=pairing.ratios[:0], matched=pairing.matched[:0]), campaign)
     with pytest.raises(NothingToExplain, match="the metric is 0"):
         explain(replace(pairing, ratios=pairing.ratios.assign(ratio=math.inf)), campaign)

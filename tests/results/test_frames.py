@@ -140,6 +140,36 @@ def test_a_ratio_compares_the_repetitions_that_are_ok_in_both_variants_and_no_ot
     for key, (pairs, ratio) in expected.items():
         assert found[key] == (pairs, pytest.approx(ratio))
     assert pairing.unpaired["repetitions"].sum() == left_out
+    assert len(pairing.matched) + left_out <= len(KEYS) / 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(outcomes=outcomes, statistic=st.sampled_from(["median", "mean"]))
+def test_a_point_is_decided_by_what_took_longer_and_a_timeout_is_longer_than_any_time(
+    outcomes: Outcomes, statistic: str
+) -> None:
+    pairing = frames.paired(frame_with(outcomes), OFF, XOR, statistic=statistic)
+    decided = {(row.workload, row.point): row for row in pairing.decided.itertuples()}
+    timeouts = {(row.workload, row.point): row.timeouts for row in pairing.ratios.itertuples()}
+    for place in product(WORKLOADS, POINTS):
+        taken: list[tuple[float, float]] = []
+        alone = [0, 0]
+        for repetition in REPETITIONS:
+            pair = [outcomes.get(TrialKey(v, *place, repetition), ("not run", 0.0)) for v in VARIANTS]
+            states = tuple(state for state, _ in pair)
+            if states in {("ok", "ok"), ("ok", "timeout"), ("timeout", "ok")}:
+                first, second = (1e9 if state == "timeout" else dct_s for state, dct_s in pair)
+                taken.append((first, second))
+                alone[0] += states[0] == "timeout"
+                alone[1] += states[1] == "timeout"
+        assert (place in decided) == bool(taken)
+        if taken:
+            row = decided[place]
+            off, xor = (getattr(statistics, statistic)(times) for times in zip(*taken, strict=True))
+            assert [row.baseline_timeouts, row.variant_timeouts] == alone
+            assert timeouts.get(place, sum(alone)) == sum(alone)
+            # As many timeouts in both arms say nothing by the mean: which of them is longer is not known.
+            assert row.faster == (xor < off and not (min(off, xor) > 1e8))
 
 
 @settings(max_examples=100, deadline=None)
@@ -183,7 +213,8 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
         frame = frame_with(outcomes)
         rows = list(frames.summary(frame, campaign).itertuples(index=False))
         assert [(row.workload, row.variant) for row in rows] == list(product(WORKLOADS, VARIANTS))
-        ratios = frames.paired(frame, OFF, XOR).ratios
+        pairing = frames.paired(frame, OFF, XOR)
+        ratios = pairing.ratios
         for row in rows:
             run = [outcomes[k] for k in outcomes if (k.workload, k.variant) == (row.workload, row.variant)]
             ok = [dct_s for state, dct_s in run if state == "ok"]
@@ -192,11 +223,68 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
             assert row.median_dct_s == pytest.approx(median, nan_ok=True)
             compared = ratios[(ratios["workload"] == row.workload) & (row.variant == XOR)]["ratio"].tolist()
             assert row.points == len(compared)
+            assert row.planned_points == (len(POINTS) if row.variant == XOR else 0)
             if compared:
                 assert row.median_ratio == pytest.approx(statistics.median(compared))
-                assert row.faster * len(compared) == pytest.approx(sum(ratio < 1 for ratio in compared))
+            decided = pairing.decided[(pairing.decided["workload"] == row.workload) & (row.variant == XOR)]
+            assert row.decided_points == len(decided) >= row.points
+            if len(decided):
+                assert row.faster * len(decided) == pytest.approx(decided["faster"].sum())
 
     law()
+
+
+def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_those_that_are_left(
+    filled: Filled,
+) -> None:
+    keys = [TrialKey(variant, "download-10000", point, 0) for variant in VARIANTS for point in range(20)]
+    lost = {key: key.variant == XOR and key.point >= 7 for key in keys}
+    database, campaign = filled(
+        {key: ("timeout" if lost[key] else "ok", 0.5 if key.variant == XOR else 1.0) for key in keys},
+        points=[{"owd_ms": n} for n in range(20)],
+        repetitions=1,
+    )
+    frame = frames.trials(database, campaign)
+    row = frames.summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
+    assert (row["points"], row["planned_points"], row["decided_points"]) == (7, 20, 20)
+    assert (row["median_ratio"], row["faster"]) == (0.5, 7 / 20)
+    there, back = (frames.paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
+    assert frames.left_out(there, campaign, OFF, XOR) == (
+        "Of 40 planned pairs of rquic-xor and rquic-off, 7 have a ratio."
+        " rquic-xor alone timed out in 13 pairs, rquic-off alone in 0: these are in no ratio."
+    )
+    assert frames.left_out(back, campaign, XOR, OFF) == (
+        "Of 40 planned pairs of rquic-off and rquic-xor, 7 have a ratio."
+        " rquic-off alone timed out in 0 pairs, rquic-xor alone in 13: these are in no ratio."
+    )
+
+
+def test_nothing_is_left_out_of_a_whole_campaign(filled: Filled) -> None:
+    database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)), repetitions=len(REPETITIONS))
+    frame = frames.trials(database, campaign)
+    assert frames.left_out(frames.paired(frame, OFF, XOR), campaign, OFF, XOR) == ""
+    some = frames.paired(frame.drop(index=0), OFF, XOR)
+    assert frames.left_out(some, campaign, OFF, XOR) == (
+        "Of 12 planned pairs of rquic-xor and rquic-off, 11 have a ratio."
+    )
+
+
+def test_a_point_at_which_the_baseline_is_0_has_no_ratio_and_says_so() -> None:
+    times = {OFF: {0: (0, 0, 3), 1: (0, 2, 4)}, XOR: {0: (1, 1, 1), 1: (1, 1, 1)}}
+    frame = frame_with(
+        {
+            TrialKey(variant, "download-10000", point, n): ("ok", float(value))
+            for variant, of_points in times.items()
+            for point, values in of_points.items()
+            for n, value in enumerate(values)
+        }
+    )
+    pairing = frames.paired(frame, OFF, XOR)
+    assert pairing.ratios[["point", "pairs", "ratio"]].to_numpy().tolist() == [[1, 3, 0.5]]
+    assert pairing.matched["ratio"].dropna().tolist() == [0.5, 0.25]
+    assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
+        ["rquic-off: median of client.dct_s is 0", 3]
+    ]
 
 
 def test_without_a_baseline_nothing_is_compared(

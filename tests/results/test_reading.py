@@ -11,8 +11,8 @@ import pytest
 
 import results
 from results import export, frames
-from results.database import CampaignInfo, Database, DatabaseError, TrialKey
-from results.reading import Results
+from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
+from results.reading import Campaign, Results
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -67,11 +67,70 @@ def test_matched_repetitions_are_those_whose_statistics_make_the_ratios(read: Re
     pd.testing.assert_frame_equal(medians, expected)
 
 
+def test_a_gain_of_the_pairs_that_a_variant_got_through_is_none(filled: Filled, sqlite: str) -> None:
+    outcomes = {
+        TrialKey(variant, "download-10000", point, n): ("ok", 1.0 if variant == OFF else 0.5)
+        for variant, point, n in product((OFF, XOR), (0, 1), range(9))
+    }
+    filled(outcomes | {TrialKey(XOR, "download-10000", 1, 0): ("timeout", 60.0)})
+    with results.open(sqlite) as opened:
+        found = opened["campaign-0"].intervals(OFF, XOR)
+    assert found[["pairs", "timeouts", "verdict"]].to_numpy().tolist() == [
+        [9, 0, "gain"],
+        [8, 1, "undecided"],
+    ]
+    assert found["low"].notna().tolist() == [True, False]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_metric_that_is_0_gives_no_warning_and_no_infinite_ratio(
+    database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
+) -> None:
+    info = new_campaign(database)
+    for variant, point, n in product((OFF, XOR), (0, 1), range(6)):
+        lost = 0 if variant == OFF and (point == 0 or n < 2) else 1 + n
+        key = TrialKey(variant, "download-10000", point, n)
+        database.record(info.id, make(key=key, metrics={"server": {"packets_lost": lost}}))
+    found = Campaign(database, info).intervals(OFF, XOR, "server.packets_lost")
+    assert found["point"].tolist() == [1]
+    assert found["ratio"].tolist() == [1.0]
+    assert found["verdict"].tolist() == ["undecided"]
+
+
 def test_a_wrong_name_is_refused_with_the_right_one(read: Results) -> None:
     with pytest.raises(DatabaseError, match=r"campaign 'campaign-1'.*did you mean 'campaign-0'"):
         read["campaign-1"]
     with pytest.raises(DatabaseError, match=r"variant 'rquic-xro'.*did you mean 'rquic-xor'"):
         read["campaign-0"].paired(OFF, "rquic-xro")
+
+
+def test_a_metric_that_was_not_measured_is_refused_with_the_one_that_was(read: Results) -> None:
+    campaign = read["campaign-0"]
+    for wrong in (lambda name: campaign.trials([name]), lambda name: campaign.intervals(OFF, XOR, name)):
+        with pytest.raises(DatabaseError, match=r"metric 'client.dct_ss'.*did you mean 'client.dct_s'"):
+            wrong("client.dct_ss")
+    with pytest.raises(TypeError, match=r"must be a list of names: \['client.dct_s'\]"):
+        campaign.trials("client.dct_s")
+
+
+def test_a_metric_that_failed_trials_do_not_have_is_absent_and_no_error(
+    database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
+) -> None:
+    info = new_campaign(database)
+    campaign = Campaign(database, info)
+    database.record(info.id, make(0, state="failed", metrics={}))
+    assert campaign.trials(["client.dct_s", "server.packets_lost"]).iloc[:, -2:].isna().all(axis=None)
+    database.record(info.id, make(1, state="failed", metrics={"server": {"packets_sent": 3}}))
+    assert campaign.trials(["client.dct_s"])["client.dct_s"].isna().all()
+    assert campaign.paired(OFF, XOR).ratios.empty
+
+
+def test_a_database_without_campaigns_says_that_none_was_run_into_it(sqlite: str) -> None:
+    Database.open(sqlite, create=True).close()
+    with results.open(sqlite) as empty:
+        assert empty.campaigns().empty
+        with pytest.raises(DatabaseError, match="is empty: no campaign was run into it"):
+            empty["demo"]
 
 
 def test_an_empty_campaign_has_empty_frames_with_the_same_columns(filled: Filled, sqlite: str) -> None:

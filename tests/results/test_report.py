@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from results import figures, frames, papers, ratio_figures
+from results import report as module
 from results.claims import Claim, PaperFigure
 from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload
 from results.report import ReportPaths, findings, headline, report
@@ -26,6 +27,7 @@ from results.statistics import FEWEST
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
+COMMITTED = {"commit": "ab" * 20, "changed": False}
 ROOT = Path(__file__).parents[2]
 OFF, XOR = "rquic-off", "rquic-xor"
 KEYS = [TrialKey(*key) for key in product((OFF, XOR), ("download-10000", "download-2000"), (0, 1), range(3))]
@@ -122,9 +124,44 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     database, campaign = filled(some, repetitions=3)
     assert headline_of(database, campaign) == [
         "22 of 24 planned trials are ok (not ok: 1, not run: 1).",
-        "rquic-xor was faster than rquic-off at 50% of 2 points for 10 kB (median DCT ratio 0.88)"
-        " and 0% of 2 points for 2 kB (median DCT ratio 1.25).",
+        "rquic-xor was faster than rquic-off at 1 of 2 points for 10 kB (median DCT ratio 0.88)"
+        " and 0 of 2 points for 2 kB (median DCT ratio 1.25)."
+        " Of 12 planned pairs of rquic-xor and rquic-off, 10 have a ratio."
+        " rquic-xor alone timed out in 0 pairs, rquic-off alone in 1: these are in no ratio.",
     ]
+
+
+def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to_be_faster_everywhere(
+    filled: Filled, tmp_path: Path
+) -> None:
+    lost = {key for key in KEYS if key.variant == XOR and (key.workload, key.point) != ("download-10000", 0)}
+    database, campaign = filled(
+        {key: ("timeout" if key in lost else "ok", dct_s(key)) for key in KEYS if key.repetition < 2},
+        repetitions=3,
+    )
+    said = (
+        "rquic-xor was faster than rquic-off at 1 of 2 points for 10 kB"
+        " (median DCT ratio 0.50 at the 1 that have one) and 0 of 2 points for 2 kB (there is no DCT ratio)."
+        " Of 12 planned pairs of rquic-xor and rquic-off, 2 have a ratio."
+        " rquic-xor alone timed out in 6 pairs, rquic-off alone in 0: these are in no ratio."
+    )
+    assert headline_of(database, campaign)[1:] == [said]
+    page = Page(report(database, campaign, tmp_path).html)
+    assert said in page.text
+    row = "download-10000 rquic-xor 2 / 4 0.525 1 of 2 1 of 2 0.500 0 0 1"
+    assert row in page.text
+    assert "download-2000 rquic-xor 0 / 4 – 0 of 2 0 of 2 – – – –" in page.text
+
+
+def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
+    database, campaign = filled(
+        {key: ("timeout" if key.variant == XOR else "ok", 1.0) for key in KEYS}, repetitions=3
+    )
+    page = Page(report(database, campaign, tmp_path).html)
+    assert (
+        "rquic-xor was faster than rquic-off at 0 of 2 points for 10 kB (there is no DCT ratio)" in page.text
+    )
+    assert "rquic-xor alone timed out in 12 pairs, rquic-off alone in 0" in page.text
 
 
 def headline_of(database: Database, campaign: CampaignInfo) -> list[str]:
@@ -150,7 +187,7 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     row = found.query("variant == @XOR and workload == 'download-2000'").iloc[0]
     assert (row["gain"], row["harm"], row["undecided"]) == (3 / 8, 1 / 8, 4 / 8)
     assert row["low"] <= row["median_ratio"] <= row["high"]
-    assert "gain at 38%, harm at 12%" in headline_of(database, campaign)[1]
+    assert "gain at 3, harm at 1" in headline_of(database, campaign)[1]
     assert found.query("variant == @OFF")["gain"].isna().all()
 
 
@@ -199,6 +236,68 @@ def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
     )
     assert f"pages/photo-site.json with the SHA-256 hash {'ab' * 32}" in page.text
     assert "not shown" not in page.source
+
+
+@pytest.mark.parametrize(
+    ("kept", "filters", "said"),
+    [
+        (lambda _: True, [], []),
+        (
+            lambda key: key.repetition == 0,
+            ["repetition=0"],
+            ["8 of 24 planned trials were run; these are what the command runs."],
+        ),
+        (
+            lambda key: key.repetition != 1 and key.workload == "download-2000",
+            ["workload=download-2000", "repetition=0", "repetition=2"],
+            ["8 of 24 planned trials were run; these are what the command runs."],
+        ),
+        (lambda key: key != KEYS[5], None, ["23 of 24 planned trials were run; the command runs all."]),
+        (lambda _: False, [], ["0 of 24 planned trials were run; the command runs all."]),
+    ],
+)
+def test_filters_name_the_trials_that_were_run_where_they_can(
+    filled: Filled, kept: Callable[[TrialKey], bool], filters: list[str] | None, said: list[str]
+) -> None:
+    outcomes = {key: outcome for key, outcome in ALL_OK.items() if kept(key)}
+    database, campaign = filled(outcomes, repetitions=3, provenance={"revision": COMMITTED})
+    frame = frames.trials(database, campaign)
+    found = module._filters(frame, campaign)
+    assert found == filters
+    assert module._doubts(frame, campaign, found) == said
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [
+        (COMMITTED, ""),
+        (COMMITTED | {"changed": True}, "It was run with changes that were not committed"),
+        (COMMITTED | {"changed": None}, "Whether fecbench had changes"),
+        ({"commit": None, "changed": None}, "Which revision of fecbench it was run with is not known."),
+    ],
+)
+def test_a_revision_that_is_not_what_ran_is_doubted(
+    filled: Filled, revision: dict[str, Any], said: str
+) -> None:
+    database, campaign = filled(ALL_OK, repetitions=3, provenance={"revision": revision})
+    doubts = module._doubts(frames.trials(database, campaign), campaign, [])
+    assert [doubt[: len(said)] for doubt in doubts] == ([said] if said else [])
+
+
+def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, tmp_path: Path) -> None:
+    page = Page(
+        report(
+            *filled(
+                {key: outcome for key, outcome in ALL_OK.items() if key.repetition == 0},
+                repetitions=3,
+                design_text='name = "campaign-0"',
+                provenance={"revision": COMMITTED | {"changed": True}},
+            ),
+            tmp_path,
+        ).html
+    )
+    assert "--db campaign-0.sqlite --filter repetition=0\n" in page.source
+    assert "exactly what ran. 8 of 24 planned trials were run; these are" in page.text
 
 
 def test_the_figures_of_a_paper_stand_beside_its_claims(

@@ -105,6 +105,7 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
         ratios=pd.concat([part.ratios.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
         unpaired=parts[0].unpaired,
         matched=pd.concat([part.matched.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
+        decided=parts[0].decided,
     )
     found = statistics.ratio_intervals(together)
     expected = pd.concat([each.assign(point=i) for i, each in enumerate(alone)], ignore_index=True)

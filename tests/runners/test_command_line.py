@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from results.database import Database
 from runners.implementations import REPOSITORY
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
@@ -86,6 +87,15 @@ def test_what_is_no_results_database_is_refused_and_not_changed(
     before = path.read_bytes() if path.is_file() else None
     assert_refused(fecbench_here(*command, "--db", path), str(path))
     assert (path.read_bytes() if path.is_file() else None) == before
+
+
+@pytest.mark.parametrize("command", [("show",), ("explain",), ("report", "--output", "never-made")])
+def test_a_database_without_campaigns_says_that_none_was_run_into_it(
+    fecbench_here: Any, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    path = tmp_path / "new.sqlite"
+    Database.open(str(path), create=True).close()
+    assert_refused(fecbench_here(*command, "--db", path), "is empty: no campaign was run into it")
 
 
 def test_show_of_a_missing_database_is_refused(fecbench_here: Any, tmp_path: Path) -> None:

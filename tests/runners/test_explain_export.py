@@ -14,7 +14,14 @@ from results.database import Database, TrialKey, TrialRecord, Variant, Workload
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
 
-def campaign(path: Path, *, points: int, labels: tuple[str, ...] = (OFF, XOR), state: str = "ok") -> Path:
+def campaign(
+    path: Path,
+    *,
+    points: int,
+    labels: tuple[str, ...] = (OFF, XOR),
+    state: str = "ok",
+    timed_out: tuple[str, ...] = (),
+) -> Path:
     """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
     random = np.random.default_rng(1)
     drawn = [
@@ -34,7 +41,7 @@ def campaign(path: Path, *, points: int, labels: tuple[str, ...] = (OFF, XOR), s
                 dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
                 record = TrialRecord(
                     key=TrialKey(label, "download-1000", point, 0),
-                    state=state,  # type: ignore[arg-type]
+                    state="timeout" if label in timed_out else state,  # type: ignore[arg-type]
                     reason="",
                     started_at="2026-01-02T03:04:05+00:00",
                     duration_s=1.0,
@@ -57,7 +64,7 @@ def test_explain_prints_the_planted_rule_and_draws_the_figures(
     rule = next(line for line in done.stdout.splitlines() if line.startswith("loss.p ≥ 3."))
     assert ": ratio 0.7" in rule
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {
-        f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg")
+        f"{name}-XOR-4-5{suffix}" for name in ("map", "effects") for suffix in (".png", ".svg", ".pdf")
     }
 
 
@@ -79,16 +86,63 @@ def test_explain_says_that_points_are_too_few(fecbench_here: Any, tmp_path: Path
     assert "[no interval], 5 points" in done.stdout
 
 
+def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
+    fecbench_here: Any, tmp_path: Path
+) -> None:
+    database = campaign(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
+    done = fecbench_here("explain", "--db", database)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: timeout (5)"
+    assert lines[1].startswith(f"client.dct_s of {RS} / {OFF}")
+    first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
+    assert (first["variant"], first["everywhere"], first["sentence"]) == (
+        XOR,
+        None,
+        f"nothing to explain: no pair has a ratio: {XOR}: timeout (5)",
+    )
+    assert second["everywhere"]["points"] == 5
+    lost = campaign(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR, RS))
+    refused = fecbench_here("explain", "--db", lost).refusal()
+    assert f"{XOR}: timeout (5); {RS} against {OFF}: nothing to explain" in refused
+
+
+def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
+    fecbench_here: Any, tmp_path: Path
+) -> None:
+    database = campaign(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
+    sentence = (
+        f"Of 5 planned pairs of {XOR} and {OFF}, 0 have a ratio."
+        f" {XOR} alone timed out in 5 pairs, {OFF} alone in 0: these are in no ratio."
+    )
+    assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
+    found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
+    assert [each["left_out"] for each in found] == [sentence, ""]
+    printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
+    assert "planned pairs" not in printed
+
+
+def test_explain_finds_out_before_it_computes_that_the_folder_is_a_file(
+    fecbench_here: Any, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setattr("results.explain.explain", lambda *_: pytest.fail("computed"))
+    for name in ("file", "file/below"):
+        refused = fecbench_here("explain", "--db", planted, "--output", tmp_path / name).refusal()
+        assert f"--output {tmp_path / name}: cannot be made a folder" in refused
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("made", "options", "said"),
     [
         ({"points": 5, "labels": (OFF,)}, [], "one variant only"),
         ({"points": 5, "labels": (XOR, RS)}, [], "names no baseline: choose with --baseline"),
-        ({"points": 5, "state": "failed"}, [], "no repetition is ok for both variants"),
+        ({"points": 5, "state": "failed"}, [], "no pair has a ratio: FEC off: failed; XOR 4/5: failed (5)"),
         ({"points": 5}, ["--variant", "XOR 4/6"], "did you mean 'XOR 4/5'"),
         ({"points": 5}, ["--variant", OFF], "is the baseline"),
-        ({"points": 5}, ["--metric", "client.dct"], "no trial measured 'client.dct'"),
-        ({"points": 5}, ["--metric", "client.packets_lost"], "the metric is 0"),
+        ({"points": 5}, ["--metric", "client.dct"], "'client.dct'; did you mean 'client.dct_s'"),
+        ({"points": 5}, ["--metric", "client.packets_lost"], "median of client.packets_lost is 0 (5)"),
         ({"points": 5}, ["--campaign", "plant"], "did you mean 'planted'"),
     ],
 )

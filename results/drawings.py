@@ -1,0 +1,61 @@
+"""Figures saved into a folder, each as PNG, SVG and PDF, under a name of its own."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from results import figures
+from results.figures import NothingToDraw
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure of the page (`inline` is its PNG in base64; `files` are PNG, SVG and PDF), or the sentence
+    that stands in its place."""
+
+    caption: str = ""
+    inline: str = ""
+    files: tuple[Path, ...] = ()
+    sentence: str = ""
+
+
+class Folder:
+    """Where figures are saved, and all that were saved. Raises OSError when it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.files: list[Path] = []
+
+    def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
+        """Save a figure under this name, with a number behind it where labels have the same letters."""
+        taken = {file.stem for file in self.files}
+        name = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
+        files = tuple(self.path / f"{name}{suffix}" for suffix in SUFFIXES)
+        try:
+            figure = draw()
+        except NothingToDraw as nothing:
+            for stale in files:  # of an earlier time into the same folder
+                stale.unlink(missing_ok=True)
+            return Drawing(sentence=str(nothing))
+        for file in files:
+            figures.save(figure, file)
+            figure.set_layout_engine("none")  # as the first file has it: layout costs as much as drawing
+        self.files += files
+        return Drawing(caption, base64.b64encode(files[0].read_bytes()).decode("ascii"), files)
+
+    def with_suffix(self, suffix: str) -> list[Path]:
+        return [file for file in self.files if file.suffix == suffix]
+
+
+def stem(label: str) -> str:
+    """A label as a part of a file's name."""
+    return "".join(letter if letter.isalnum() else "-" for letter in label).strip("-")
