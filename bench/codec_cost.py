@@ -24,6 +24,7 @@ PEER_TIME = "500ms"
 US_PER_NS = 1e-3
 XOR_BYTES_PER_NS = 5.0  # at least
 SYMBOL_BYTES = 1000
+WIDTH = 100  # no figure is cut
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,12 @@ BOUNDS_NS = {
     "rlc-3-2-20-encode": 5_000.0,
     "rlc-3-2-40-decode": 150_000.0,
     "worst-step": 1_000_000.0,
+    "worst-step-portable": 1_000_000.0,
     **{f"xor-{k + 1}-{k}-encode": k * SYMBOL_BYTES / XOR_BYTES_PER_NS for k in XOR},
 }
+# Over the widest window only SIMD keeps it; quic-impls/fec/README.md says which one to announce without.
+EXCEPTIONS = frozenset({"worst-step-portable"})
+KEPT, EXCEPTION, MISSED = "≤", "exception:", "MISSED:"
 OPERATIONS = ("encode", "decode")
 KINDS = {"-portable": ", no SIMD", "-uncached": ", uncached"}
 
@@ -100,8 +105,8 @@ def _row(
     return Row(place, code, operation + kind, ours, thesis_ns, peer, BOUNDS_NS.get(ours))
 
 
-def run() -> None:
-    """Build both programs, run them, and print the table."""
+def run() -> list[str]:
+    """Build both programs, run them, and print the table; a line for each bound that was missed."""
     _call([sys.executable, str(LOCK_TOOL), "restore", str(FEC)])
     _call(["cargo", "build", "--quiet", "--release", "--locked", "--package", "fec-bench"], FEC)
     _call(["go", "build", "-o", "build/peer", "."], FEC / "peer")
@@ -109,7 +114,17 @@ def run() -> None:
         _call([str(FEC / "target/release/tables"), "--bench"], environment={"CRITERION_HOME": folder})
         ours = {row.ours: _median_ns(Path(folder) / row.ours) for row in rows()}
     peer = json.loads(_call([str(FEC / "peer/build/peer"), "-time", PEER_TIME]))
-    _print(list(rows()), ours, peer)
+    print_rows(ours, peer)
+    return missed(ours)
+
+
+def missed(ours: Mapping[str, float]) -> list[str]:
+    """A line for each bound that these times, in ns, do not keep. Exceptions are not among them."""
+    return [
+        f"missed: {row.code}, {row.operation}: {_us(ours[row.ours])} µs; the bound is {_us(row.bound_ns)} µs"
+        for row in rows()
+        if _verdict(row, ours[row.ours]) == MISSED
+    ]
 
 
 def _call(command: Sequence[str], folder: Path = FEC, environment: Mapping[str, str] | None = None) -> str:
@@ -126,18 +141,19 @@ def _median_ns(measurement: Path) -> float:
     return float(estimates["median"]["point_estimate"])
 
 
-def _print(measured: Sequence[Row], ours: Mapping[str, float], peer: Mapping[str, float]) -> None:
+def print_rows(ours: Mapping[str, float], peer: Mapping[str, float]) -> None:
+    """The table of these times, in ns by the names that the rows have for them."""
     title = "codes, symbols of 1,000 bytes, µs per operation"
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     for heading in ("table", "code", "operation"):
         table.add_column(heading, no_wrap=True)
     for heading in ("thesis", "ours", "klauspost", "bound"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for row in measured:
+    for row in rows():
         there = None if row.peer is None else peer[row.peer]
         figures = [_us(row.thesis_ns), _us(ours[row.ours]), _us(there), _bound(row, ours[row.ours])]
         table.add_row(row.table, row.code, row.operation, *figures)
-    Console().print(table)
+    Console(width=WIDTH).print(table)
 
 
 def _us(ns: float | None) -> str:
@@ -145,7 +161,10 @@ def _us(ns: float | None) -> str:
 
 
 def _bound(row: Row, measured_ns: float) -> str:
-    if row.bound_ns is None:
-        return ""
-    kept = "≤" if measured_ns <= row.bound_ns else "MISSED:"
-    return f"{kept} {row.bound_ns * US_PER_NS:g}"
+    return "" if row.bound_ns is None else f"{_verdict(row, measured_ns)} {row.bound_ns * US_PER_NS:g}"
+
+
+def _verdict(row: Row, measured_ns: float) -> str:
+    if row.bound_ns is None or measured_ns <= row.bound_ns:
+        return KEPT
+    return EXCEPTION if row.ours in EXCEPTIONS else MISSED

@@ -3,7 +3,8 @@
     python -m bench.soak [--jobs N|auto] [--trials N]
 
 Prints how much memory, how many descriptors, processes, network namespaces and temporary files there are
-while the campaign runs, at first and at last, and ends with 1 if any of them grew. Takes minutes; needs root.
+while the campaign runs, at first and at last, and ends with 1 if any of them grew or no trial was ok. Takes
+minutes; needs root.
 """
 
 import argparse
@@ -75,11 +76,11 @@ def main() -> int:
     print("states:", ", ".join(f"{state} {count}" for state, count in sorted(done.items())))
     settled = [sample for sample in samples if sample.trials >= SETTLED_SHARE * asked.trials]
     grown = growths(settled)
-    for line in [*grown, *(f"left behind: {name}" for name in left)]:
-        print(line)
-    if not grown:
-        print("nothing grew")
-    return 1 if grown or left else 0
+    problems = [*grown, *(f"left behind: {name}" for name in left)]
+    if "ok" not in done:
+        problems.append("no trial was ok, so none shows what trials leave behind")
+    print("\n".join(problems) or "nothing grew")
+    return 1 if problems else 0
 
 
 def watch(harness: subprocess.Popen[bytes], database: Path, temporary: Path) -> list[Sample]:

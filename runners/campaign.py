@@ -76,6 +76,7 @@ def request(
     parameters.check_values(design, points)
     keys = schedule.filtered(schedule.trial_keys(design, len(points)), filters)
     used = implementations_of(design)
+    parameters.check_combinations(design, points)
     return Request(
         design,
         points,
@@ -94,8 +95,8 @@ def implementations_of(design: Design) -> list[Implementation]:
     """The implementations of all variants, each once, checked to be built and to support every workload."""
     found = {}
     for variant in design.variants:
-        implementation = schedule.implementation_of(design, variant.label)
-        where = f"{design.path}: variant {variant.label!r}"
+        implementation = parameters.implementation_of(design, variant.label)
+        where = parameters.place_of(design, variant.label)
         for workload in design.workloads:
             implementation.check_workload(workloads.of_endpoints(workload.name), where)
         implementation.check_built()

@@ -1,6 +1,8 @@
 """The implementations in quic-impls/: what their impl.toml declares, and which options a variant may set."""
 
+import json
 import math
+import subprocess
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from runners.refusal import Refusal, first_problem, nearest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
+CHECK_LIMIT_S = 30.0
 
 Value = str | int | float | bool
 TYPES: dict[str, tuple[type, ...]] = {
@@ -74,6 +77,7 @@ class Declaration(BaseModel):
     build: list[str] = Field(min_length=1)
     server: list[str] = Field(min_length=1)
     client: list[str] = Field(min_length=1)
+    check: list[str] | None = Field(default=None, min_length=1)
     workloads: list[str] = Field(min_length=1)
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
@@ -88,12 +92,24 @@ class Implementation:
 
     def command(self, role: Literal["client", "server"]) -> list[str]:
         """The argument list that starts an endpoint, its program as an absolute path."""
-        program, *arguments = self.declaration.server if role == "server" else self.declaration.client
+        return self._absolute(self.declaration.server if role == "server" else self.declaration.client)
+
+    def check_command(self) -> list[str] | None:
+        """The argument list that tells whether options, its last argument, fit together, if there is one."""
+        return None if self.declaration.check is None else self._absolute(self.declaration.check)
+
+    def _absolute(self, command: list[str]) -> list[str]:
+        program, *arguments = command
         return [str(self.folder / program), *arguments]
 
     def programs(self) -> list[Path]:
         """The programs that have to be built."""
-        return sorted({Path(self.command("client")[0]), Path(self.command("server")[0])})
+        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
+        return sorted({self.folder / command[0] for command in declared if command is not None})
+
+    def missing_programs(self) -> list[Path]:
+        """Those that have not been built."""
+        return [program for program in self.programs() if not program.is_file()]
 
     def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
         """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
@@ -107,6 +123,26 @@ class Implementation:
                 raise Refusal(f"{where}: option {name} = {value!r} {problem}")
         return {name: chosen.get(name, option.default) for name, option in known.items()}  # type: ignore[misc]
 
+    def check_together(self, chosen: Mapping[str, object], where: str) -> None:
+        """Asks the implementation itself whether options that are allowed one by one fit together.
+
+        Raises Refusal with what it answers. One that declares no `check` takes any combination.
+        """
+        command = self.check_command()
+        if command is None:
+            return
+        command.append(json.dumps(self.options(chosen, where)))
+        try:
+            asked = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
+        if asked.returncode != 0:
+            named = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
+            said = asked.stderr.decode(errors="replace").splitlines()
+            raise Refusal(f"{where}: {named}: {said[-1] if said else f'refused with {asked.returncode}'}")
+
     def check_workload(self, name: str, where: str) -> None:
         """Raises Refusal when the implementation does not support the workload."""
         supported = self.declaration.workloads
@@ -117,9 +153,8 @@ class Implementation:
 
     def check_built(self) -> None:
         """Raises Refusal when a program is missing."""
-        for program in self.programs():
-            if not program.is_file():
-                raise Refusal(f"{self.declaration.name} is not built ({program} is missing): run make build")
+        for program in self.missing_programs():
+            raise Refusal(f"{self.declaration.name} is not built ({program} is missing): run make build")
 
 
 def load(folder: Path) -> Implementation:

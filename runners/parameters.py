@@ -8,10 +8,11 @@ from dataclasses import fields
 from typing import Any, Literal
 
 import dropper.model
-from designs import Design
+from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
 from runners import implementations, web_page, workloads
+from runners.implementations import Implementation
 from runners.refusal import Refusal, nearest
 from topologies.link import LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES
@@ -82,13 +83,32 @@ def _given_names(design: Design) -> Iterator[tuple[str, str]]:
 
 def options_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """All options of a variant at a point; `option.NAME` of a point goes to every variant that has it."""
-    variant = next(variant for variant in design.variants if variant.label == label)
-    where = f"{design.path}: variant {label!r}"
-    implementation = implementations.find(variant.implementation, where)
+    implementation = implementation_of(design, label)
+    chosen = _chosen_options(_variant_of(design, label), implementation, values)
+    return dict(implementation.options(chosen, place_of(design, label)))
+
+
+def _chosen_options(
+    variant: Variant, implementation: Implementation, values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options that are not left to the defaults; those of the variant go before those of the point."""
     known = implementation.declaration.options
-    given = _below(values, "option.")
-    shared = {name: value for name, value in given.items() if name in known and name not in variant.options}
-    return dict(implementation.options({**shared, **variant.options}, where))
+    shared = {name: value for name, value in _below(values, "option.").items() if name in known}
+    return {**shared, **variant.options}
+
+
+def implementation_of(design: Design, label: str) -> Implementation:
+    """The implementation of a variant."""
+    return implementations.find(_variant_of(design, label).implementation, place_of(design, label))
+
+
+def place_of(design: Design, label: str) -> str:
+    """Where a variant is written."""
+    return f"{design.path}: variant {label!r}"
+
+
+def _variant_of(design: Design, label: str) -> Variant:
+    return next(variant for variant in design.variants if variant.label == label)
 
 
 def workload_of(design: Design, label: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,3 +190,20 @@ def check_values(design: Design, points: Sequence[Mapping[str, Any]]) -> None:
         for workload in design.workloads:
             workload_of(design, workload.label, values)
     pages(design, points)
+
+
+def check_combinations(design: Design, points: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Raises Refusal for the first options of a variant that its implementation refuses together.
+
+    Each set is asked about once. Returns the names of implementations that are not built, and were not asked.
+    """
+    unbuilt = set()
+    for variant in design.variants:
+        implementation = implementation_of(design, variant.label)
+        if implementation.missing_programs():
+            unbuilt.add(variant.implementation)
+            continue
+        chosen = (_chosen_options(variant, implementation, {**design.constants, **point}) for point in points)
+        for distinct in dict.fromkeys(tuple(options.items()) for options in chosen):
+            implementation.check_together(dict(distinct), place_of(design, variant.label))
+    return unbuilt

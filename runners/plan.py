@@ -1,6 +1,7 @@
 """`fecbench plan`: the points of a design and how well they fill its space. Needs no root."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,10 @@ def plan(
     parameters.check_names(loaded)
     made = loaded.plan()
     parameters.check_values(loaded, made.points)
+    for name in sorted(parameters.check_combinations(loaded, made.points)):
+        print(
+            f"note: {name} is not built, so nothing tells whether its options fit together", file=sys.stderr
+        )
     if plot is not None:
         _draw(loaded, made, plot)
     if as_json:

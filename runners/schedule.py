@@ -9,8 +9,7 @@ from typing import Any
 import designs
 from designs import Design
 from results.database import TrialKey
-from runners import competition, implementations, parameters, workloads
-from runners.implementations import Implementation
+from runners import competition, parameters, workloads
 from runners.messages import PairTask, Task, loss_name
 from runners.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
@@ -119,7 +118,7 @@ def _timeout_s(design: Design) -> float:
 
 
 def _pair_of(setting: Setting, variant: str, workload: dict[str, Any], values: Mapping[str, Any]) -> PairTask:
-    implementation = implementation_of(setting.design, variant)
+    implementation = parameters.implementation_of(setting.design, variant)
     return PairTask(
         commands={"server": implementation.command("server"), "client": implementation.command("client")},
         workload=workload,
@@ -134,9 +133,3 @@ def _workload_of(setting: Setting, key: TrialKey, values: Mapping[str, Any]) -> 
     if workload.name == "page":
         told["graph"] = setting.pages[told["graph"]]["graph"]
     return told
-
-
-def implementation_of(design: Design, label: str) -> Implementation:
-    """The implementation of a variant."""
-    variant = next(variant for variant in design.variants if variant.label == label)
-    return implementations.find(variant.implementation, f"{design.path}: variant {label!r}")

@@ -1,5 +1,6 @@
 // Command rquic is an endpoint of fecbench: QUIC with rQUIC's forward erasure correction, over hq-interop or
-// HTTP/3. Its one argument is the path of the JSON file that says what to do; quic-impls/README.md has the contract.
+// HTTP/3. Its one argument is the path of the JSON file that says what to do; with --check, it tells whether it would
+// take these options. quic-impls/README.md has the contract.
 package main
 
 import (
@@ -23,17 +24,16 @@ func main() {
 }
 
 func run(arguments []string, stdout, stderr io.Writer) int {
+	if len(arguments) == 2 && arguments[0] == "--check" {
+		return told(contract.CheckOptions([]byte(arguments[1])), stderr)
+	}
 	if len(arguments) != 1 {
-		fmt.Fprintln(stderr, "usage: rquic ASSIGNMENT.json")
+		fmt.Fprintln(stderr, "usage: rquic ASSIGNMENT.json | --check OPTIONS")
 		return contract.ExitBadInput
 	}
 	assignment, err := contract.Read(arguments[0])
 	if err != nil {
-		fmt.Fprintf(stderr, "rquic: %v\n", err)
-		if errors.As(err, &contract.Unsupported{}) {
-			return contract.ExitUnsupported
-		}
-		return contract.ExitBadInput
+		return told(err, stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -42,4 +42,16 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 		return contract.ExitFailure
 	}
 	return contract.ExitSuccess
+}
+
+// told is the exit code for what was asked for, after one line that says what is wrong with it.
+func told(err error, stderr io.Writer) int {
+	if err == nil {
+		return contract.ExitSuccess
+	}
+	fmt.Fprintf(stderr, "rquic: %v\n", err)
+	if errors.As(err, &contract.Unsupported{}) {
+		return contract.ExitUnsupported
+	}
+	return contract.ExitBadInput
 }

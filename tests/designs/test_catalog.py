@@ -1,5 +1,6 @@
 """The catalogue: every design in it can be planned, and those of papers have the papers' numbers."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -104,10 +105,24 @@ def test_a_short_form_of_networking_2019_has_less_of_the_same(kind: str) -> None
     assert short.repetitions < whole.repetitions
 
 
+def trials(path: Path) -> int:
+    design = designs.load(path)
+    return len(design.plan().points) * len(design.workloads) * len(design.variants) * design.repetitions
+
+
+def test_the_table_of_the_catalogue_has_every_design_with_its_trials() -> None:
+    _, _, catalogue = (CATALOG.parent / "README.md").read_text().partition("\n## Catalogue\n")
+    told: dict[str, int] = {}
+    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", catalogue.partition("\n## ")[0], re.MULTILINE):
+        names = re.findall("`(.+?)`", row[0])
+        family = names[0].partition("-")[0]
+        whole = [family + name if name.startswith("-") else name for name in names]
+        told |= zip(whole, (int(count.replace(",", "")) for count in row[1].split(", ")), strict=True)
+    assert told == {path.stem: trials(path) for path in CATALOG.glob("*.toml")}
+
+
 def test_smoke_is_a_dozen_trials() -> None:
-    design = designs.load(CATALOG / "smoke.toml")
-    trials = len(design.plan().points) * len(design.workloads) * len(design.variants) * design.repetitions
-    assert trials == 12
+    assert trials(CATALOG / "smoke.toml") == 12
 
 
 NETWORKS = {"Wi-Fi": (20, 25), "cellular": (10, 100), "satellite": (1.5, 400)}  # rQUIC §VI-A: Mbps, RTT in ms

@@ -80,10 +80,19 @@ class Endpoints:
         self, role: Literal["client", "server"], assignment: dict[str, Any], **environment: str
     ) -> Endpoint:
         """An endpoint with an assignment, which names the options that are not the default."""
-        options = {**self._implementation.options({}, "defaults"), **assignment["options"]}
+        options = self._with_defaults(assignment["options"])
         path = Path(assignment["log_folder"]) / f"{role}.json"
         path.write_text(json.dumps({**assignment, "role": role, "options": options}))
         return Endpoint([*self._implementation.command(role), str(path)], environment)
+
+    def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {**self._implementation.options({}, "defaults"), **options}
+
+    def check(self, options: dict[str, Any]) -> Endpoint:
+        """The implementation, asked whether it takes these options and else the defaults."""
+        command = self._implementation.check_command()
+        assert command is not None
+        return Endpoint([*command, json.dumps(self._with_defaults(options))], {})
 
     @contextmanager
     def serving(self, assignment: dict[str, Any], **environment: str) -> Iterator[Endpoint]:

@@ -145,6 +145,40 @@ def test_options_are_checked_as_impl_toml_says(
     code, events, err = endpoints.start("server", document).end()
     assert (code, events, err.count("\n")) == (1 if right else 2, [], 1)
     assert ("/nowhere.pem" if right else f"options.{option}: ") in err
+    code, events, err = endpoints.check(options).end()
+    assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "named"),
+    [
+        ("noq-fec", {"scheme": "xor", "n": 7, "k": 5}, "n = 7 with k = 5"),
+        ("noq-fec", {"n": 7, "k": 6, "window": 5}, "window = 5 with k = 6"),
+        ("noq-fec", {"n": 2}, "n = 2, k = 2"),
+        ("noq-fec", {"interleave": 2}, "interleave = 2"),
+        ("noq-fec", {"scheme": "rs", "n": 21, "k": 20, "interleave": 13}, "interleave = 13 with k = 20"),
+        ("rquic", {"generation_max": 8}, "needs generations of 9; generation_max is 8"),
+        ("rquic", {"code_rate": 0.5, "redundancies": 2}, "redundancies: 2"),
+        ("rquic", {"scheme": "rlc", "packet_size": 1400}, "packet_size: 1400"),
+        ("rquic", {"period_ms": 5, "period_rtt": 1}, "period_ms, options.period_rtt"),
+    ],
+    indirect=["name"],
+)
+def test_options_that_do_not_fit_together_are_refused_alike_by_the_check_and_by_an_endpoint(
+    endpoints: Any, assignment: dict[str, Any], options: dict[str, Any], named: str
+) -> None:
+    checked = endpoints.check(options).end()
+    started = endpoints.start("server", {**assignment, "options": options}).end()
+    for code, events, err in (checked, started):
+        assert (code, events, err.count("\n")) == (2, [], 1)
+        assert named in err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "{}"])
+def test_what_are_no_options_is_refused_by_the_check_with_one_line(endpoints: Any, text: str) -> None:
+    code, events, err = endpoints.call("--check", text).end()
+    assert (code, events, err.count("\n")) == (2, [], 1)
+    assert "options" in err
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1, "colour": "red"}'])

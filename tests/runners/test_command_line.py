@@ -56,6 +56,35 @@ def test_a_wrong_design_is_refused(
     assert not database.exists()
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "code_rate = 0.8",
+            "code_rate = 0.8, generation_max = 3",
+            ["generation_max = 3", "generations of 4"],
+        ),
+        (
+            "[constants]",
+            "option.generation_max = { choices = [4, 3] }\n[constants]",
+            ["generation_max = 3", "generations of 4"],
+        ),
+        ("[constants]", "[constants]\noption.redundancies = 2", ["redundancies = 2", "no more than 1"]),
+    ],
+    ids=["of a variant", "of a point", "of all points"],
+)
+@pytest.mark.usefixtures("can_run_trials")
+def test_options_that_do_not_fit_together_are_refused_before_anything_runs(
+    fecbench_here: Any, tmp_path: Path, before: str, after: str, said: list[str]
+) -> None:
+    assert before in SMOKE
+    design, database = tmp_path / "wrong.toml", tmp_path / "x.sqlite"
+    design.write_text(SMOKE.replace(before, after, 1))
+    for command in (["plan", design], ["run", design, "--db", database]):
+        assert_refused(fecbench_here(*command), f"{design}: variant ", "scheme = 'xor'", *said)
+    assert not database.exists()
+
+
 def test_plan_refuses_what_run_refuses(fecbench_here: Any, tmp_path: Path) -> None:
     design = tmp_path / "wrong.toml"
     design.write_text(SMOKE.replace("owd_ms =", "ow_ms ="))

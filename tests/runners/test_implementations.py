@@ -1,5 +1,6 @@
 """impl.toml files and the options of variants: what is wrong is named, with what would be right."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,54 @@ def test_a_wrong_declaration_is_refused(folder: Path, before: str, after: str, s
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
     with pytest.raises(Refusal, match="run make build"):
         implementations.load(folder).check_built()
+
+
+@pytest.fixture
+def checked(folder: Path) -> Path:
+    """The folder of an implementation that checks its options: a window of 7 goes with no code."""
+    with (folder / "impl.toml").open("r+") as written:
+        text = written.read()
+        written.seek(0)
+        written.write(text.replace("workloads =", 'check = ["check", "--all"]\nworkloads ='))
+    (folder / "check").write_text(
+        '#!/bin/sh\n[ "$1" = --all ] && echo "$2" >>"$0.asked"\n'
+        'case "$2" in *\'"window": 7\'*) echo "example: window: 7 needs scheme none" >&2; exit 2 ;; esac\n'
+    )
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(checked: Path) -> None:
+    implementation = implementations.load(checked)
+    assert checked / "check" in implementation.programs()
+    implementation.check_together({"code_rate": 0.75}, "x")
+    asked = (checked / "check.asked").read_text()
+    assert json.loads(asked) == implementation.options({"code_rate": 0.75}, "x")
+
+
+def test_options_that_do_not_fit_together_are_refused_with_what_the_check_says(checked: Path) -> None:
+    said = "design.toml: variant 'a': scheme = 'xor', window = 7: example: window: 7 needs scheme none"
+    with pytest.raises(Refusal, match=f"^{said}$"):
+        implementations.load(checked).check_together(
+            {"scheme": "xor", "window": 7}, "design.toml: variant 'a'"
+        )
+
+
+def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
+    (checked / "check").write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(Refusal, match="x: window = 8: refused with 3"):
+        implementations.load(checked).check_together({"window": 8}, "x")
+
+
+def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implementations, "CHECK_LIMIT_S", 0.1)
+    (checked / "check").write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(Refusal, match="check did not answer within"):
+        implementations.load(checked).check_together({}, "x")
+
+
+def test_without_a_check_any_options_go_together(folder: Path) -> None:
+    implementations.load(folder).check_together({"scheme": "xor", "window": 7}, "x")
 
 
 def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:

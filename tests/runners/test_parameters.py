@@ -7,6 +7,7 @@ import pytest
 
 import designs
 from runners import parameters
+from runners.implementations import Implementation
 from runners.refusal import Refusal
 
 # Where it is not the little design.
@@ -69,3 +70,53 @@ def test_what_a_linked_factor_may_not_say_is_refused(load, right: str, wrong: st
         parameters.check_values(design, design.plan().points)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+CHECKED = """
+[plan]
+method = "grid"
+levels = 3
+[factors]
+loss.p = { min = 0, max = 0.1 }
+option.generation_max = { choices = [8, 9] }
+[constants]
+bandwidth_mbps = 10
+owd_ms = 5
+loss.model = "uniform"
+option.code_rate = 0.5
+[[variants]]
+label = "short"
+implementation = "rquic"
+[[variants]]
+label = "long"
+implementation = "rquic"
+options = { generation_max = 20, http = "h3" }
+"""
+
+
+def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
+    load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def ask(_: Implementation, chosen: dict[str, Any], where: str) -> None:
+        asked.append((where.rpartition(": ")[2], chosen))
+
+    monkeypatch.setattr(Implementation, "missing_programs", lambda _: [])
+    monkeypatch.setattr(Implementation, "check_together", ask)
+    design = load(CHECKED)
+    points = design.plan().points
+    assert len(points) == 6
+    assert parameters.check_combinations(design, points) == set()
+    assert asked == [
+        ("variant 'short'", {"code_rate": 0.5, "generation_max": 8}),
+        ("variant 'short'", {"code_rate": 0.5, "generation_max": 9}),
+        ("variant 'long'", {"code_rate": 0.5, "generation_max": 20, "http": "h3"}),
+    ]
+
+
+def test_what_is_not_built_is_not_asked(load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Implementation, "missing_programs", Implementation.programs)
+    monkeypatch.setattr(Implementation, "check_together", None)
+    design = load(CHECKED)
+    assert parameters.check_combinations(design, design.plan().points) == {"rquic"}

@@ -150,6 +150,12 @@ pub fn read(path: &Path) -> Result<Assignment> {
     })
 }
 
+/// Refuses a JSON object that an assignment could not have as its options.
+pub fn check_options(text: &[u8]) -> Result<()> {
+    let values = serde_json::from_slice(text).or_else(|error| wrong(format!("options: no JSON object: {error}")))?;
+    parse_options(values).map(drop)
+}
+
 /// Reads an assignment from the text of its file.
 pub fn parse(text: &[u8]) -> Result<Assignment> {
     let document: Document =

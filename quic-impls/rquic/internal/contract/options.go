@@ -45,6 +45,16 @@ func (r Rate) SourcePerCoded() int {
 // maxPacketRLC leaves room for the coefficients of the largest generation in a datagram of 1452 bytes.
 const maxPacketRLC = 1382
 
+// CheckOptions refuses a JSON object that an assignment could not have as its options.
+func CheckOptions(text []byte) error {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return fmt.Errorf("options: no JSON object: %w", err)
+	}
+	_, err := parseOptions(values)
+	return err
+}
+
 func parseOptions(values map[string]json.RawMessage) (Options, error) {
 	var o Options
 	var bto, period float64
