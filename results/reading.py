@@ -49,11 +49,10 @@ class Campaign:
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
         frame = frames.trials(self.database, self.info, metrics)
         absent = [name for name in metrics or () if name not in frame]
-        # Where all trials failed, the DCT is no wrong name, and nothing is known of others.
-        if wrong := [name for name in absent if name != DCT]:
-            known = self.database.metric_names(self.info.id)
-            if known:
-                _known(wrong[0], sorted({*known, DCT}), f"campaign {self.info.name!r}: metric")
+        # Where all trials failed, the DCT is no wrong name; where nothing was measured, none is known to be.
+        known = self.database.metric_names(self.info.id) if absent else []
+        for name in absent if known else ():
+            _known(name, sorted({*known, DCT}), f"campaign {self.info.name!r}: metric")
         return frame.assign(**dict.fromkeys(absent, math.nan))
 
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:

@@ -150,7 +150,8 @@ def _of_all_workloads(
         "ratio",
         "ECDF of the DCT ratio to the baseline, in the form of Networking 2019, Fig. 6: where a curve is"
         f" left of the line at 1, the variant is faster. Each ratio compares the {campaign.statistic} DCT"
-        " over those repetitions of a point in which both variants are ok.",
+        " over those repetitions of a point in which both variants are ok. A point without any, such as one"
+        " at which one variant always timed out, is in no curve.",
         lambda: figures.ratio_ecdf(frame, campaign),
     )
     dct = folder.draw(

@@ -123,6 +123,8 @@ def test_a_metric_that_failed_trials_do_not_have_is_absent_and_no_error(
     database.record(info.id, make(1, state="failed", metrics={"server": {"packets_sent": 3}}))
     assert campaign.trials(["client.dct_s"])["client.dct_s"].isna().all()
     assert campaign.paired(OFF, XOR).ratios.empty
+    with pytest.raises(DatabaseError, match=r"metric 'server.packets_snet'.*'server.packets_sent'"):
+        campaign.trials(["client.dct_s", "server.packets_snet"])
 
 
 def test_a_database_without_campaigns_says_that_none_was_run_into_it(sqlite: str) -> None:
