@@ -193,7 +193,7 @@ def heat_map(
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
     with style():
         cell = max(_CELL, *(inches(f"{label} ") for label in columns.labels))
-        across_page = max(1, int((WIDTH - 2) / (cell * len(columns) + 0.2)))
+        across_page = max(1, int((WIDTH - 2) / (cell * (len(columns) + 1))))
         high = 1.2 + 0.7 * len(rows)
         figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
         panels = grid(figure, len(names), across_page)
