@@ -14,14 +14,20 @@ from matplotlib.figure import Figure
 
 from results.explain import Explanation, quantity
 from results.figure_style import (
+    ACROSS,
+    FONT,
     RATIO_COLORS,
+    WIDTH,
     around_one,
     axis_label,
+    grid,
+    heading,
+    plain_ticks,
     ratio_colorbar,
     ratio_ticks,
     round_ticks,
     style,
-    title,
+    wrapped,
 )
 from results.figures import NothingToDraw
 from results.frames import DCT
@@ -44,7 +50,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
         ratio=("ratio", "median"), verdict=("verdict", _common)
     )
     with style():
-        figure = Figure(figsize=(8, 6))
+        figure = Figure(figsize=(WIDTH, 6))
         axes = figure.subplots()
         norm = around_one(dots["ratio"])
         surface = np.log2(found.surface.to_numpy()).T
@@ -78,8 +84,8 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
         axes.set_ylabel(axis_label(up))
         ratio_colorbar(figure, axes, mesh, f"{metric} / {metric} of {baseline}")
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
-        title(
-            axes,
+        heading(
+            figure,
             f"Where does {variant} help?",
             f"{found.everywhere.points} points; purple: less, orange: more",
         )
@@ -93,8 +99,8 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
     names = list(found.importances["factor"])
     reach = float(np.abs(np.log(found.table["ratio"])).max())
     with style():
-        figure = Figure(figsize=(1 + 3.2 * len(names), 4.2))
-        panels = figure.subplots(1, len(names), squeeze=False, sharey=True)[0]
+        figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
+        panels = grid(figure, len(names), ACROSS)
         for axes, name in zip(panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=1)
             axes.scatter(found.table[name], found.table["ratio"], s=10, color="0.6")
@@ -105,10 +111,12 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
             _scale(axes, "x", found.table[name])
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
-        panels[0].set_ylabel(f"{metric} / {metric} of {baseline}")
-        figure.suptitle(
-            f"What drives the ratio of {variant}?"
-            f" {found.everywhere.points} points; line: mean prediction of a random forest"
+        label = f"{metric} / {metric} of {baseline}"
+        figure.supylabel(wrapped(label, figure.get_figheight() - 1), fontsize=FONT)
+        heading(
+            figure,
+            f"What drives the ratio of {variant}?",
+            f"{found.everywhere.points} points; line: mean prediction of a random forest",
         )
     return figure
 
@@ -124,6 +132,8 @@ def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
     if values.min() > 0 and values.max() / values.min() > _WIDE:
         axes.set(**{f"{which}scale": "log"})
         round_ticks(axis)
+    else:
+        plain_ticks(axis)
     if values.nunique() <= _FEW:
         few = sorted(set(values))
         axis.set_ticks(few, [quantity(str(values.name), value) for value in few])

@@ -7,9 +7,11 @@ the design. Colours are told apart by people who cannot tell red from green, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -22,25 +24,22 @@ from matplotlib.axis import Axis
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from results.database import CampaignInfo
 
+WIDTH = 10.0  # inches, of every figure: on a page, all have letters of one size
+ACROSS = 3  # panels in a row
+FONT = 12.0  # points, of all but the ticks' labels
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES: tuple[Any, ...] = (
-    "-",
-    "--",
-    "-.",
-    ":",
-    (0, (5, 1, 1, 1, 1, 1)),
-    (0, (1, 3)),
-    (0, (8, 3)),
-    (0, (3, 1)),
-)
 RATIO_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
 _UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
+_LETTER = 0.6  # of the font's size: more than the mean width of a letter
+_BOLD = 1.15  # times as wide
+_MARK = 0.9  # inches, of a legend's mark and the room around it
 _MAX_DOTS = 400  # more single trials in one box hide it
 
 
@@ -80,11 +79,48 @@ def style() -> Iterator[None]:
         yield
 
 
+def inches(text: str) -> float:
+    """About how long a line is."""
+    return len(text) * _LETTER * FONT / 72
+
+
+def wrapped(text: str, width: float) -> str:
+    """The text in lines that are no wider than this, in inches."""
+    return fill(text, max(8, int(width / inches("n"))))
+
+
+def heading(figure: Figure, question: str, detail: str = "") -> None:
+    """The question in bold at the figure's top, and below it what was compared; above all panels."""
+    width, height = figure.get_size_inches()
+    line, top = 1.25 * FONT / 72, 0.08
+    for text, weight, wide in ((question, "bold", _BOLD), (detail, "normal", 1.0)):
+        lines = wrapped(text, (width - 0.2) / wide)
+        figure.text(0.1 / width, 1 - top / height, lines, fontsize=FONT, fontweight=weight, va="top")
+        top += line * len(lines.splitlines()) + 0.04
+    layout = figure.get_layout_engine()
+    assert isinstance(layout, ConstrainedLayoutEngine)
+    layout.set(rect=(0, 0, 1, 1 - top / height))
+
+
 def title(axes: Axes, question: str, detail: str) -> None:
-    """The question in bold, and below it what was compared."""
-    axes.set_title(question, fontweight="bold", pad=26)
-    below = axes.annotate(detail, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
-    below.set_in_layout(False)  # a line wider than its panel would push the next panel away
+    """Of a panel: the question in bold, and below it what was compared; as wide as the panel may be."""
+    spec = axes.get_subplotspec()
+    assert spec is not None and axes.figure is not None
+    width = axes.figure.get_figure(root=True).get_figwidth() / spec.get_gridspec().ncols - 0.8
+    below = wrapped(detail, width)
+    pad = 12 + 1.2 * FONT * len(below.splitlines())
+    axes.set_title(wrapped(question, width / _BOLD), fontweight="bold", pad=pad)
+    said = axes.annotate(below, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
+    said.set_in_layout(False)  # the title's pad keeps its room
+
+
+def grid(figure: Figure, panels: int, across: int) -> list[Axes]:
+    """So many panels with one vertical axis, at most `across` in a row."""
+    columns = min(panels, across)
+    every = list(figure.subplots(-(-panels // columns), columns, squeeze=False, sharey=True).flat)
+    for unused in every[panels:]:
+        unused.remove()
+    return every[:panels]
 
 
 def axis_label(name: str) -> str:
@@ -94,10 +130,16 @@ def axis_label(name: str) -> str:
 
 
 def round_ticks(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    """Plain numbers at 1, 2 and 5 of each decade of a logarithmic axis, or fewer where they would touch.
+
+    Within one decade, where that leaves a tick or two, any round numbers.
+    """
+    _sparse_ticks(axis, _round_numbers)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Round numbers on a linear axis."""
+    _sparse_ticks(axis, _evenly_apart)
 
 
 def ratio_ticks(axis: Axis, reach: float) -> None:
@@ -105,12 +147,71 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
 
     Most ratios lie within one decade, where 1, 2 and 5 would leave a tick or two.
     """
-    round_ticks(axis)
-    if reach < math.log(4):
-        axis.set_major_locator(FixedLocator(_near_one(reach)))
+    near = _near_one(reach)
+    one = near.index(1)
+    thinned = [near[one % step :: step] for step in range(1, len(near))]
+    _sparse_ticks(axis, _round_numbers if reach >= math.log(4) else lambda _low, _high: thinned)
 
 
-def _near_one(reach: float) -> Sequence[float]:
+Choices = Callable[[float, float], Iterable[Sequence[float]]]  # of the ends of the range that is seen
+
+
+def _sparse_ticks(axis: Axis, choices: Choices) -> None:
+    axis.set_major_locator(_Sparse(axis, choices))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"
+
+
+class _Sparse(Locator):
+    """Of several choices of ticks, most ticks first, the first whose labels don't touch."""
+
+    def __init__(self, axis: Axis, choices: Choices) -> None:
+        self.of_axis, self.choices = axis, choices
+
+    def __call__(self) -> Sequence[float]:
+        low, high = sorted(self.of_axis.get_view_interval())
+        ticks: Sequence[float] = []
+        for choice in self.choices(low, high):
+            ticks = [tick for tick in choice if low <= tick <= high]
+            if self._stand_apart(ticks):
+                break
+        return ticks
+
+    def _stand_apart(self, ticks: Sequence[float]) -> bool:
+        axes = self.of_axis.axes
+        across = self.of_axis is axes.xaxis
+        trans = axes.get_xaxis_transform() if across else axes.get_yaxis_transform()
+        at = [trans.transform((tick, tick))[0 if across else 1] for tick in ticks]
+        (dots_an_inch, _), _ = axes.figure.dpi_scale_trans.transform([(1, 1), (0, 0)])
+        places = [pixels / dots_an_inch for pixels in at]
+        lengths = [inches(f"{_number(tick)} ") if across else 1.5 * FONT / 72 for tick in ticks]
+        return all(
+            right - left > (first + second) / 2
+            for (left, right), (first, second) in zip(pairwise(places), pairwise(lengths), strict=True)
+        )
+
+
+def _round_numbers(low: float, high: float) -> Iterator[Sequence[float]]:
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [m * 10.0**decade for decade in decades for m in (1, 2, 5)]
+    if sum(low <= tick <= high for tick in ticks) >= 3:
+        yield ticks
+        yield from ([10.0**decade for decade in decades if decade % step == 0] for step in range(1, 9))
+    else:
+        yield from _evenly_apart(low, high)
+
+
+def _evenly_apart(low: float, high: float) -> Iterator[Sequence[float]]:
+    return (
+        list(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)) for most in range(8, 0, -1)
+    )
+
+
+def _near_one(reach: float) -> list[float]:
     if reach >= math.log(2.2):
         return [0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.25, 1.5, 2, 3]
     if reach >= math.log(1.6):
@@ -118,6 +219,12 @@ def _near_one(reach: float) -> Sequence[float]:
     farthest = math.exp(reach) - 1
     step = next((step for step in (0.001, 0.002, 0.005, 0.01, 0.02, 0.05) if farthest / step <= 6), 0.1)
     return [round(1 + i * step, 3) for i in range(-6, 7)]
+
+
+def label_ratios(figure: Figure, ratio: str) -> None:
+    """The label of the vertical axis that all panels share, of times divided by others."""
+    lines = wrapped(ratio, figure.get_figheight() - 1)
+    figure.supylabel(f"{lines}\n◀ faster      slower ▶", fontsize=FONT)
 
 
 def around_one(ratios: pd.Series) -> TwoSlopeNorm:
@@ -133,8 +240,16 @@ def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMap
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
+    """A legend below all panels, in as many columns as there is room for."""
+    width = figure.get_figwidth()
+    labels = [wrapped(str(handle.get_label()), width - _MARK) for handle in handles]
+    column = _MARK + max(inches(line) for label in labels for line in label.splitlines())
     figure.legend(
-        handles=list(handles), loc="outside lower center", ncols=min(len(handles), 3), frameon=False
+        handles=list(handles),
+        labels=labels,
+        loc="outside lower center",
+        ncols=max(1, min(len(handles), int(width / column))),
+        frameon=False,
     )
 
 

@@ -7,11 +7,11 @@ sentence that says what.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -19,17 +19,21 @@ from matplotlib.ticker import PercentFormatter
 
 from results.database import CampaignInfo
 from results.figure_style import (
-    DASHES,
+    FONT,
+    WIDTH,
     axis_label,
     box,
+    heading,
     legend_below,
     looks,
+    plain_ticks,
     ratio_ticks,
     round_ticks,
     style,
-    title,
+    wrapped,
 )
 from results.frames import DCT, Pairing, baseline_of, comparisons
+from results.statistics import LEVEL, ecdf
 
 _DATES_AND_PROGRAMS = {
     ".png": ["Software"],
@@ -54,16 +58,13 @@ def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     look_of, names = looks(campaign), workload_names(campaign)
     step = 0.8 / len(look_of)
     with style():
-        figure = Figure(figsize=(1.5 + 2.5 * len(names), 5))
+        figure = Figure(figsize=(workloads_width(names), 5.5))
         axes = figure.subplots()
         for i, workload in enumerate(names):
             for j, (variant, look) in enumerate(look_of.items()):
                 values = ok.loc[(ok["workload"] == workload) & (ok["variant"] == variant), DCT].to_numpy()
                 box(axes, i + (j - (len(look_of) - 1) / 2) * step, 0.8 * step, values, look)
-        axes.set_xticks(range(len(names)), list(names.values()))
-        axes.set_xlim(-0.6, len(names) - 0.4)
-        axes.grid(False, axis="x")
-        axes.set_xlabel(workload_axis(campaign))
+        across_workloads(axes, campaign)
         axes.set_ylabel("download completion time (s)")
         axes.set_yscale("log")
         round_ticks(axes.yaxis)
@@ -72,8 +73,25 @@ def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             for label, look in look_of.items()
         ]
         legend_below(figure, handles)
-        title(axes, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}")
+        heading(
+            figure, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}"
+        )
     return figure
+
+
+def workloads_width(names: Mapping[str, str]) -> float:
+    """Of a figure with so many workloads side by side, in inches."""
+    return max(WIDTH, 1 + 1.2 * len(names))
+
+
+def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
+    """A horizontal axis with a place for each workload, from 0 on."""
+    names = workload_names(campaign)
+    room = (workloads_width(names) - 1.2) / len(names)
+    axes.set_xticks(range(len(names)), [wrapped(name, 0.9 * room) for name in names.values()])
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(False, axis="x")
+    axes.set_xlabel(workload_axis(campaign))
 
 
 def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple[str, dict[str, Pairing]]:
@@ -95,53 +113,85 @@ def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple
 
 
 def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """The ECDF over the points of the DCT ratio to the baseline, a panel a variant and a curve a workload.
-
-    The form of Networking 2019, Fig. 6.
-    """
+    """The ECDF over the points of the DCT ratio to the baseline: `ecdf_panels`, a row a variant."""
     baseline, compared = compared_with_baseline(frame, campaign)
-    reach = 1.1 * max(np.log(1.2), *(greatest_log(pairing.ratios["ratio"]) for pairing in compared.values()))
+    names = workload_names(campaign)
+    curves = {}
+    for variant, pairing in compared.items():
+        by_workload = dict(list(pairing.ratios.groupby("workload", observed=True)["ratio"]))
+        curves[variant] = {name: by_workload[label] for label, name in names.items() if label in by_workload}
+    measured = pd.concat([pairing.ratios for pairing in compared.values()])
+    helps = next(iter(compared)) if len(compared) == 1 else "FEC"
+    return ecdf_panels(
+        curves,
+        baseline,
+        campaign,
+        f"At how many points does {helps} help?",
+        f"{campaign.name} · {measured['point'].nunique()} points of {len(campaign.points)}"
+        f" · {measured['pairs'].sum()} pairs of ok trials",
+        "points",
+    )
+
+
+Curves = Mapping[str, Mapping[str, pd.Series]]  # the ratios of each variant, by the name of the workload
+
+
+def ecdf_panels(
+    curves: Curves, baseline: str, campaign: CampaignInfo, question: str, detail: str, units: str
+) -> Figure:
+    """The ECDF of DCT ratios with its band, a row a variant and a panel a workload.
+
+    The curves of Networking 2019, Fig. 5 to 10, each in a panel of its own, since bands on top of each other
+    cannot be told apart; a variant's other curves are behind it in grey. `units` says what a ratio is of.
+    """
+    every = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
+    reach = 1.1 * max(np.log(1.2), *map(greatest_log, every))
+    across = max(len(of_variant) for of_variant in curves.values())
     with style():
-        figure = Figure(figsize=(6.5 * len(compared), 5))
-        panels = figure.subplots(1, len(compared), squeeze=False, sharey=True)[0]
-        for axes, (variant, pairing) in zip(panels, compared.items(), strict=True):
-            ratios = pairing.ratios
-            _ratio_panel(axes, ratios, campaign, variant)
-            axes.set_xlim(float(np.exp(-reach)), float(np.exp(reach)))
+        figure = Figure(figsize=(max(WIDTH, 2.4 * across), 1.6 + 2.8 * len(curves)))
+        rows = figure.subplots(len(curves), across, squeeze=False, sharex=True, sharey=True)
+        for row, (variant, of_variant) in zip(rows, curves.items(), strict=True):
+            row[0].set_ylabel(wrapped(variant, 2.4))
+            drawn = {name: _to_the_ends(ecdf(ratio), reach) for name, ratio in of_variant.items()}
+            for axes, (name, ratio) in zip(row, of_variant.items(), strict=False):
+                faster = f"faster at {100 * (ratio < 1).mean():.0f} % of {len(ratio)}"
+                axes.set_title(f"{wrapped(name, WIDTH / across - 0.7)}\n{faster}", fontsize=FONT)
+                _ecdf_before_others(axes, drawn, name, looks(campaign)[variant].color)
+            for unused in row[len(of_variant) :]:
+                unused.set_visible(False)
+        for axes in rows.flat:
+            axes.set(xscale="log", xlim=(np.exp(-reach), np.exp(reach)), ylim=(-0.02, 1.02))
             ratio_ticks(axes.xaxis, reach)
-            axes.set_xlabel(f"◀ faster      DCT / DCT of {baseline}      slower ▶")
-            points = int(ratios["point"].nunique())
-            trials = 2 * int(ratios["pairs"].sum())
-            title(
-                axes,
-                f"At how many points does {variant} help?",
-                f"{campaign.name} · {points} points of {len(campaign.points)} · {trials} ok trials in pairs",
-            )
-        panels[0].set_ylabel("share of points with at most this ratio")
+            axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        figure.supxlabel(wrapped(f"◀ faster   DCT / DCT of {baseline}   slower ▶", WIDTH - 1), fontsize=FONT)
+        figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
+        band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"
+        heading(figure, question, f"{detail} · {band}")
     return figure
+
+
+def _to_the_ends(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
+    """An `ecdf` from one end of an axis to the other; all its values lie between."""
+    value = curve["value"].clip(lower=np.exp(-reach))
+    return pd.concat([curve.assign(value=value), curve.iloc[[-1]].assign(value=np.exp(reach))])
+
+
+def _ecdf_before_others(
+    axes: Axes, curves: Mapping[str, pd.DataFrame], name: str, color: tuple[float, float, float]
+) -> None:
+    """One of the curves with its band."""
+    axes.axvline(1, color="black", linewidth=1)
+    for other in curves:
+        if other != name:
+            axes.step(curves[other]["value"], curves[other]["share"], where="post", color="0.7", linewidth=1)
+    value, share, low, high = (curves[name][column] for column in ("value", "share", "low", "high"))
+    axes.fill_between(value, low, high, step="post", color=color, alpha=0.25, linewidth=0)
+    axes.step(value, share, where="post", color=color, linewidth=2.5)
 
 
 def greatest_log(ratios: pd.Series) -> float:
     """The greatest |log ratio|: how far an axis has to reach from 1; 0 for none."""
     return float(np.abs(np.log(ratios)).max()) if len(ratios) else 0.0
-
-
-def _ratio_panel(axes: Axes, ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> None:
-    names = workload_names(campaign)
-    color = looks(campaign)[variant].color
-    light, dark = (tuple(0.45 * part + 0.55 * end for part in color) for end in (1, 0))
-    shades = sns.blend_palette([light, color, dark], len(names)) if len(names) > 1 else [color]
-    axes.axvline(1, color="black", linewidth=1)
-    for i, (workload, name) in enumerate(names.items()):
-        ratio = ratios.loc[ratios["workload"] == workload, "ratio"]
-        if len(ratio):
-            label = f"{name}: faster at {(ratio < 1).mean():.0%} of {len(ratio)}"
-            dashes = DASHES[i % len(DASHES)]
-            sns.ecdfplot(x=ratio, ax=axes, color=shades[i], linestyle=dashes, linewidth=2.5, label=label)
-    axes.set_xscale("log")
-    axes.set_ylim(-0.02, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(title=workload_axis(campaign))
 
 
 def points(campaign: CampaignInfo) -> Figure:
@@ -150,7 +200,7 @@ def points(campaign: CampaignInfo) -> Figure:
         figure, grid = pair_plot(campaign)
         for axes, across, up in grid:
             axes.scatter(across, up, s=20, color="0.25")
-        title(grid[0][0], "Which networks were tried?", f"{campaign.name} · {len(campaign.points)} points")
+        heading(figure, "Which networks were tried?", f"{campaign.name} · {len(campaign.points)} points")
     return figure
 
 
@@ -165,7 +215,8 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
     if len(factors.columns) == 1:
         factors.insert(0, "index of the point", factors.index)
     across, down = list(factors.columns[:-1]), list(factors.columns[1:])
-    figure = Figure(figsize=(max(6, 2.5 + 2.5 * len(across)), 2 + 2.2 * len(down)))
+    high = max(1.6, 4.5 / len(down))
+    figure = Figure(figsize=(WIDTH, 1.5 + high * len(down)))
     grid = figure.subplots(len(down), len(across), squeeze=False, sharex="col", sharey="row")
     panels = []
     for row, vertical in enumerate(down):
@@ -174,8 +225,13 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
             if column > row:
                 axes.remove()
                 continue
-            axes.set_xlabel(axis_label(horizontal) if row == len(down) - 1 else "")
-            axes.set_ylabel(axis_label(vertical) if column == 0 else "")
+            if row == len(down) - 1:
+                axes.set_xlabel(wrapped(axis_label(horizontal), (WIDTH - 1.5) / len(across) - 0.3))
+            if column == 0:
+                axes.set_ylabel(wrapped(axis_label(vertical), high - 0.1))
+            for axis, factor in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
+                if pd.api.types.is_numeric_dtype(factors[factor]):
+                    plain_ticks(axis)
             panels.append((axes, factors[horizontal], factors[vertical]))
     return figure, panels
 

@@ -10,24 +10,19 @@ survivors, but tells which arm was faster; one that doesn't widens a share's int
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 from scipy import stats
 
 from results import frames
 from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.database import CampaignInfo
-from results.figure_style import DASHES, box, looks, ratio_ticks, style, title
-from results.figures import NothingToDraw, size
+from results.figure_style import box, looks, style, title
+from results.figures import NothingToDraw, ecdf_panels, size
 from results.frames import DCT
 from results.statistics import FEWEST, LEVEL, median_interval, ratio_intervals
 
@@ -100,37 +95,18 @@ def ecdfs(
         if each.empty:
             arms = " and ".join(variant_with(campaign, options) for options in panel)
             raise NothingToDraw(f"No repetition is ok for {arms}, so there is no DCT ratio to draw.")
-    reach = 1.1 * max(math.log(1.2), *(float(np.abs(np.log(each["ratio"])).max()) for each in found))
-    with style():
-        figure = Figure(figsize=(6.5 * len(panels), 5.4))
-        drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
-        for axes, panel, of_panel in zip(drawn, panels, found, strict=True):
-            variant, baseline = (variant_with(campaign, each) for each in panel)
-            _curves(axes, of_panel, looks(campaign)[variant].color)
-            axes.set_xlim(math.exp(-reach), math.exp(reach))
-            ratio_ticks(axes.xaxis, reach)
-            axes.set_xlabel(f"◀ faster      DCT / DCT of {baseline}      slower ▶")
-            what = "points" if unit == "point" else "loss patterns"
-            units = len(of_panel[["point", "repetition"][: 1 + (unit == "repetition")]].drop_duplicates())
-            title(axes, variant, f"{campaign.name} · {units} {what}")
-        drawn[0].set_ylabel(f"share of {what} with at most this ratio")
-        figure.suptitle(question, fontweight="bold", x=0.01, ha="left")
-    return figure
-
-
-def _curves(axes: Axes, found: pd.DataFrame, color: tuple[float, float, float]) -> None:
-    light, dark = (tuple(0.45 * part + 0.55 * end for part in color) for end in (1, 0))
-    sizes = sorted(found["size_bytes"].unique())
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set_xscale("log")
-    shades = sns.blend_palette([light, color, dark], max(len(sizes), 2))
-    for i, (size_bytes, shade) in enumerate(zip(sizes, shades, strict=False)):
-        ratio = found.loc[found["size_bytes"] == size_bytes, "ratio"]
-        label = f"{size(int(size_bytes))}: faster at {(ratio < 1).mean():.0%} of {len(ratio)}"
-        sns.ecdfplot(x=ratio, ax=axes, color=shade, linestyle=DASHES[i], linewidth=2.5, label=label)
-    axes.set_ylim(-0.02, 1.02)
-    axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.legend(title="download size")
+    curves = {
+        variant_with(campaign, options): {
+            size(int(size_bytes)): _of_size(each, size_bytes)["ratio"]
+            for size_bytes in sorted(each["size_bytes"].unique())
+        }
+        for each, (options, _) in zip(found, panels, strict=True)
+    }
+    what = "points" if unit == "point" else "loss patterns"
+    keys = ["point"] if unit == "point" else ["point", "repetition"]
+    counts = " and ".join(str(len(each[keys].drop_duplicates())) for each in found)
+    baseline = variant_with(campaign, panels[0][1])  # the same in all panels of a figure
+    return ecdf_panels(curves, baseline, campaign, question, f"{campaign.name} · {counts} {what}", what)
 
 
 def backgrounds(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:

@@ -20,32 +20,41 @@ from results import frames
 from results.database import CampaignInfo
 from results.explain import quantity
 from results.figure_style import (
+    ACROSS,
+    FONT,
     RATIO_COLORS,
+    WIDTH,
     Look,
     around_one,
     axis_label,
+    grid,
+    heading,
+    inches,
+    label_ratios,
     legend_below,
     looks,
+    plain_ticks,
     ratio_colorbar,
     ratio_ticks,
     round_ticks,
     style,
-    title,
+    wrapped,
 )
 from results.figures import (
     NothingToDraw,
+    across_workloads,
     compared_with_baseline,
     greatest_log,
     pair_plot,
-    workload_axis,
     workload_names,
+    workloads_width,
 )
-from results.statistics import median_interval, ratio_intervals
+from results.statistics import FEWEST, median_interval, ratio_intervals
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
-_LEAST_WIDTH = 7.5  # inches: the title has room
+_CELL = 0.75  # inches, the least width of one
 _WIDE = 20  # a factor whose greatest value is this many times its least is cut on a logarithmic scale
 
 
@@ -67,9 +76,9 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The median ratio over points of each workload and variant, with its bootstrap interval over points."""
     names, look_of = workload_names(campaign), _drawn(ratios, campaign)
     step = 0.8 / len(look_of)
-    reach = 0.0
+    reach, sure = 0.0, []
     with style():
-        figure = Figure(figsize=(max(_LEAST_WIDTH, 2.5 + 2 * len(names)), 5))
+        figure = Figure(figsize=(workloads_width(names), 5.5))
         axes = figure.subplots()
         axes.axhline(1, color="black", linewidth=1)
         axes.set_yscale("log")
@@ -91,11 +100,9 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 )
                 axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
                 reach = max(reach, greatest_log(pd.Series([median, low, high]).dropna()))
-        _ratio_axis(axes, reach, campaign)
-        axes.set_xticks(range(len(names)), list(names.values()))
-        axes.set_xlim(-0.6, len(names) - 0.4)
-        axes.grid(False, axis="x")
-        axes.set_xlabel(workload_axis(campaign))
+                sure.append(not np.isnan(low))
+        _ratio_axis(figure, axes, reach, campaign)
+        across_workloads(axes, campaign)
         legend_below(
             figure,
             [
@@ -103,11 +110,13 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 for label, look in look_of.items()
             ],
         )
-        title(
-            axes,
+        line = "line: its 95 % interval" if any(sure) else ""
+        none = "" if all(sure) else f"no interval of fewer than {FEWEST} points"
+        heading(
+            figure,
             "By how much does the DCT change?",
-            f"{campaign.name} · {ratios['point'].nunique()} points · bar: median over points;"
-            " line: its 95 % interval",
+            f"{campaign.name} · {ratios['point'].nunique()} points · "
+            + "; ".join(filter(None, ["bar: median over points", line, none])),
         )
     return figure
 
@@ -121,8 +130,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         raise NothingToDraw(f"No ratio was measured for {name}.")
     look_of, reach = _drawn(some, campaign), greatest_log(some["ratio"])
     with style():
-        figure = Figure(figsize=(max(_LEAST_WIDTH, 1.5 + 3.6 * len(factors)), 4.8))
-        panels = figure.subplots(1, len(factors), squeeze=False, sharey=True)[0]
+        figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
+        panels = grid(figure, len(factors), ACROSS)
         for axes, factor in zip(panels, factors, strict=True):
             axes.axhline(1, color="black", linewidth=1)
             axes.set_yscale("log")
@@ -143,7 +152,9 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             if _is_wide(some[factor]):
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
-        _ratio_axis(panels[0], reach, campaign)
+            elif pd.api.types.is_numeric_dtype(some[factor]):
+                plain_ticks(axes.xaxis)
+        _ratio_axis(figure, panels[0], reach, campaign)
         legend_below(
             figure,
             [
@@ -152,8 +163,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             ],
         )
         lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
-        title(
-            panels[0],
+        heading(
+            figure,
             f"Where does the DCT change, for {name}?",
             f"{campaign.name} · {some['point'].nunique()} points{lines}",
         )
@@ -181,9 +192,11 @@ def heat_map(
     columns, rows = (_cells(points[factor]) for factor in (across, up))
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
     with style():
-        width = max(_LEAST_WIDTH, 2.5 + 0.75 * len(columns) * len(names))
-        figure = Figure(figsize=(width, 2.2 + 0.75 * len(rows)))
-        panels = list(figure.subplots(1, len(names), squeeze=False, sharey=True)[0])
+        cell = max(_CELL, *(inches(f"{label} ") for label in columns.labels))
+        across_page = max(1, int((WIDTH - 2) / (cell * (len(columns) + 1))))
+        high = 1.2 + 0.7 * len(rows)
+        figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
+        panels = grid(figure, len(names), across_page)
         found = some.merge(cells, on="point").groupby(["workload", "row", "column"], observed=True)["ratio"]
         medians, sizes = found.median(), found.size()
         norm = around_one(medians)
@@ -204,19 +217,13 @@ def heat_map(
                     color="white" if dark else "black",
                 )
             axes.grid(False)
-            axes.set_xticks(columns.ticks, columns.labels, rotation=45, ha="right", rotation_mode="anchor")
+            axes.set_xticks(columns.ticks, columns.labels)
             axes.set_yticks(rows.ticks, rows.labels)
             axes.set_xlabel(axis_label(across))
-            axes.set_title(name)
-        panels[0].set_ylabel(axis_label(up))
+            axes.set_title(wrapped(name, cell * len(columns)))
+        figure.supylabel(axis_label(up), fontsize=FONT)
         ratio_colorbar(figure, panels, drawn, _ratio_label(campaign))
-        figure.suptitle(
-            f"Where does {variant} help? Median ratio (points)",
-            fontsize="medium",
-            fontweight="bold",
-            x=0.01,
-            ha="left",
-        )
+        heading(figure, f"Where does {variant} help?", f"{campaign.name} · median ratio (number of points)")
     return figure
 
 
@@ -241,8 +248,8 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
                 linewidth=0.5,
             )
         ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, _ratio_label(campaign))
-        title(
-            panels[0][0],
+        heading(
+            figure,
             f"In which networks does {variant} help?",
             f"{campaign.name} · {len(of_point)} points of {len(campaign.points)}",
         )
@@ -280,13 +287,13 @@ def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
     return {label: look for label, look in looks(campaign).items() if label in set(ratios["variant"])}
 
 
-def _ratio_axis(axes: Axes, reach: float, campaign: CampaignInfo) -> None:
-    """A vertical axis of ratios that contains 1 and at least 2 % on either side."""
+def _ratio_axis(figure: Figure, axes: Axes, reach: float, campaign: CampaignInfo) -> None:
+    """The figure's vertical axis of ratios, which contains 1 and at least 2 % on either side."""
     reach = 1.1 * max(reach, float(np.log(1.02)))
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
     ratio_ticks(axes.yaxis, reach)
-    axes.set_ylabel(f"◀ faster   {_ratio_label(campaign)}   slower ▶")
+    label_ratios(figure, _ratio_label(campaign))
 
 
 def _ratio_label(campaign: CampaignInfo) -> str:

@@ -164,8 +164,8 @@ def _of_all_workloads(
         return [ratio, dct]
     bars = folder.draw(
         "bars",
-        "Median over points of the DCT ratio to the baseline, with its 95 % bootstrap interval over points:"
-        " below 1, the variant is faster.",
+        "Median over points of the DCT ratio to the baseline, with its 95 % bootstrap interval over points"
+        " where there are enough: below 1, the variant is faster.",
         lambda: ratio_figures.bars(ratios, campaign),
     )
     return [ratio, bars, dct]

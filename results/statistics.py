@@ -157,17 +157,20 @@ def _weighted_medians(ascending: Floats, times: NDArray[np.int64]) -> Floats:
 def ecdf(values: Sequence[float] | pd.Series) -> pd.DataFrame:
     """The empirical distribution function of independent values (one a point), with a band.
 
-    One row a distinct value, ascending: `value`, `share` of values at most it, and `low` and `high`, between
-    which the whole true function lies with confidence 1 - LEVEL: share ± √(ln(2/LEVEL) / 2n), by the
-    inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant (Annals of Probability 18, 1990).
+    One row for what is left of all values (`value` is -inf), and one a distinct value, ascending. Each holds
+    until the next: `share` of values at most it, and `low` and `high`, between which the whole true function
+    lies with confidence 1 - LEVEL: share ± √(ln(2/LEVEL) / 2n), by the inequality of Dvoretzky, Kiefer and
+    Wolfowitz with Massart's constant (Annals of Probability 18, 1990). No values have no rows.
     """
     data = np.asarray(values, dtype=np.float64)
+    if not len(data):
+        return pd.DataFrame(columns=["value", "share", "low", "high"], dtype=np.float64)
     distinct, counts = np.unique(data, return_counts=True)
-    share = counts.cumsum() / max(len(data), 1)
-    half = math.sqrt(math.log(2 / LEVEL) / (2 * len(data))) if len(data) else math.nan
+    share = np.concatenate([[0], counts.cumsum() / len(data)])
+    half = math.sqrt(math.log(2 / LEVEL) / (2 * len(data)))
     return pd.DataFrame(
         {
-            "value": distinct,
+            "value": np.concatenate([[-math.inf], distinct]),
             "share": share,
             "low": np.clip(share - half, 0, 1),
             "high": np.clip(share + half, 0, 1),

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from results import frames, ratio_figures
 from results.database import CampaignInfo, Database, TrialKey, Variant
 from results.figure_style import looks, ratio_ticks
-from results.figures import NothingToDraw
-from results.statistics import median_interval
+from results.figures import NothingToDraw, ecdf_panels
+from results.statistics import FEWEST, median_interval
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -71,6 +71,51 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
     )
     assert len(expected) == 4
     np.testing.assert_allclose(drawn, expected)
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        (FEWEST, "line: its 95 % interval"),
+        (FEWEST - 1, f"no interval of fewer than {FEWEST} points"),
+    ],
+)
+def test_bars_say_whether_they_have_an_interval(
+    measured: tuple[pd.DataFrame, CampaignInfo], points: int, said: str
+) -> None:
+    ratios, campaign = measured
+    figure = ratio_figures.bars(ratios[ratios["point"] < points], campaign)
+    assert " ".join(figure.texts[-1].get_text().split()).endswith(f"bar: median over points; {said}")
+
+
+def test_each_curve_of_ratios_has_a_panel_with_its_band_from_end_to_end(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    """The band of Massart: 95 % of 30 or 40 values lie within √(ln 40 / 2n)."""
+    ratios, campaign = measured
+    curves = {
+        variant: dict(list(some.groupby("workload", observed=True)["ratio"]))
+        for variant, some in ratios.groupby("variant", observed=True)
+    }
+    figure = ecdf_panels(curves, OFF, campaign, "A question?", "a campaign", "points")
+    panels = iter(figure.axes)
+    for variant, of_variant in curves.items():
+        for ratio in of_variant.values():
+            axes = next(panels)
+            (band,) = axes.collections
+            assert axes.lines[-1].get_color() == looks(campaign)[variant].color
+            assert len(axes.lines) == 1 + len(of_variant)  # the line at 1, and all curves
+            left, right = axes.get_xlim()
+            at = np.array([left * 1.001, *sorted(ratio), right * 0.999])
+            share = np.array([0, *np.arange(1, len(ratio) + 1) / len(ratio), 1])
+            half = math.sqrt(math.log(40) / (2 * len(ratio)))
+            for x, y in zip(at, share, strict=True):
+                low, high = max(0, y - half), min(1, y + half)
+                inside = [low + 0.001, high - 0.001]
+                outside = [each for each in (low - 0.001, high + 0.001) if 0 <= each <= 1]
+                assert all(band.get_paths()[0].contains_point((x * 1.00001, each)) for each in inside)
+                assert not any(band.get_paths()[0].contains_point((x * 1.00001, each)) for each in outside)
+    assert next(panels, None) is None
 
 
 def test_every_ratio_of_a_workload_is_drawn_over_every_factor(

@@ -194,7 +194,13 @@ def test_an_ecdf_is_the_share_of_values_at_most_each_value(values: list[float]) 
 def test_the_band_is_the_one_of_massart() -> None:
     """For 100 values and 95 %, √(ln 40 / 200) is 0.1358."""
     found = statistics.ecdf(np.arange(100.0))
-    assert found["share"][49] - found["low"][49] == pytest.approx(0.1358, abs=1e-4)
+    assert found["share"][50] - found["low"][50] == pytest.approx(0.1358, abs=1e-4)
+
+
+def test_left_of_all_values_the_share_is_none_and_the_band_goes_on() -> None:
+    first = statistics.ecdf(np.arange(100.0)).iloc[0]
+    assert (first["value"], first["share"], first["low"]) == (-math.inf, 0, 0)
+    assert first["high"] == pytest.approx(0.1358, abs=1e-4)
 
 
 def test_no_values_have_an_empty_ecdf() -> None:

@@ -1,0 +1,131 @@
+"""Nothing in a figure of a report hides anything else, whatever design of the catalogue it shows.
+
+The designs bring their own names of variants, workloads and factors; only the times are made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+import designs
+from results import figures
+from results.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.report import report
+
+CATALOG = Path(designs.__file__).parent / "catalog"
+
+
+def names_in(design: designs.Design) -> tuple[object, ...]:
+    """What a design calls its variants, workloads and factors."""
+    labels = [(each.label for each in some) for some in (design.variants, design.workloads)]
+    return (*map(tuple, labels), *design.plan().points[0])
+
+
+# One of those with the same names, as long and short forms are: drawing takes seconds.
+DESIGNS = {names_in(design): design for design in map(designs.load, sorted(CATALOG.glob("*.toml")))}
+MOST_POINTS = 32  # enough for rules and their figures
+
+
+def fill(database: Database, design: designs.Design) -> None:
+    """A campaign of a design, with times that spread over points by 10 and over pairs by 1.5."""
+    points = [dict(point) for point in design.plan().points]
+    points = points[:: -(-len(points) // MOST_POINTS)]
+    campaign = database.create_campaign(
+        design.name,
+        design_text=design.text,
+        seed=design.seed,
+        provenance={},
+        points=points,
+        variants=[
+            Variant(label=each.label, implementation="x", options=each.options, baseline=each.baseline)
+            for each in design.variants
+        ],
+        workloads=[
+            Workload(label=each.label, name=each.name, parameters=each.parameters)
+            for each in design.workloads
+        ],
+        repetitions=1,
+        statistic=design.statistic,
+        title=design.title,
+    )
+    random = np.random.default_rng(1)
+    of_point = 10 ** random.uniform(0, 1, len(points))
+    keys = product(design.variants, design.workloads, range(len(points)))
+    for variant, workload, point in keys:
+        dct_s = float(of_point[point] * random.lognormal(0 if variant.baseline else -0.2, 0.2))
+        metrics = {
+            "client": {"dct_s": dct_s},
+            "server": {"packets_sent": 100.0, "coded_sent": 10.0},
+            "competition": {"foreground_mbps": 1.0, "background_mbps": 1.0},
+        }
+        key = TrialKey(variant.label, workload.label, point, 0)
+        record = TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0, metrics=metrics)
+        database.record(campaign.id, record)
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
+def test_no_text_of_a_figure_is_cut_off_or_under_another(
+    design: designs.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong: list[str] = []
+
+    def judge(figure: Figure, path: Path) -> None:
+        path.touch()
+        if path.suffix == ".png":
+            wrong.extend(f"{path.stem}: {each}" for each in faults(figure))
+
+    monkeypatch.setattr(figures, "save", judge)
+    with Database.open(str(tmp_path / "trials.sqlite"), create=True) as database:
+        fill(database, design)
+        (campaign,) = database.campaigns()
+        drawn = report(database, campaign, tmp_path / "report")
+    assert len(drawn.pngs) >= 4
+    assert not wrong
+
+
+def faults(figure: Figure) -> Iterator[str]:
+    """What is wrong with the figure as it is saved: texts off the canvas, texts that touch, hidden panels."""
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    boxes = {text: text.get_window_extent() for text in texts(figure)}
+    width, height = figure.bbox.size
+    for text, box in boxes.items():
+        if box.x0 < 0 or box.y0 < 0 or box.x1 > width or box.y1 > height:
+            yield f"{text.get_text()!r} leaves the canvas"
+    for (one, first), (other, second) in combinations(boxes.items(), 2):
+        if first.padded(-1).overlaps(second.padded(-1)):
+            yield f"{one.get_text()!r} and {other.get_text()!r} overlap"
+    for legend, axes in product(legends(figure), figure.axes):
+        if legend.overlaps(axes.bbox):
+            yield f"a legend covers a panel titled {axes.get_title('left')!r}"
+
+
+def texts(figure: Figure) -> Iterator[Text]:
+    """All that are seen: an axis has ticks outside its range, too."""
+    unseen = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in outside(axis)}
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and text not in unseen:
+            yield text
+
+
+def outside(axis: Axis) -> Iterator[Text]:
+    seen = axis._update_ticks()  # what drawing an axis draws
+    for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+        for label in (tick.label1, tick.label2):
+            if tick not in seen:
+                yield label
+
+
+def legends(figure: Figure) -> list[Bbox]:
+    own = [axes.get_legend() for axes in figure.axes]
+    return [legend.get_window_extent() for legend in (*figure.legends, *own) if legend is not None]
