@@ -96,6 +96,7 @@ def run(fecbench: Any, write_design: Any) -> Callable[..., list[TrialRecord]]:
 
     def run(folder: Path, resume: bool = False) -> list[TrialRecord]:
         ran = fecbench.run(write_design(folder, DESIGN), folder / "x.sqlite", *["--resume"] * resume)
+        assert ran.stderr.startswith("campaign"), ran.stderr
         assert ran.returncode in (0, 1), ran.stderr
         return attempts(folder / "x.sqlite")
 
