@@ -31,7 +31,7 @@ from runners.trial import SERVER_NAME
 from runners.verification import Judgement
 from topologies.topology import Backend, resolve_backend
 
-# An invalid trial is run again this many times.
+# An invalid trial is run again this many times, and as often anew when the campaign is resumed.
 RETRIES = 3
 
 
@@ -180,13 +180,8 @@ def _stored_campaign(
 def _attempts_left(
     states: Mapping[TrialKey, tuple[str, int]], keys: Sequence[TrialKey]
 ) -> dict[TrialKey, int]:
-    """How often each trial that is missing or invalid may still be run, in order of running."""
-    left = {}
-    for key in keys:
-        state, attempts = states.get(key, ("invalid", 0))
-        if state == "invalid" and attempts <= RETRIES:
-            left[key] = 1 + RETRIES - attempts
-    return left
+    """How often each trial that is missing or invalid may be run now, in order of running."""
+    return {key: 1 + RETRIES for key in keys if key not in states or states[key][0] == "invalid"}
 
 
 def _run_trials(

@@ -1,18 +1,26 @@
-"""For all tests: a little design, and laws that are tried without a time limit of their own.
+"""For all tests: a little design, patience with a busy machine, and laws that are tried without a time limit
+of their own.
 
 Hypothesis calls an example that takes 200 ms a failure, and data that are slow to make another. On a busy
 machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from results.database import Database
+
 settings.register_profile("fecbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fecbench")
+
+PATIENCE = 5
+T = TypeVar("T")
 
 LITTLE_DESIGN = """
 name = "little"
@@ -77,3 +85,40 @@ def write_design() -> Callable[[Path, str], Path]:
 def little_design(write_design: Callable[[Path], Path], tmp_path: Path) -> Path:
     """Three points, two repetitions, one workload, the variants `off` and `xor, 4/5`."""
     return write_design(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def patiently() -> Callable[[Callable[[int], T], Callable[[T], bool]], T]:
+    """Does again, up to PATIENCE times, what a machine with other things to do has disturbed."""
+
+    def patiently(attempt: Callable[[int], T], disturbed: Callable[[T], bool]) -> T:
+        """What `attempt(number)` gave; the number is 0 at first."""
+        for number in range(1 + PATIENCE):
+            done = attempt(number)
+            if not disturbed(done):
+                break
+        return done
+
+    return patiently
+
+
+@pytest.fixture(scope="session")
+def ahead() -> list[str]:
+    """How a command begins that ordinary programs do not keep from running, nor what it starts."""
+    ahead = ["chrt", "--rr", "1"]  # below the wire
+    allowed = subprocess.run([*ahead, "true"], capture_output=True).returncode == 0
+    return ahead if allowed else []
+
+
+@pytest.fixture(scope="session")
+def has_invalid_trials() -> Callable[[Path], bool]:
+    """Whether any trial of any campaign in a database is invalid; there may be no database yet."""
+
+    def has_invalid_trials(path: Path) -> bool:
+        if not path.exists():
+            return False
+        with Database.open(str(path)) as database:
+            states = [database.states(campaign.id) for campaign in database.campaigns()]
+        return any(state == "invalid" for each in states for state, _ in each.values())
+
+    return has_invalid_trials

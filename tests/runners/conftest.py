@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,13 +18,19 @@ from runners.implementations import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
 LIMIT_S = 200
-PATIENCE = 5
 
 
 class Fecbench:
     """The installed command, run in the repository."""
 
     path = str(Path(sys.executable).parent / "fecbench")
+
+    def __init__(
+        self, ahead: list[str], patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
+    ) -> None:
+        self._ahead = ahead
+        self._patiently = patiently
+        self._has_invalid_trials = has_invalid_trials
 
     def __call__(
         self, *arguments: object, within: Sequence[str] = (), **environment: str
@@ -44,16 +51,35 @@ class Fecbench:
         """A campaign without its calibration, which other tests are about."""
         return self("run", "--no-calibrate", design, "--db", database, *options, **environment)
 
+    def until_valid(self, database: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """`run` or `aa` into a database, resumed while trials of it are invalid."""
+
+        def measure(number: int) -> subprocess.CompletedProcess[str]:
+            resume = ["--resume"] * (number > 0)
+            return self(*arguments, "--db", database, "--no-calibrate", *resume, within=self._ahead)
+
+        return self._patiently(measure, lambda _: self._has_invalid_trials(database))
+
     def run_until_ok(
         self, design: Path, database: Path, *options: object
     ) -> subprocess.CompletedProcess[str]:
-        """A campaign all of whose trials are ok; on a machine with other things to do that takes patience."""
-        for resume in ([], *[["--resume"]] * PATIENCE):
-            ran = self.run(design, database, *options, *resume)
-            if ran.returncode != 1:
-                break
+        """A campaign all of whose trials are ok."""
+        ran = self.until_valid(database, "run", design, *options)
         assert ran.returncode == 0, ran.stderr
         return ran
+
+    def replay_until_ok(
+        self, trial: int, database: Path, output: Path, *options: object
+    ) -> subprocess.CompletedProcess[str]:
+        """A replay of a trial that is as it was, in the new folder `output`."""
+
+        def replay(_: int) -> subprocess.CompletedProcess[str]:
+            shutil.rmtree(output, ignore_errors=True)  # of the attempt before
+            return self("replay", trial, "--db", database, "--output", output, *options, within=self._ahead)
+
+        replayed = self._patiently(replay, lambda done: done.returncode == 1)
+        assert replayed.returncode == 0, replayed.stderr
+        return replayed
 
     def trials(self, database: Path) -> list[dict[str, Any]]:
         """What `show` tells of each trial, by key."""
@@ -64,8 +90,10 @@ class Fecbench:
 
 
 @pytest.fixture(scope="session")
-def fecbench() -> Fecbench:
-    return Fecbench()
+def fecbench(
+    ahead: list[str], patiently: Callable[..., Any], has_invalid_trials: Callable[[Path], bool]
+) -> Fecbench:
+    return Fecbench(ahead, patiently, has_invalid_trials)
 
 
 @dataclass(frozen=True)

@@ -357,17 +357,17 @@ def test_without_room_for_the_certificates_the_command_fails_in_one_line(
     assert "Traceback" not in ran.stderr
 
 
-def test_without_room_for_a_trial_it_is_invalid_and_says_why(
+def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_resume(
     fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    ran = on_a_small_disk(
-        "12k", temporary, fecbench.path, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL
-    )
-    assert ran.returncode == 1
-    states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
-    assert states == [("invalid", attempt) for attempt in (1, 2, 3, 4)]
-    assert "No space left on device" in ran.stderr
+    command = [fecbench.path, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL]
+    for resume, attempts in ([], 4), (["--resume"], 8):
+        ran = on_a_small_disk("12k", temporary, *command, *resume)
+        assert ran.returncode == 1
+        states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
+        assert states == [("invalid", attempt) for attempt in range(1, attempts + 1)]
+        assert "No space left on device" in ran.stderr
 
 
 IMPATIENT = "import results.database as d, runners.command_line as c; d.LOCK_WAIT_S = 0.2; c.main()"

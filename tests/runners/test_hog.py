@@ -81,26 +81,34 @@ def hogs(priority: int, busy_s: float) -> Iterator[None]:
             hog.communicate()
 
 
-@pytest.fixture(scope="module")
-def run(fecbench: Any, write_design: Any) -> Callable[[Path], list[TrialRecord]]:
-    """Runs the design in a folder, and gives every attempt of every trial."""
+def attempts(path: Path) -> list[TrialRecord]:
+    """Every attempt of every trial."""
+    with Database.open(str(path)) as database:
+        [campaign] = database.campaigns()
+        keys = [stored.record.key for stored in database.trials(campaign.id)]
+        assert len(keys) == TRIALS
+        return [stored.record for key in keys for stored in database.attempts(campaign.id, key)]
 
-    def run(folder: Path) -> list[TrialRecord]:
-        ran = fecbench.run(write_design(folder, DESIGN), folder / "x.sqlite")
+
+@pytest.fixture(scope="module")
+def run(fecbench: Any, write_design: Any) -> Callable[..., list[TrialRecord]]:
+    """Runs the design in a folder, or resumes it, and gives every attempt."""
+
+    def run(folder: Path, resume: bool = False) -> list[TrialRecord]:
+        ran = fecbench.run(write_design(folder, DESIGN), folder / "x.sqlite", *["--resume"] * resume)
+        assert ran.stderr.startswith("campaign"), ran.stderr
         assert ran.returncode in (0, 1), ran.stderr
-        with Database.open(str(folder / "x.sqlite")) as database:
-            [campaign] = database.campaigns()
-            keys = [stored.record.key for stored in database.trials(campaign.id)]
-            assert len(keys) == TRIALS
-            return [stored.record for key in keys for stored in database.attempts(campaign.id, key)]
+        return attempts(folder / "x.sqlite")
 
     return run
 
 
 @pytest.fixture(scope="module")
-def undisturbed(run: Callable[[Path], list[TrialRecord]], tmp_path_factory: pytest.TempPathFactory) -> float:
+def undisturbed(fecbench: Any, write_design: Any, tmp_path_factory: pytest.TempPathFactory) -> float:
     """The median DCT without a hog, in s."""
-    trials = run(tmp_path_factory.mktemp("undisturbed"))
+    folder = tmp_path_factory.mktemp("undisturbed")
+    fecbench.run_until_ok(write_design(folder, DESIGN), folder / "x.sqlite")
+    trials = attempts(folder / "x.sqlite")
     return statistics.median(dct_s(trial) for trial in trials if trial.state == "ok")
 
 
@@ -121,7 +129,7 @@ def assert_none_is_wrong(trials: list[TrialRecord], undisturbed: float) -> None:
     ids=["above the wire", "below the wire"],
 )
 def test_a_hog_makes_trials_invalid_which_say_what_it_held_up(
-    run: Callable[[Path], list[TrialRecord]], tmp_path: Path, undisturbed: float, priority: int, said: str
+    run: Callable[..., list[TrialRecord]], tmp_path: Path, undisturbed: float, priority: int, said: str
 ) -> None:
     with hogs(priority, busy_s=0.04):
         trials = run(tmp_path)
@@ -130,9 +138,13 @@ def test_a_hog_makes_trials_invalid_which_say_what_it_held_up(
 
 
 def test_short_work_of_other_programs_makes_no_trial_wrong(
-    run: Callable[[Path], list[TrialRecord]], tmp_path: Path, undisturbed: float
+    run: Callable[..., list[TrialRecord]], patiently: Callable[..., Any], tmp_path: Path, undisturbed: float
 ) -> None:
+    def none_is_ok(trials: list[TrialRecord]) -> bool:
+        return not any(trial.state == "ok" for trial in trials)
+
     with hogs(0, busy_s=0.01):
-        trials = run(tmp_path)
+        # Other programs than these may have work, too.
+        trials = patiently(lambda number: run(tmp_path, resume=number > 0), none_is_ok)
     assert_none_is_wrong(trials, undisturbed)
-    assert any(trial.state == "ok" for trial in trials)
+    assert not none_is_ok(trials)
