@@ -66,7 +66,7 @@ check_committed() {
 check_as_left() {
     left=$(tail -n 1 "$TREE/.git/made-from")
     head=$(git_in "$TREE" rev-parse HEAD)
-    others=$(git_in "$TREE" for-each-ref --no-merged "$left")
+    others=$(git_in "$TREE" for-each-ref --no-merged "$left" refs/heads refs/stash)
     [ "$head" = "$left" ] && [ -z "$others" ] ||
         fail "$TREE has other commits than those of patches/: run make refresh, or remove it"
 }
@@ -87,8 +87,7 @@ apply() {
     git_in "$NEW" config core.autocrlf false
     printf 'Cargo.lock\ntarget/\n' >"$NEW/.git/info/exclude"
     git_in "$NEW" add --all
-    # A parent must not be younger than its children, or git doesn't find which commits are new.
-    GIT_COMMITTER_DATE="@0 +0000" git_in "$NEW" commit --quiet --message "noq-proto $VERSION as published"
+    git_in "$NEW" commit --quiet --message "noq-proto $VERSION as published"
     git_in "$NEW" tag published
     if git_in "$NEW" am --quiet --committer-date-is-author-date "$PWD"/patches/*.patch >/dev/null 2>&1; then
         sign "$NEW" "$(recipe)"
