@@ -279,7 +279,7 @@ fn congestion_control_answers_to_losses_as_without_fec() {
             };
             let longer: Vec<_> = (0..).zip(fec.iter().zip(&plain)).map(as_many).collect();
 
-            let counted = [&plain, &longer, &fec].map(reductions);
+            let counted = [&plain, &longer, &fec].map(|runs| reductions(runs));
             let ratios = [&plain, &longer].map(|other| median_window_ratio(&fec, other));
             println!("{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}");
             let share = counted[2] as f64 / counted[1] as f64;
@@ -294,7 +294,7 @@ const SEEDS: u64 = 40;
 /// In bytes.
 const SIZE: u64 = 1_000_000;
 
-fn reductions(runs: &Vec<Counters>) -> u64 {
+fn reductions(runs: &[Counters]) -> u64 {
     runs.iter().map(|counters| counters.window_reductions).sum()
 }
 
