@@ -66,6 +66,20 @@ impl Schemes {
         Ok(Box::new(sliding_window(code, self.n, self.k, self.window).map_err(refused)?))
     }
 
+    /// What protects for a peer; nothing if its code is unknown.
+    ///
+    /// # Errors
+    /// If these parameters don't fit the code that the peer decodes.
+    fn encoding(&self, peer: Announcement) -> Result<Option<fec::Encoder>, String> {
+        let Some((_, code)) = NUMBERS.iter().find(|(number, _)| VarInt::from_u32(*number) == peer.scheme) else {
+            return Ok(None);
+        };
+        let controller = self.controller(*code).map_err(|refused| format!("the peer decodes {code:?}: {refused}"))?;
+        let mut encoder = fec::Encoder::new(*code, controller);
+        encoder.set_window(window(peer.window.into_inner()));
+        Ok(Some(encoder))
+    }
+
     /// Over how many source symbols a repair symbol ranges.
     fn span(&self) -> usize {
         match self.is_block(self.code) {
@@ -87,11 +101,13 @@ impl Factory for Schemes {
     }
 
     fn encoder(&self, peer: Announcement) -> Option<Box<dyn Encoder>> {
-        let (_, code) = NUMBERS.iter().find(|(number, _)| VarInt::from_u32(*number) == peer.scheme)?;
-        let controller = self.controller(*code).ok()?;
-        let mut encoder = fec::Encoder::new(*code, controller);
-        encoder.set_window(window(peer.window.into_inner()));
-        Some(Box::new(Encoding(encoder)))
+        match self.encoding(peer) {
+            Ok(encoder) => Some(Box::new(Encoding(encoder?))),
+            Err(why) => {
+                eprintln!("noq-fec: nothing that is sent is protected: {why}");
+                None
+            }
+        }
     }
 
     fn masks_losses(&self) -> bool {
@@ -177,5 +193,29 @@ impl Decoder for Decoding {
 
     fn window(&self) -> u64 {
         self.decoder.window() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_do_not_fit_the_code_of_the_peer_are_named() {
+        let redundancy = Redundancy::Constant;
+        let schemes = Schemes {
+            code: Code::ReedSolomon,
+            n: 30,
+            k: 20,
+            window: 20,
+            interleave: 1,
+            redundancy,
+            masks_losses: false,
+        };
+        let peer = |scheme| Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) };
+        assert!(schemes.encoding(peer(2)).unwrap().is_some(), "Reed-Solomon");
+        assert!(schemes.encoding(peer(99)).unwrap().is_none(), "a code that nobody knows");
+        let why = schemes.encoding(peer(1)).unwrap_err();
+        assert_eq!(why, "the peer decodes Xor: n = 30 with k = 20: this code has at most n = 21");
     }
 }

@@ -92,7 +92,7 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
     IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
 }
 
-fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + Send + Sync> {
+pub fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial_window = options.initial_window * u64::from(options.packet_size);
     match options.congestion_control {
         CongestionControl::Cubic => {

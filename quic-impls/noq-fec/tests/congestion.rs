@@ -1,4 +1,5 @@
-//! What congestion control is told of packets that are lost and recovered, and what becomes of its window.
+//! What congestion control is told of packets that are lost and recovered, what becomes of its window, and that repair
+//! symbols obey it.
 
 mod world;
 
@@ -10,9 +11,10 @@ use fec::Code;
 use noq_fec::contract::{CongestionControl, Role};
 use noq_fec::schemes::Schemes;
 use noq_fec::settings;
+use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
-use noq_proto::congestion::{Controller, ControllerFactory, CubicConfig};
-use world::{Loss, Setting, World, schemes};
+use noq_proto::congestion::{Controller, ControllerFactory};
+use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
 fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
@@ -23,15 +25,19 @@ fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
         let notify = setting(Some(schemes(Code::RLC, 21, 20)));
         // Prompt repair, so that the loss is mended before it is declared.
         let mask = setting(Some(Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) }));
+        let mut recovered = 0;
         for n in 30..60 {
             let [plain, notify, mask] = [&plain, &notify, &mask].map(|setting| setting.losing(n));
             if notify.client.recovered == 1 {
+                recovered += 1;
                 assert_eq!((plain.server.window_reductions, notify.server.window_reductions), (1, 1));
                 let ratio = notify.server.congestion_window as f64 / plain.server.congestion_window as f64;
                 assert!((0.9..1.1).contains(&ratio), "{n}: {ratio}: {notify:?}, {plain:?}");
             }
             assert_eq!(mask.server.window_reductions, 1 - mask.client.recovered, "{n}: {mask:?}");
         }
+        // The others were repair symbols, of which there is one for 20 packets.
+        assert!(recovered >= 28, "{recovered} of 30");
     }
 }
 
@@ -87,20 +93,28 @@ fn a_declared_loss_that_is_recovered_is_sent_again_only_if_it_was_at_once() {
     assert!(cancelled > 0 && useless > 0, "{cancelled} retransmissions were cancelled, {useless} were useless");
 }
 
-/// Cubic, which compares the bytes in flight that it is told of with those that it was told were sent, acknowledged and lost.
+/// A congestion controller that notes what it is told.
 #[derive(Debug)]
-struct Comparing {
+struct Noting {
     inner: Box<dyn Controller>,
     /// Bytes sent that were neither acknowledged nor lost.
     open: i64,
-    /// By how many bytes more that is than what is in flight, each time that it was told. A server forgets its packets of the
-    /// handshake when that is complete, so there is a difference, and always the same.
-    differences: Arc<Mutex<Vec<i64>>>,
+    notes: Arc<Mutex<Notes>>,
 }
 
-impl Controller for Comparing {
+#[derive(Debug, Default)]
+struct Notes {
+    /// For each packet sent, when, and then how many bytes were open and how many the window held.
+    sent: Vec<(Instant, i64, i64)>,
+    /// By how many bytes more were open than were in flight, each time that it was told. A server forgets its packets of the
+    /// handshake when that is complete, so there is a difference, and always the same.
+    differences: Vec<i64>,
+}
+
+impl Controller for Noting {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         self.open += i64::from(bytes);
+        self.notes.lock().unwrap().sent.push((now, self.open, self.inner.window() as i64));
         self.inner.on_packet_sent(now, bytes, pn);
     }
 
@@ -117,7 +131,7 @@ impl Controller for Comparing {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         // The handshake has fewer packets.
         if largest > Some(10) {
-            self.differences.lock().unwrap().push(self.open - in_flight as i64);
+            self.notes.lock().unwrap().differences.push(self.open - in_flight as i64);
         }
         self.inner.on_end_acks(now, in_flight, app_limited, largest);
     }
@@ -147,7 +161,7 @@ impl Controller for Comparing {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Self { inner: self.inner.clone_box(), open: self.open, differences: self.differences.clone() })
+        Box::new(Self { inner: self.inner.clone_box(), open: self.open, notes: self.notes.clone() })
     }
 
     fn initial_window(&self) -> u64 {
@@ -159,14 +173,26 @@ impl Controller for Comparing {
     }
 }
 
-/// Makes [`Comparing`].
-struct Compared(Arc<Mutex<Vec<i64>>>);
+/// Makes [`Noting`] of another.
+struct Noted(Arc<dyn ControllerFactory + Send + Sync>, Arc<Mutex<Notes>>);
 
-impl ControllerFactory for Compared {
+impl ControllerFactory for Noted {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
-        let inner = Arc::new(CubicConfig::default()).build(now, current_mtu);
-        Box::new(Comparing { inner, open: 0, differences: self.0.clone() })
+        Box::new(Noting { inner: self.0.clone().build(now, current_mtu), open: 0, notes: self.1.clone() })
     }
+}
+
+/// A transfer, and what its server's congestion controller was told.
+fn noted(setting: &Setting) -> (Outcome, Notes) {
+    let assignment = setting.assignment(Role::Server, &setting.server);
+    let notes = Arc::new(Mutex::new(Notes::default()));
+    let mut transport = settings::transport(&assignment).unwrap();
+    let controller = settings::congestion_controller(&assignment.options);
+    transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
+    let mut server = setting.server_config();
+    server.transport_config(Arc::new(transport));
+    let outcome = World::of_transfer(setting, setting.client_config(), server).run();
+    (outcome, std::mem::take(&mut notes.lock().unwrap()))
 }
 
 /// Acknowledgements come late: for packets that were recovered, or declared lost, or both.
@@ -179,21 +205,103 @@ fn each_byte_leaves_the_flight_once() {
                 up: Loss::Uniform { rate: 0.03, seed },
                 down: Loss::Uniform { rate: 0.03, seed: seed + 1000 },
                 jitter: Duration::from_millis(20),
+                congestion_control: CongestionControl::Cubic,
                 seed,
                 ..Setting::download(150_000, Some(Schemes { masks_losses, ..schemes(Code::RLC, 3, 2) }))
             };
-            let differences = Arc::new(Mutex::new(Vec::new()));
-            let mut transport = settings::transport(&setting.assignment(Role::Server, &setting.server)).unwrap();
-            transport.congestion_controller_factory(Arc::new(Compared(differences.clone())));
-            let mut server = setting.server_config();
-            server.transport_config(Arc::new(transport));
-            let outcome = World::of_transfer(&setting, setting.client_config(), server).run();
+            let (outcome, Notes { differences, .. }) = noted(&setting);
             recovered += outcome.client.recovered;
             late += outcome.server.spurious_losses;
-            let differences = differences.lock().unwrap();
             assert!(differences.len() > 20, "{setting:?}");
             assert!(differences.iter().all(|bytes| *bytes == differences[0]), "{setting:?}: {differences:?}");
         }
     }
     assert!(recovered > 0 && late > 0, "{recovered} packets were recovered, {late} acknowledged late");
+}
+
+/// Also of repair symbols: a window that losses have made small is full of both.
+#[test]
+fn what_is_in_flight_never_exceeds_the_window() {
+    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
+        for parameters in all_schemes() {
+            let mut full = 0;
+            for seed in 0..10 {
+                let down = Loss::Uniform { rate: 0.02, seed };
+                let schemes = Some(parameters.clone());
+                let setting = Setting { congestion_control, down, seed, ..Setting::download(300_000, schemes) };
+                let (outcome, notes) = noted(&setting);
+                assert!(outcome.server.repair_sent > 0, "{setting:?}");
+                for (_, open, window) in &notes.sent {
+                    let in_flight = open - notes.differences[0];
+                    assert!(in_flight <= *window, "{in_flight} bytes of {window}: {setting:?}");
+                    full += u64::from(in_flight + PACKET > *window);
+                }
+            }
+            assert!(full > 500, "the window was full {full} times only: {congestion_control:?}, {parameters:?}");
+        }
+    }
+}
+
+/// In bytes: the largest.
+const PACKET: i64 = 1252;
+
+/// All fits into the first window, so that pacing alone spreads it. Blocks have 20 repair symbols that are due at once.
+#[test]
+fn repair_symbols_are_paced() {
+    let bursts = |schemes| {
+        let setting = Setting { initial_window: 64, ..Setting::download(40_000, schemes) };
+        let (outcome, notes) = noted(&setting);
+        let bursts = notes.sent.chunk_by(|(one, ..), (next, ..)| one == next).map(<[_]>::len);
+        (outcome.server.repair_sent, bursts.max().unwrap())
+    };
+    let ((none, plain), (repair, fec)) = (bursts(None), bursts(Some(schemes(Code::ReedSolomon, 40, 20))));
+    assert_eq!(none, 0);
+    assert!(repair > 30, "{repair}");
+    assert!(fec <= plain, "{fec} packets at once with FEC, {plain} without");
+}
+
+/// FEC adds packets, which meet losses of their own, and so makes the window smaller than without. Nothing else does: a plain
+/// transfer of as many packets, of which the same are lost, has as many reductions and ends with the same window.
+#[test]
+fn congestion_control_answers_to_losses_as_without_fec() {
+    let codes = [(Code::RLC, 3, 2), (Code::RLC, 7, 6), (Code::ReedSolomon, 30, 20), (Code::ReedSolomon, 7, 6)];
+    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
+        let run = |size, seed, schemes| {
+            let down = Loss::Uniform { rate: 0.01, seed };
+            let setting = Setting { congestion_control, down, seed, ..Setting::download(size, schemes) };
+            setting.run().server
+        };
+        let plain: Vec<_> = (0..SEEDS).map(|seed| run(SIZE, seed, None)).collect();
+        for (code, n, k) in codes {
+            let fec: Vec<_> = (0..SEEDS).map(|seed| run(SIZE, seed, Some(schemes(code, n, k)))).collect();
+            let as_many = |(seed, (fec, plain)): (u64, (&Counters, &Counters))| {
+                run(SIZE * fec.packets_sent / plain.packets_sent, seed, None)
+            };
+            let longer: Vec<_> = (0..).zip(fec.iter().zip(&plain)).map(as_many).collect();
+
+            let counted = [&plain, &longer, &fec].map(|runs| reductions(runs));
+            let ratios = [&plain, &longer].map(|other| median_window_ratio(&fec, other));
+            println!("{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}");
+            let share = counted[2] as f64 / counted[1] as f64;
+            assert!((0.95..1.05).contains(&share), "{share} of the reductions");
+            assert!((0.98..1.02).contains(&ratios[1]), "{} of the window", ratios[1]);
+        }
+    }
+}
+
+const SEEDS: u64 = 40;
+
+/// In bytes.
+const SIZE: u64 = 1_000_000;
+
+fn reductions(runs: &[Counters]) -> u64 {
+    runs.iter().map(|counters| counters.window_reductions).sum()
+}
+
+fn median_window_ratio(runs: &[Counters], others: &[Counters]) -> f64 {
+    let pairs = runs.iter().zip(others);
+    let mut ratios: Vec<_> =
+        pairs.map(|(one, other)| one.congestion_window as f64 / other.congestion_window as f64).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
 }

@@ -4,6 +4,7 @@
 #![allow(dead_code)] // each test has its own use for this module
 
 mod certificate;
+pub mod decrypted;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,0 +1,170 @@
+//! A hook between what an end decrypts and what QUIC makes of it.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+
+use bytes::BytesMut;
+use noq_fec::contract::Role;
+use noq_fec::settings;
+use noq_proto::crypto::{
+    self, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, Session, UnsupportedVersion,
+};
+use noq_proto::transport_parameters::TransportParameters;
+use noq_proto::{ClientConfig, ConnectError, ConnectionId, PathId, ServerConfig, Side, TransportError};
+
+use super::{Outcome, Setting, World};
+
+/// Frame types, as they are encoded.
+pub const REPAIR: [u8; 4] = [0xb2, 0xa8, 0x0f, 0xec];
+pub const SOURCE_SYMBOL: [u8; 8] = [0xc0, 0, 0, 0x32, 0xa8, 0x0f, 0xec, 0x55];
+
+/// Sees, and may change, the frames of the n-th 1-RTT packet that an end receives.
+pub type Change = Arc<Mutex<dyn FnMut(u64, &mut BytesMut) + Send>>;
+
+/// A TLS configuration or session whose 1-RTT packets are changed after they are decrypted.
+struct Changing<T> {
+    inner: T,
+    change: Change,
+    /// Key changes so far: the first is to the keys of the handshake.
+    keys: u64,
+}
+
+struct ChangingKey {
+    inner: Box<dyn PacketKey>,
+    change: Change,
+    count: Mutex<u64>,
+}
+
+impl PacketKey for ChangingKey {
+    fn encrypt(&self, path_id: PathId, packet: u64, buf: &mut [u8], header_len: usize) {
+        self.inner.encrypt(path_id, packet, buf, header_len);
+    }
+
+    fn decrypt(&self, path_id: PathId, packet: u64, header: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        self.inner.decrypt(path_id, packet, header, payload)?;
+        let mut count = self.count.lock().unwrap();
+        (self.change.lock().unwrap())(*count, payload);
+        *count += 1;
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        self.inner.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.inner.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.inner.integrity_limit()
+    }
+}
+
+impl Session for Changing<Box<dyn Session>> {
+    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
+        self.inner.initial_keys(dst_cid, side)
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        self.inner.handshake_data()
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        self.inner.peer_identity()
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        self.inner.early_crypto()
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        self.inner.early_data_accepted()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.inner.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
+        self.inner.read_handshake(buf)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        self.inner.transport_parameters()
+    }
+
+    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
+        let mut keys = self.inner.write_handshake(buf)?;
+        self.keys += 1;
+        if self.keys == 2 {
+            let (inner, change) = (keys.packet.remote, self.change.clone());
+            keys.packet.remote = Box::new(ChangingKey { inner, change, count: Mutex::new(0) });
+        }
+        Some(keys)
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        self.inner.next_1rtt_keys()
+    }
+
+    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        self.inner.is_valid_retry(orig_dst_cid, header, payload)
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        self.inner.export_keying_material(output, label, context)
+    }
+}
+
+impl<T: crypto::ClientConfig> crypto::ClientConfig for Changing<T> {
+    fn start_session(
+        &self,
+        version: u32,
+        server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        let inner = self.inner.start_session(version, server_name, params)?;
+        Ok(Box::new(Changing { inner, change: self.change.clone(), keys: 0 }))
+    }
+}
+
+impl<T: crypto::ServerConfig> crypto::ServerConfig for Changing<T> {
+    fn initial_keys(&self, version: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.inner.initial_keys(version, dst_cid)
+    }
+
+    fn retry_tag(&self, version: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.inner.retry_tag(version, orig_dst_cid, packet)
+    }
+
+    fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
+        let inner = self.inner.start_session(version, params);
+        Box::new(Changing { inner, change: self.change.clone(), keys: 0 })
+    }
+}
+
+/// A transfer one end of which receives what `change` makes of its packets.
+pub fn changed(setting: &Setting, receiver: Role, change: Change) -> Outcome {
+    let (mut client, mut server) = (setting.client_config(), setting.server_config());
+    match receiver {
+        Role::Client => {
+            let assignment = setting.assignment(Role::Client, &setting.client);
+            let inner = settings::client_tls(&assignment).unwrap();
+            client = ClientConfig::new(Arc::new(Changing { inner, change, keys: 0 }));
+            client.transport_config(Arc::new(settings::transport(&assignment).unwrap()));
+        }
+        Role::Server => {
+            let assignment = setting.assignment(Role::Server, &setting.server);
+            let inner = settings::server_tls(&assignment).unwrap();
+            server = ServerConfig::with_crypto(Arc::new(Changing { inner, change, keys: 0 }));
+            server.transport_config(Arc::new(settings::transport(&assignment).unwrap()));
+        }
+    }
+    World::of_transfer(setting, client, server).run()
+}
