@@ -150,7 +150,12 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
     near = _near_one(reach)
     one = near.index(1)
     thinned = [near[one % step :: step] for step in range(1, len(near))]
-    _sparse_ticks(axis, _round_numbers if reach >= math.log(4) else lambda _low, _high: thinned)
+
+    def choices(low: float, high: float) -> Iterable[Sequence[float]]:
+        """What is seen may be more than `reach`: a decade each way where all ratios are 1."""
+        return _round_numbers(low, high) if max(1 / low, high) >= 4 else thinned
+
+    _sparse_ticks(axis, choices)
 
 
 Choices = Callable[[float, float], Iterable[Sequence[float]]]  # of the ends of the range that is seen

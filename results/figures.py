@@ -105,7 +105,8 @@ def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple
     ratios = pd.concat([pairing.ratios["ratio"] for pairing in compared.values()])
     if ratios.empty:
         raise NothingToDraw(
-            "No repetition is ok for the baseline and for another variant, so there is no DCT ratio to draw."
+            "No repetition is ok, with a DCT above 0 s, for the baseline and for another variant,"
+            " so there is no DCT ratio to draw."
         )
     if not (np.isfinite(ratios) & (ratios > 0)).all():
         raise NothingToDraw("A DCT of 0 s was measured, so there is no DCT ratio to draw.")

@@ -372,7 +372,7 @@ def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
         (
             {key: ("ok" if key.variant == OFF else "failed", 1.0) for key in KEYS},
             {},
-            ["No repetition is ok for the baseline and for another variant"],
+            ["No repetition is ok, with a DCT above 0 s, for the baseline and for another variant"],
         ),
         (
             {key: ("ok", 1.0) for key in KEYS if key.variant == OFF},
