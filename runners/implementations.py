@@ -138,6 +138,10 @@ class Implementation:
             )
         except subprocess.TimeoutExpired:
             raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
+        except OSError as error:
+            raise Refusal(
+                f"{where}: {command[0]} cannot be started: {error.strerror}: run make build"
+            ) from error
         if asked.returncode != 0:
             named = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
             said = asked.stderr.decode(errors="replace").splitlines()

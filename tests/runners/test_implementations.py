@@ -150,6 +150,12 @@ def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
         implementations.load(checked).check_together({"window": 8}, "x")
 
 
+def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
+    (checked / "check").write_bytes(b"\x7fELF, but cut off")
+    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error: run make build"):
+        implementations.load(checked).check_together({"window": 8}, "x")
+
+
 def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(implementations, "CHECK_LIMIT_S", 0.1)
     (checked / "check").write_text("#!/bin/sh\nexec sleep 60\n")
