@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.soak import descendants_of
 from bench.table import Row, print_table
-from results.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 TRIALS = 200_000
 ROUNDS = 3

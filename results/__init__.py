@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def open(path_or_url: str) -> Results:
     """Open the SQLite file or PostgreSQL URL of a results database, for reading in a notebook or a script.
 
-    Raises results.database.DatabaseError, which says in one line why it cannot be read.
+    Raises results.store.database.DatabaseError, which says in one line why it cannot be read.
     """
     # Imported here: pandas takes longer to load than most commands take to run.
     from results.reading import Results

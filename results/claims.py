@@ -17,9 +17,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
-from results.database import CampaignInfo
 from results.figures import NothingToDraw
 from results.statistics import FEWEST, LEVEL
+from results.store.database import CampaignInfo
 
 _Said = TypeVar("_Said")
 

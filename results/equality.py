@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from results import frames
-from results.database import CampaignInfo, Database
 from results.frames import DCT
+from results.store.database import CampaignInfo, Database
 
 AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
 

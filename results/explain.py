@@ -24,10 +24,10 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
-from results.database import CampaignInfo
 from results.figures import size
 from results.frames import Pairing
 from results.statistics import LEVEL, median_interval, ratio_intervals
+from results.store.database import CampaignInfo
 
 FEWEST_POINTS = 30
 _DEPTH = 3  # more conditions are hard to read

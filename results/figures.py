@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from results.database import CampaignInfo
 from results.figure_style import (
     FONT,
     WIDTH,
@@ -34,6 +33,7 @@ from results.figure_style import (
 )
 from results.frames import DCT, Pairing, baseline_of, comparisons
 from results.statistics import LEVEL, ecdf
+from results.store.database import CampaignInfo
 
 _DATES_AND_PROGRAMS = {
     ".png": ["Software"],

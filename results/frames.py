@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from results import tables
-from results.database import STATES, CampaignInfo, Database
-from results.tables import TRIAL_COLUMNS
+from results.store import arrow
+from results.store.arrow import TRIAL_COLUMNS
+from results.store.database import STATES, CampaignInfo, Database
 
 DCT = "client.dct_s"
 
@@ -102,7 +102,7 @@ def _page(
     database: Database, campaign: CampaignInfo, ids: range, metrics: Collection[str] | None
 ) -> pd.DataFrame:
     """The campaign's trials with these ids: TRIAL_COLUMNS, and those metrics that any of them has."""
-    trials = tables.trials(database, campaign.id, ids[0], ids[-1])
+    trials = arrow.trials(database, campaign.id, ids[0], ids[-1])
     in_order: dict[str, list[str]] = {
         "variant": [variant["label"] for variant in campaign.variants],
         "workload": [workload["label"] for workload in campaign.workloads],
@@ -112,7 +112,7 @@ def _page(
     frame: pd.DataFrame = trials.to_pandas(categories=list(in_order)).astype(types)
     if frame.empty:
         return frame
-    measured = tables.metrics(database, ids[0], ids[-1], metrics)
+    measured = arrow.metrics(database, ids[0], ids[-1], metrics)
     return pd.concat([frame, pd.DataFrame(_columns(frame["id"].to_numpy(), measured))], axis=1)
 
 

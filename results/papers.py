@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from results import networking2019, rquic2021
 from results.claims import PaperFigure
-from results.database import CampaignInfo
 from results.equality import AA_PREFIX
+from results.store.database import CampaignInfo
 
 # By the name that the names of their designs begin with. Each paper's module has its part of this table.
 FIGURES: dict[str, list[PaperFigure]] = {**networking2019.FIGURES, **rquic2021.FIGURES}

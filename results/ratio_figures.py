@@ -17,7 +17,6 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from results import frames
-from results.database import CampaignInfo
 from results.explain import quantity
 from results.figure_style import (
     ACROSS,
@@ -50,6 +49,7 @@ from results.figures import (
     workloads_width,
 )
 from results.statistics import FEWEST, median_interval, ratio_intervals
+from results.store.database import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4

@@ -24,8 +24,8 @@ from typing import Self
 import pandas as pd
 
 from results import frames, statistics
-from results.database import CampaignInfo, Database, DatabaseError
 from results.frames import DCT, Pairing
+from results.store.database import CampaignInfo, Database, DatabaseError
 
 
 @dataclass(frozen=True)

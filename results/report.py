@@ -24,12 +24,12 @@ import pandas as pd
 
 from results import equality, explain_figures, figures, frames, papers, ratio_figures
 from results.claims import Claim
-from results.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 from results.drawings import SUFFIXES, Drawing, Folder, stem
 from results.equality import NothingToCompare
 from results.explain import Explanation, NothingToExplain, explain
 from results.figures import NothingToDraw
 from results.statistics import FEWEST, VERDICTS, shares
+from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
 METRIC_SOURCES = ("client.", "server.", "background_server.", "competition.")

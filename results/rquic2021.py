@@ -26,11 +26,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentF
 
 from results import frames
 from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
-from results.database import CampaignInfo
 from results.figure_style import box, legend_below, looks, style, title
 from results.figures import NothingToDraw
 from results.frames import DCT
 from results.statistics import FEWEST, ratio_intervals
+from results.store.database import CampaignInfo
 
 LOSS = "loss.p"
 BTO = "option.bto_ms"

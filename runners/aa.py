@@ -11,7 +11,7 @@ import typer
 
 import designs
 from designs import Design, Variant
-from results.database import CampaignInfo, Database
+from results.store.database import CampaignInfo, Database
 from runners import campaign, isolation, scratch
 from runners.admission import Jobs, parse_jobs
 from runners.progress import Reporter

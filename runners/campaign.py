@@ -10,7 +10,15 @@ from typing import Any, Protocol
 
 import designs
 from designs import Design
-from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from results.store.database import (
+    CampaignInfo,
+    Database,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    VerdictLog,
+    Workload,
+)
 from runners import (
     calibration,
     certificates,

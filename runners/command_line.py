@@ -9,7 +9,7 @@ import typer
 from designs import DesignError
 from dropper.command import DropperError
 from dropper.model import LossModelError
-from results.database import DatabaseError
+from results.store.database import DatabaseError
 from runners.aa import aa
 from runners.calibrate import calibrate
 from runners.clean import clean

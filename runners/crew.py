@@ -17,7 +17,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners.admission import Ended, Jobs, admission
 from runners.implementations import REPOSITORY
 from runners.messages import Outcome, Task

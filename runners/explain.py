@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from results.database import CampaignInfo, Database
+from results.store.database import CampaignInfo, Database
 from runners.refusal import Refusal, nearest
 from runners.show import one_campaign
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from results.database import Database
+from results.store.database import Database
 from runners.show import one_campaign
 
 
@@ -21,7 +21,7 @@ def export(
     """Write a table of a campaign to a file (CSV or Parquet)."""
     # Imported here: pandas takes longer to load than most commands take to run.
     from results import frames
-    from results.export import check, write
+    from results.store.export import check, write
 
     check(output)  # before minutes of reading
     with Database.open(db) as database:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import designs
-from results.database import CampaignInfo, Database, StoredTrial, VerdictLog
+from results.store.database import CampaignInfo, Database, StoredTrial, VerdictLog
 from runners import certificates, isolation, provenance, schedule, scratch, verification
 from runners.campaign import implementations_of, record_of
 from runners.crew import Crew, Finished

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from results.database import Database
+from results.store.database import Database
 from runners import campaign, isolation
 from runners.admission import parse_jobs
 from runners.progress import Reporter

@@ -8,7 +8,7 @@ from typing import Any
 
 import designs
 from designs import Design
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners import competition, parameters, workloads
 from runners.messages import PairTask, Task, loss_name
 from runners.parameters import DIRECTIONS

@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from results.database import CampaignInfo, Database, StoredTrial
+from results.store.database import CampaignInfo, Database, StoredTrial
 from runners.refusal import Refusal, nearest
 
 PIPE_COLUMNS = 200

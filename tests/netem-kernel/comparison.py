@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from results.database import Database, TrialKey, TrialRecord, VerdictLog
+from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
 from runners import calibration, campaign
 from runners.refusal import Refusal
 from runners.verification import Judgement

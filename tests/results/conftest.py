@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from results.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, Workload
 
 SERVER_USER = "nobody"  # PostgreSQL refuses to run as root
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results import database as database_module
-from results.database import (
+from results.store import database as database_module
+from results.store.database import (
     STATES,
     CampaignInfo,
     Database,

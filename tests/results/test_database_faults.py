@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from results import database as database_module
-from results import schema
-from results.database import CampaignInfo, Database, DatabaseError, TrialRecord, VerdictLog
+from results.store import database as database_module
+from results.store import schema
+from results.store.database import CampaignInfo, Database, DatabaseError, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -250,7 +250,7 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
 
 FILL = """
 import json, os, subprocess, sys
-from results.database import Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload, VerdictLog
+from results.store.database import Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload, VerdictLog
 
 def refused(action):
     try:

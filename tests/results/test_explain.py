@@ -16,12 +16,12 @@ from scipy import stats
 
 from results import explain as module
 from results import frames
-from results.database import CampaignInfo, Variant, Workload
 from results.explain import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from results.explain_figures import benefit_map, effects
 from results.figures import NothingToDraw, save
 from results.frames import Pairing
 from results.statistics import LEVEL
+from results.store.database import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"
 Point = dict[str, Any]

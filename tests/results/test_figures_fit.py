@@ -19,8 +19,8 @@ from matplotlib.transforms import Bbox
 
 import designs
 from results import figures
-from results.database import Database, TrialKey, TrialRecord, Variant, Workload
 from results.report import report
+from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 CATALOG = Path(designs.__file__).parent / "catalog"
 

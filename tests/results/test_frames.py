@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results import frames
-from results.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
+from results.store.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]
 Outcomes = dict[TrialKey, tuple[str, float]]

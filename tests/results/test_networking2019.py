@@ -12,10 +12,10 @@ import pytest
 
 from results import networking2019
 from results.claims import Claim
-from results.database import CampaignInfo, Variant, Workload
 from results.figures import NothingToDraw
 from results.frames import DCT
 from results.papers import figures_of
+from results.store.database import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parent.parent.parent / "designs" / "catalog"
 POINTS = 24

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 import results
-from results import export, frames
-from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
+from results import frames
 from results.reading import Campaign, Results
+from results.store import export
+from results.store.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

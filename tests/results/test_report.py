@@ -20,9 +20,17 @@ from hypothesis import strategies as st
 from results import figures, frames, papers, ratio_figures
 from results import report as module
 from results.claims import Claim, PaperFigure
-from results.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload
 from results.report import ReportPaths, findings, headline, report
 from results.statistics import FEWEST
+from results.store.database import (
+    CampaignInfo,
+    Database,
+    DatabaseError,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    Workload,
+)
 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -108,7 +116,7 @@ def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) 
     database, campaign = filled(ALL_OK)
     first = digests(report(database, campaign, tmp_path))
     again = (
-        "import sys; from results.database import Database; from results.report import report\n"
+        "import sys; from results.store.database import Database; from results.report import report\n"
         "with Database.open(sys.argv[1]) as database: report(database, database.campaigns()[0], sys.argv[2])"
     )
     folder = tmp_path / "again"

@@ -19,9 +19,9 @@ from typing import Any, Self
 
 import pytest
 
-from results.database import Database, TrialKey, TrialRecord, Variant, Workload
 from results.figures import size
 from results.report import report
+from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name of an element's identifier (W3C WebDriver, §11)

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from results import figures, papers, rquic2021
 from results.claims import Claim, PaperFigure
-from results.database import STATES, CampaignInfo, Database, Value, Variant, Workload
 from results.figure_style import looks
 from results.figures import NothingToDraw
+from results.store.database import STATES, CampaignInfo, Database, Value, Variant, Workload
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from results import tables
-from results.database import CampaignInfo, Database, DatabaseError, TrialRecord
+from results.store import arrow
+from results.store.database import CampaignInfo, Database, DatabaseError, TrialRecord
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -38,7 +38,7 @@ def locked_by_another_process(file: str, for_s: float) -> Iterator[None]:
 
 
 def metrics_of(database: Database, names: list[str] | None = None) -> dict[tuple[str, str], float]:
-    read = tables.metrics(database, 1, 1, names).to_pylist()
+    read = arrow.metrics(database, 1, 1, names).to_pylist()
     return {(row["endpoint"], row["name"]): row["value"] for row in read}
 
 
@@ -59,10 +59,10 @@ def test_a_writer_in_another_process_is_waited_for_and_then_named(
         campaign = new_campaign(database)
         database.record(campaign.id, make(0))
         with locked_by_another_process(sqlite, for_s=0.5):
-            assert len(tables.trials(database, campaign.id, 1, 1)) == 1
+            assert len(arrow.trials(database, campaign.id, 1, 1)) == 1
         monkeypatch.setattr(tables, "LOCK_WAIT_S", 0.2)
         with locked_by_another_process(sqlite, for_s=60):
-            for read in (lambda: tables.trials(database, campaign.id, 1, 1), lambda: metrics_of(database)):
+            for read in (lambda: arrow.trials(database, campaign.id, 1, 1), lambda: metrics_of(database)):
                 with pytest.raises(DatabaseError, match="is locked for more than"):
                     read()
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import designs
-from results.database import CampaignInfo, Database, State, TrialKey, TrialRecord
 from results.equality import took_s
 from results.report import report
+from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
 from runners.aa import against_itself_text
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from results.database import Database
+from results.store.database import Database
 from runners import calibration
 from runners.calibrate import calibrate
 from runners.calibration import Kind, Laboratory, Measurement, Table, Traffic

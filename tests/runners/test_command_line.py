@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from results.database import Database
+from results.store.database import Database
 from runners.implementations import REPOSITORY
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners import certificates, verification
 from runners.competition import FULL_RTTS, INTERVAL_S
 from runners.crew import Crew, Finished

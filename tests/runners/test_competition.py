@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners import competition, parameters, schedule
 from runners.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
 from runners.refusal import Refusal

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from results.database import Database, TrialRecord
+from results.store.database import Database, TrialRecord
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 

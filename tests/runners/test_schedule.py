@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners import schedule
 from runners.refusal import Refusal
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dropper.model
-from results.database import TrialKey
+from results.store.database import TrialKey
 from runners import certificates, trial, verification
 from runners.crew import Crew, Finished
 from runners.messages import PairTask, Task

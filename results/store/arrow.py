@@ -19,8 +19,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from results import schema
-from results.database import LOCK_WAIT_S, SQLITE_CAUSES, Database, DatabaseError
+from results.store import schema
+from results.store.database import LOCK_WAIT_S, SQLITE_CAUSES, Database, DatabaseError
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 

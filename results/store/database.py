@@ -1,4 +1,4 @@
-"""The results database: with `results.tables` the only code that knows its tables (`results.schema`).
+"""The results database: with `results.store.arrow` the only code that knows its tables (`results.store.schema`).
 
 SQLite in one file is the default; PostgreSQL by URL serves several machines that write. A trial is committed
 in one transaction, so a killed harness loses nothing that `record` has returned for. Values are kept raw:
@@ -28,7 +28,7 @@ from typing import Any, Literal, Self, TypedDict, get_args
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from results import schema
+from results.store import schema
 
 LOCK_WAIT_S = 10.0
 PAGE_TRIALS = (
