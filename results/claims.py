@@ -17,8 +17,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
+from results.analysis.intervals import FEWEST, LEVEL
 from results.figures import NothingToDraw
-from results.statistics import FEWEST, LEVEL
 from results.store.database import CampaignInfo
 
 _Said = TypeVar("_Said")

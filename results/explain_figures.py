@@ -12,7 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results.explain import Explanation, quantity
+from results.analysis.frames import DCT
+from results.analysis.intervals import VERDICTS
+from results.analysis.rules import Explanation, quantity
 from results.figure_style import (
     ACROSS,
     FONT,
@@ -30,8 +32,6 @@ from results.figure_style import (
     wrapped,
 )
 from results.figures import NothingToDraw
-from results.frames import DCT
-from results.statistics import VERDICTS
 
 _MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
 _FEW = 5

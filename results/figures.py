@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
+from results.analysis.frames import DCT, Pairing, baseline_of, comparisons
+from results.analysis.intervals import LEVEL, ecdf
 from results.figure_style import (
     FONT,
     WIDTH,
@@ -31,8 +33,6 @@ from results.figure_style import (
     style,
     wrapped,
 )
-from results.frames import DCT, Pairing, baseline_of, comparisons
-from results.statistics import LEVEL, ecdf
 from results.store.database import CampaignInfo
 
 _DATES_AND_PROGRAMS = {

@@ -16,8 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from results import frames
-from results.explain import quantity
+from results.analysis import frames
+from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
+from results.analysis.rules import quantity
 from results.figure_style import (
     ACROSS,
     FONT,
@@ -48,7 +49,6 @@ from results.figures import (
     workload_names,
     workloads_width,
 )
-from results.statistics import FEWEST, median_interval, ratio_intervals
 from results.store.database import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own

@@ -23,8 +23,8 @@ from typing import Self
 
 import pandas as pd
 
-from results import frames, statistics
-from results.frames import DCT, Pairing
+from results.analysis import frames, intervals
+from results.analysis.frames import DCT, Pairing
 from results.store.database import CampaignInfo, Database, DatabaseError
 
 
@@ -71,7 +71,7 @@ class Campaign:
 
     def intervals(self, baseline: str, variant: str, metric: str = DCT) -> pd.DataFrame:
         """The ratios by point with their intervals and verdicts, as `statistics.ratio_intervals`."""
-        return statistics.ratio_intervals(self.paired(baseline, variant, metric), self.info.statistic)
+        return intervals.ratio_intervals(self.paired(baseline, variant, metric), self.info.statistic)
 
 
 class Results:

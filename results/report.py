@@ -22,13 +22,14 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from results import equality, explain_figures, figures, frames, papers, ratio_figures
+from results import explain_figures, figures, papers, ratio_figures
+from results.analysis import equality, frames
+from results.analysis.equality import NothingToCompare
+from results.analysis.intervals import FEWEST, VERDICTS, shares
+from results.analysis.rules import Explanation, NothingToExplain, explain
 from results.claims import Claim
 from results.drawings import SUFFIXES, Drawing, Folder, stem
-from results.equality import NothingToCompare
-from results.explain import Explanation, NothingToExplain, explain
 from results.figures import NothingToDraw
-from results.statistics import FEWEST, VERDICTS, shares
 from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.

@@ -4,7 +4,7 @@ M. Zverev, P. Garrido, F. Fernández, J. Bilbao, Ö. Alay, S. Ferlin, A. Brunstr
 Integrating Practical Coding in a Low Latency Transport Protocol", IEEE Access 2021, §VI.
 
 Claims are judged as `results.claims` says, those about completion rates by their bootstrap intervals
-(`results.statistics`): fewer repetitions than these need leave a claim open.
+(`results.analysis.intervals`): fewer repetitions than these need leave a claim open.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
-from results import frames
+from results.analysis import frames
+from results.analysis.frames import DCT
+from results.analysis.intervals import FEWEST, ratio_intervals
 from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.figure_style import box, legend_below, looks, style, title
 from results.figures import NothingToDraw
-from results.frames import DCT
-from results.statistics import FEWEST, ratio_intervals
 from results.store.database import CampaignInfo
 
 LOSS = "loss.p"

@@ -20,7 +20,7 @@ from runners.show import campaigns_of
 from topologies.topology import Backend
 
 if TYPE_CHECKING:
-    from results.equality import Equality
+    from results.analysis.equality import Equality
 
 ARMS = ("A", "B")
 
@@ -65,7 +65,7 @@ def aa(
 ) -> int:
     """Compare a variant with itself, or two campaigns of one design; 1 when they differ."""
     # Imported here: SciPy takes longer to load than most commands take to run.
-    from results import equality
+    from results.analysis import equality
 
     options = _Options(link, resume, calibrate=not no_calibrate)
     try:
@@ -97,7 +97,7 @@ def aa(
 
 
 def _print(compared: str, found: "Equality", as_json: bool) -> None:
-    from results import equality
+    from results.analysis import equality
 
     if as_json:
         print(json.dumps({"compared": compared, **asdict(found), "differ": found.differ}, indent=1))
@@ -113,7 +113,7 @@ def _ready(db: str) -> Database:
 
 def _between(database: Database, first: str, second: str) -> tuple[str, "Equality"]:
     """Which campaigns are compared, in words, and what was found."""
-    from results import equality
+    from results.analysis import equality
 
     campaigns = [campaigns_of(database, name)[0] for name in (first, second)]
     if campaigns[0].design_text != campaigns[1].design_text:
@@ -123,7 +123,7 @@ def _between(database: Database, first: str, second: str) -> tuple[str, "Equalit
 
 def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> campaign.Request:
     """The A/A campaign of a variant, checked whole before a database is opened."""
-    from results.equality import AA_PREFIX
+    from results.analysis.equality import AA_PREFIX
 
     design = designs.load(path)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"

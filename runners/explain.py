@@ -14,8 +14,8 @@ from runners.refusal import Refusal, nearest
 from runners.show import one_campaign
 
 if TYPE_CHECKING:
+    from results.analysis.rules import Explanation, Rule
     from results.drawings import Folder
-    from results.explain import Explanation, Rule
 
 
 def explain(
@@ -29,9 +29,9 @@ def explain(
 ) -> None:
     """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
     # Imported here: scikit-learn takes longer to load than most commands take to run.
-    from results import frames
-    from results.explain import NothingToExplain
-    from results.explain import explain as explained
+    from results.analysis import frames
+    from results.analysis.rules import NothingToExplain
+    from results.analysis.rules import explain as explained
 
     with Database.open(db) as database:
         chosen = one_campaign(database, campaign)

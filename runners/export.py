@@ -20,7 +20,7 @@ def export(
 ) -> None:
     """Write a table of a campaign to a file (CSV or Parquet)."""
     # Imported here: pandas takes longer to load than most commands take to run.
-    from results import frames
+    from results.analysis import frames
     from results.store.export import check, write
 
     check(output)  # before minutes of reading

@@ -148,7 +148,7 @@ def print_table(table: Table | None) -> None:
 def summary_table(database: Database, campaign: CampaignInfo) -> None:
     """Print the median DCT and the ratio to the baseline, by workload and variant, and what it leaves out."""
     # Imported here: pandas takes longer to load than most commands take to run.
-    from results import frames
+    from results.analysis import frames
 
     trials = frames.trials(database, campaign, [frames.DCT])
     summary = frames.summary(trials, campaign)

@@ -1,8 +1,8 @@
-"""The results database: with `results.store.arrow` the only code that knows its tables (`results.store.schema`).
+"""The results database: with `arrow` the only code that knows its tables (`schema`).
 
 SQLite in one file is the default; PostgreSQL by URL serves several machines that write. A trial is committed
 in one transaction, so a killed harness loses nothing that `record` has returned for. Values are kept raw:
-medians and ratios are made when they are read (`results.frames`).
+medians and ratios are made when they are read (`results.analysis.frames`).
 
 Refused, with one line that says why: a file that is missing, no database, of another program or of another
 schema version; a database that is locked, read-only or on a full disk; a second result for a trial that has a

@@ -250,7 +250,8 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
 
 FILL = """
 import json, os, subprocess, sys
-from results.store.database import Database, DatabaseError, TrialKey, TrialRecord, Variant, Workload, VerdictLog
+from results.store.database import Database, DatabaseError, TrialKey, TrialRecord, Variant, VerdictLog
+from results.store.database import Workload
 
 def refused(action):
     try:

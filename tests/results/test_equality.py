@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from results import equality
-from results.equality import LEVEL, POWER, compare, p_value, pairs_needed
+from results.analysis import equality
+from results.analysis.equality import LEVEL, POWER, compare, p_value, pairs_needed
 
 Logs = NDArray[np.float64]
 

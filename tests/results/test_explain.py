@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results import explain as module
-from results import frames
-from results.explain import FEWEST_POINTS, Explanation, NothingToExplain, explain
+from results.analysis import frames
+from results.analysis import rules as module
+from results.analysis.frames import Pairing
+from results.analysis.intervals import LEVEL
+from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from results.explain_figures import benefit_map, effects
 from results.figures import NothingToDraw, save
-from results.frames import Pairing
-from results.statistics import LEVEL
 from results.store.database import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results import frames
+from results.analysis import frames
 from results.store.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from results import networking2019
+from results.analysis.frames import DCT
 from results.claims import Claim
 from results.figures import NothingToDraw
-from results.frames import DCT
 from results.papers import figures_of
 from results.store.database import CampaignInfo, Variant, Workload
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import results
-from results import frames
+from results.analysis import frames
 from results.reading import Campaign, Results
 from results.store import export
 from results.store.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from results import frames, statistics
-from results.frames import Pairing
-from results.statistics import FEWEST, LEVEL
+from results.analysis import frames, intervals
+from results.analysis.frames import Pairing
+from results.analysis.intervals import FEWEST, LEVEL
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def test_of_equal_arms_about_the_nominal_share_of_points_is_decided(
     random = np.random.default_rng(repetitions)
     network = random.lognormal(0, 0.4, (1000, repetitions))  # the losses of a repetition, met by both arms
     arms = [network * times(random, network.shape) for _ in range(2)]
-    decided = statistics.ratio_intervals(pairing(*arms, statistic), statistic)["verdict"] != "undecided"
+    decided = intervals.ratio_intervals(pairing(*arms, statistic), statistic)["verdict"] != "undecided"
     assert decided.mean() <= factor * LEVEL
 
 
@@ -59,7 +59,7 @@ def test_of_equal_arms_about_the_nominal_share_of_points_is_decided(
 def test_an_effect_beyond_the_noise_is_decided_at_most_points(ratio: float, verdict: str) -> None:
     random = np.random.default_rng(1)
     arms = [times(random, (300, 9)) for _ in range(2)]
-    found = statistics.ratio_intervals(pairing(arms[0], ratio * arms[1]))["verdict"].value_counts(
+    found = intervals.ratio_intervals(pairing(arms[0], ratio * arms[1]))["verdict"].value_counts(
         normalize=True
     )
     assert found[verdict] > 0.8
@@ -69,7 +69,7 @@ def test_an_effect_beyond_the_noise_is_decided_at_most_points(ratio: float, verd
 def test_exchanged_arms_give_inverse_intervals_and_opposite_verdicts() -> None:
     random = np.random.default_rng(2)
     arms = [times(random, (50, 9)) * random.uniform(0.7, 1.4, (50, 1)) for _ in range(2)]
-    there, back = (statistics.ratio_intervals(pairing(*order)) for order in (arms, arms[::-1]))
+    there, back = (intervals.ratio_intervals(pairing(*order)) for order in (arms, arms[::-1]))
     # The quantiles of an even number of resamples are interpolated, so the inverse is not exact.
     assert (there["low"] * back["high"]).tolist() == pytest.approx([1] * 50, rel=0.02)
     opposite = back["verdict"].map({"gain": "harm", "harm": "gain", "undecided": "undecided"})
@@ -78,10 +78,10 @@ def test_exchanged_arms_give_inverse_intervals_and_opposite_verdicts() -> None:
 
 def test_pairs_that_all_agree_have_an_interval_of_one_ratio() -> None:
     baseline = np.random.default_rng(3).lognormal(0, 1, (4, FEWEST))
-    found = statistics.ratio_intervals(pairing(baseline, 2 * baseline))
+    found = intervals.ratio_intervals(pairing(baseline, 2 * baseline))
     assert found[["low", "high"]].to_numpy() == pytest.approx(2, abs=1.0)
     same = np.full((1, FEWEST), 3.0)
-    found = statistics.ratio_intervals(pairing(same, 2 * same))
+    found = intervals.ratio_intervals(pairing(same, 2 * same))
     assert found[["low", "high"]].to_numpy().tolist() == [[2.0, 2.0]]
 
 
@@ -90,7 +90,7 @@ def test_fewer_than_six_repetitions_leave_a_point_undecided_however_far_the_arms
     repetitions: int,
 ) -> None:
     baseline = np.ones((3, repetitions))
-    found = statistics.ratio_intervals(pairing(baseline, 10 * baseline))
+    found = intervals.ratio_intervals(pairing(baseline, 10 * baseline))
     assert found["ratio"].tolist() == [10] * 3
     assert found[["low", "high"]].isna().all(axis=None)
     assert (found["verdict"] == "undecided").all()
@@ -99,7 +99,7 @@ def test_fewer_than_six_repetitions_leave_a_point_undecided_however_far_the_arms
 def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_alone() -> None:
     random = np.random.default_rng(4)
     arms = [times(random, (1, n)) for n in (9, 3, 7, 9) for _ in range(2)]
-    alone = [statistics.ratio_intervals(pairing(*arms[i : i + 2])) for i in range(0, 8, 2)]
+    alone = [intervals.ratio_intervals(pairing(*arms[i : i + 2])) for i in range(0, 8, 2)]
     parts = [pairing(*arms[i : i + 2]) for i in range(0, 8, 2)]
     together = Pairing(
         ratios=pd.concat([part.ratios.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
@@ -107,7 +107,7 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
         matched=pd.concat([part.matched.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
         decided=parts[0].decided,
     )
-    found = statistics.ratio_intervals(together)
+    found = intervals.ratio_intervals(together)
     expected = pd.concat([each.assign(point=i) for i, each in enumerate(alone)], ignore_index=True)
     pd.testing.assert_frame_equal(found, expected)
 
@@ -115,17 +115,17 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
 def test_shares_of_a_workload_sum_to_one_and_count_its_points() -> None:
     random = np.random.default_rng(5)
     arms = [times(random, (40, 9)) * random.uniform(0.7, 1.4, (40, 1)) for _ in range(2)]
-    intervals = statistics.ratio_intervals(pairing(*arms))
-    (row,) = statistics.shares(intervals).to_dict("records")
+    found = intervals.ratio_intervals(pairing(*arms))
+    (row,) = intervals.shares(found).to_dict("records")
     assert row["points"] == 40
     assert row["gain"] + row["harm"] + row["undecided"] == pytest.approx(1)
-    assert row["gain"] == (intervals["high"] < 1).mean()
+    assert row["gain"] == (found["high"] < 1).mean()
     assert row["low"] <= row["median"] <= row["high"]
 
 
 def test_nothing_compared_has_no_shares() -> None:
     nothing = pairing(np.ones((0, 9)), np.ones((0, 9)))
-    assert statistics.shares(statistics.ratio_intervals(nothing)).empty
+    assert intervals.shares(intervals.ratio_intervals(nothing)).empty
 
 
 # Over points
@@ -140,7 +140,7 @@ def test_a_weighted_median_is_the_median_of_the_repeated_values(values: list[flo
     ascending = np.sort(np.array(values))
     weights = np.random.default_rng(seed).integers(0, 4, (20, len(values)))
     weights[:, 0] += 1
-    found = statistics._weighted_medians(ascending, weights)
+    found = intervals._weighted_medians(ascending, weights)
     expected = [np.median(np.repeat(ascending, row)) for row in weights]
     assert found.tolist() == pytest.approx(expected)
 
@@ -151,20 +151,20 @@ def test_the_interval_of_a_median_over_points_holds_it_though_workloads_share_th
     for _ in range(200):
         points = np.repeat(np.arange(40), 4)
         ratios = np.exp(0.1 + random.normal(0, 0.3, 40)[points] + random.normal(0, 0.02, 160))
-        low, high = statistics.median_interval(ratios, points)
+        low, high = intervals.median_interval(ratios, points)
         held.append(low <= math.exp(0.1) <= high)
     assert np.mean(held) >= stats.binom.ppf(0.001, 200, 1 - LEVEL) / 200
 
 
 def test_copies_of_a_point_make_its_interval_no_narrower() -> None:
     ratios = np.random.default_rng(7).lognormal(0, 0.3, 21)
-    once = statistics.median_interval(ratios, range(21))
-    copied = statistics.median_interval(np.repeat(ratios, 5), np.repeat(range(21), 5))
+    once = intervals.median_interval(ratios, range(21))
+    copied = intervals.median_interval(np.repeat(ratios, 5), np.repeat(range(21), 5))
     assert copied == pytest.approx(once)
 
 
 def test_fewer_than_six_points_give_no_interval_however_many_values_they_have() -> None:
-    low, high = statistics.median_interval(np.arange(100.0), np.arange(100) % (FEWEST - 1))
+    low, high = intervals.median_interval(np.arange(100.0), np.arange(100) % (FEWEST - 1))
     assert math.isnan(low) and math.isnan(high)
 
 
@@ -175,7 +175,7 @@ def test_the_band_holds_the_whole_distribution_in_the_nominal_share_of_campaigns
     random = np.random.default_rng(8)
     held = []
     for _ in range(500):
-        found = statistics.ecdf(random.normal(size=60))
+        found = intervals.ecdf(random.normal(size=60))
         true = stats.norm.cdf(found["value"])
         before = np.concatenate([[0], found["high"][:-1]])  # just left of each step
         held.append(bool((found["low"] <= true).all() and (true <= np.maximum(before, found["high"])).all()))
@@ -184,7 +184,7 @@ def test_the_band_holds_the_whole_distribution_in_the_nominal_share_of_campaigns
 
 @given(values=st.lists(st.integers(0, 5).map(float), min_size=1, max_size=40))
 def test_an_ecdf_is_the_share_of_values_at_most_each_value(values: list[float]) -> None:
-    found = statistics.ecdf(values)
+    found = intervals.ecdf(values)
     for row in found.itertuples():
         assert row.share == pytest.approx(sum(value <= row.value for value in values) / len(values))
         assert 0 <= row.low <= row.share <= row.high <= 1
@@ -193,15 +193,15 @@ def test_an_ecdf_is_the_share_of_values_at_most_each_value(values: list[float]) 
 
 def test_the_band_is_the_one_of_massart() -> None:
     """For 100 values and 95 %, √(ln 40 / 200) is 0.1358."""
-    found = statistics.ecdf(np.arange(100.0))
+    found = intervals.ecdf(np.arange(100.0))
     assert found["share"][50] - found["low"][50] == pytest.approx(0.1358, abs=1e-4)
 
 
 def test_left_of_all_values_the_share_is_none_and_the_band_goes_on() -> None:
-    first = statistics.ecdf(np.arange(100.0)).iloc[0]
+    first = intervals.ecdf(np.arange(100.0)).iloc[0]
     assert (first["value"], first["share"], first["low"]) == (-math.inf, 0, 0)
     assert first["high"] == pytest.approx(0.1358, abs=1e-4)
 
 
 def test_no_values_have_an_empty_ecdf() -> None:
-    assert statistics.ecdf([]).empty
+    assert intervals.ecdf([]).empty

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.equality import took_s
+from results.analysis.equality import took_s
 from results.report import report
 from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
 from runners.aa import against_itself_text

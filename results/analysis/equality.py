@@ -16,8 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from results import frames
-from results.frames import DCT
+from results.analysis import frames
+from results.analysis.frames import DCT
 from results.store.database import CampaignInfo, Database
 
 AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself

@@ -24,9 +24,9 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
+from results.analysis.frames import Pairing
+from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
 from results.figures import size
-from results.frames import Pairing
-from results.statistics import LEVEL, median_interval, ratio_intervals
 from results.store.database import CampaignInfo
 
 FEWEST_POINTS = 30
