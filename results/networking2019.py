@@ -22,8 +22,8 @@ from results.analysis import frames
 from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
 from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
-from results.figure_style import box, looks, style, title
-from results.figures import NothingToDraw, ecdf_panels, size
+from results.figures.distributions import NothingToDraw, ecdf_panels, size
+from results.figures.style import box, looks, style, title
 from results.store.database import CampaignInfo
 
 Unit = Literal["point", "repetition"]

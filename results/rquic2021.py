@@ -28,8 +28,8 @@ from results.analysis import frames
 from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, ratio_intervals
 from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
-from results.figure_style import box, legend_below, looks, style, title
-from results.figures import NothingToDraw
+from results.figures.distributions import NothingToDraw
+from results.figures.style import box, legend_below, looks, style, title
 from results.store.database import CampaignInfo
 
 LOSS = "loss.p"

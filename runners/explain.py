@@ -15,7 +15,7 @@ from runners.show import one_campaign
 
 if TYPE_CHECKING:
     from results.analysis.rules import Explanation, Rule
-    from results.drawings import Folder
+    from results.figures.saving import Folder
 
 
 def explain(
@@ -99,7 +99,7 @@ def _arms(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple
 
 
 def _folder(path: Path) -> "Folder":
-    from results.drawings import Folder
+    from results.figures.saving import Folder
 
     try:
         return Folder(path)
@@ -111,8 +111,8 @@ def _folder(path: Path) -> "Folder":
 
 def _draw(of: _Comparison, folder: "Folder") -> list[str]:
     """The figures that there is enough for: their paths. The explanation's sentence says what is not."""
-    from results import explain_figures
-    from results.drawings import stem
+    from results.figures import explanation as explain_figures
+    from results.figures.saving import stem
 
     if isinstance(of.found, str):
         return []

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
-from results.figures import size
+from results.figures.distributions import size
 from results.store.database import CampaignInfo
 
 FEWEST_POINTS = 30

@@ -19,8 +19,8 @@ from results.analysis import rules as module
 from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
-from results.explain_figures import benefit_map, effects
-from results.figures import NothingToDraw, save
+from results.figures.distributions import NothingToDraw, save
+from results.figures.explanation import benefit_map, effects
 from results.store.database import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"

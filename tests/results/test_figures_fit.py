@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import designs
-from results import figures
+from results.figures import distributions as figures
 from results.report import report
 from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 

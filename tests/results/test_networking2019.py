@@ -13,7 +13,7 @@ import pytest
 from results import networking2019
 from results.analysis.frames import DCT
 from results.claims import Claim
-from results.figures import NothingToDraw
+from results.figures.distributions import NothingToDraw
 from results.papers import figures_of
 from results.store.database import CampaignInfo, Variant, Workload
 

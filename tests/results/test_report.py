@@ -17,11 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results import figures, papers, ratio_figures
+from results import papers
 from results import report as module
 from results.analysis import frames
 from results.analysis.intervals import FEWEST
 from results.claims import Claim, PaperFigure
+from results.figures import distributions as figures
+from results.figures import ratios as ratio_figures
 from results.report import ReportPaths, findings, headline, report
 from results.store.database import (
     CampaignInfo,

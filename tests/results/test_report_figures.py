@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from results import ratio_figures
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval
-from results.figure_style import looks, ratio_ticks
-from results.figures import NothingToDraw, ecdf_panels
+from results.figures import ratios as ratio_figures
+from results.figures.distributions import NothingToDraw, ecdf_panels
+from results.figures.style import looks, ratio_ticks
 from results.store.database import CampaignInfo, Database, TrialKey, Variant
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]

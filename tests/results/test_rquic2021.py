@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import figures, papers, rquic2021
+from results import papers, rquic2021
 from results.claims import Claim, PaperFigure
-from results.figure_style import looks
-from results.figures import NothingToDraw
+from results.figures import distributions as figures
+from results.figures.distributions import NothingToDraw
+from results.figures.style import looks
 from results.store.database import STATES, CampaignInfo, Database, Value, Variant, Workload
 
 OFF, XOR = "FEC off", "XOR"

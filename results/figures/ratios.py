@@ -1,6 +1,6 @@
 """Figures of the DCT ratio to the baseline: bars, scatter over factors, heat maps over two, and pair plots.
 
-All are drawn from `table`. Drawn in the style of `results.figure_style`.
+All are drawn from `table`. Drawn in the style of `results.figures.style`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
 from results.analysis.rules import quantity
-from results.figure_style import (
+from results.figures.distributions import (
+    NothingToDraw,
+    across_workloads,
+    compared_with_baseline,
+    greatest_log,
+    pair_plot,
+    workload_names,
+    workloads_width,
+)
+from results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,
@@ -39,15 +48,6 @@ from results.figure_style import (
     round_ticks,
     style,
     wrapped,
-)
-from results.figures import (
-    NothingToDraw,
-    across_workloads,
-    compared_with_baseline,
-    greatest_log,
-    pair_plot,
-    workload_names,
-    workloads_width,
 )
 from results.store.database import CampaignInfo
 

@@ -19,7 +19,7 @@ from matplotlib.ticker import PercentFormatter
 
 from results.analysis.frames import DCT, Pairing, baseline_of, comparisons
 from results.analysis.intervals import LEVEL, ecdf
-from results.figure_style import (
+from results.figures.style import (
     FONT,
     WIDTH,
     axis_label,

@@ -1,6 +1,6 @@
 """The figures of an explanation: a map over the two strongest factors, and the effect of each factor.
 
-Drawn in the style of `results.figures`. An explanation that lacks what a figure needs raises NothingToDraw.
+Drawn in the style of `distributions`. An explanation that lacks what a figure needs raises NothingToDraw.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from results.analysis.frames import DCT
 from results.analysis.intervals import VERDICTS
 from results.analysis.rules import Explanation, quantity
-from results.figure_style import (
+from results.figures.distributions import NothingToDraw
+from results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,
@@ -31,7 +32,6 @@ from results.figure_style import (
     style,
     wrapped,
 )
-from results.figures import NothingToDraw
 
 _MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
 _FEW = 5

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from results import figures
-from results.figures import NothingToDraw
+from results.figures import distributions as figures
+from results.figures.distributions import NothingToDraw
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
