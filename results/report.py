@@ -27,12 +27,12 @@ from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST, VERDICTS, shares
 from results.analysis.rules import Explanation, NothingToExplain, explain
-from results.claims import Claim
 from results.figures import distributions as figures
 from results.figures import explanation as explain_figures
 from results.figures import ratios as ratio_figures
 from results.figures.distributions import NothingToDraw
 from results.figures.saving import SUFFIXES, Drawing, Folder, stem
+from results.papers.claims import Claim
 from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.

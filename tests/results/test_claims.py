@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.claims import Claim, Estimate, Share
+from results.papers.claims import Claim, Estimate, Share
 
 Question = Callable[[Estimate], bool | None]
 

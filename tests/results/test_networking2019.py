@@ -10,11 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results import networking2019
 from results.analysis.frames import DCT
-from results.claims import Claim
 from results.figures.distributions import NothingToDraw
-from results.papers import figures_of
+from results.papers import figures_of, networking2019
+from results.papers.claims import Claim
 from results.store.database import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parent.parent.parent / "designs" / "catalog"

@@ -21,9 +21,9 @@ from results import papers
 from results import report as module
 from results.analysis import frames
 from results.analysis.intervals import FEWEST
-from results.claims import Claim, PaperFigure
 from results.figures import distributions as figures
 from results.figures import ratios as ratio_figures
+from results.papers.claims import Claim, PaperFigure
 from results.report import ReportPaths, findings, headline, report
 from results.store.database import (
     CampaignInfo,

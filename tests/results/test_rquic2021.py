@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import papers, rquic2021
-from results.claims import Claim, PaperFigure
+from results import papers
 from results.figures import distributions as figures
 from results.figures.distributions import NothingToDraw
 from results.figures.style import looks
+from results.papers import rquic2021
+from results.papers.claims import Claim, PaperFigure
 from results.store.database import STATES, CampaignInfo, Database, Value, Variant, Workload
 
 OFF, XOR = "FEC off", "XOR"

@@ -3,7 +3,7 @@
 M. Zverev, P. Garrido, F. Fernández, J. Bilbao, Ö. Alay, S. Ferlin, A. Brunstrom, R. Agüero: "Robust QUIC:
 Integrating Practical Coding in a Low Latency Transport Protocol", IEEE Access 2021, §VI.
 
-Claims are judged as `results.claims` says, those about completion rates by their bootstrap intervals
+Claims are judged as `results.papers.claims` says, those about completion rates by their bootstrap intervals
 (`results.analysis.intervals`): fewer repetitions than these need leave a claim open.
 """
 
@@ -27,9 +27,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentF
 from results.analysis import frames
 from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, ratio_intervals
-from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.figures.distributions import NothingToDraw
 from results.figures.style import box, legend_below, looks, style, title
+from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.store.database import CampaignInfo
 
 LOSS = "loss.p"

@@ -3,7 +3,7 @@
 F. Michel, Q. De Coninck, O. Bonaventure: "QUIC-FEC: Bringing the benefits of Forward Erasure Correction to
 QUIC", IFIP Networking 2019, §IV.
 
-Claims are judged as `results.claims` says; "most" is more than one half of the points (or loss patterns). A
+Claims are judged as `results.papers.claims` says; "most" is more than one half of the points (or loss patterns). A
 point at which one arm alone timed out in a repetition has no ratio, since that of the others would be one of
 survivors, but tells which arm was faster; one that doesn't widens a share's interval to both sides.
 """
@@ -21,9 +21,9 @@ from scipy import stats
 from results.analysis import frames
 from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
-from results.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.figures.distributions import NothingToDraw, ecdf_panels, size
 from results.figures.style import box, looks, style, title
+from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.store.database import CampaignInfo
 
 Unit = Literal["point", "repetition"]

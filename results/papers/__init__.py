@@ -6,9 +6,9 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from results import networking2019, rquic2021
 from results.analysis.equality import AA_PREFIX
-from results.claims import PaperFigure
+from results.papers import networking2019, rquic2021
+from results.papers.claims import PaperFigure
 from results.store.database import CampaignInfo
 
 # By the name that the names of their designs begin with. Each paper's module has its part of this table.
