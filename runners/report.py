@@ -18,7 +18,7 @@ def report(
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     # Imported here: drawing takes longer to load than most commands take to run.
-    from results.report import report as write
+    from results.report.report import report as write
 
     with Database.open(db) as database:
         paths = write(database, one_campaign(database, campaign), output)

@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 
 import designs
 from results.figures import distributions as figures
-from results.report import report
+from results.report.report import report
 from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 CATALOG = Path(designs.__file__).parent / "catalog"

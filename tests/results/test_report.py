@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from results import papers
-from results import report as module
 from results.analysis import frames
 from results.analysis.intervals import FEWEST
 from results.figures import distributions as figures
 from results.figures import ratios as ratio_figures
 from results.papers.claims import Claim, PaperFigure
-from results.report import ReportPaths, findings, headline, report
+from results.report import report as module
+from results.report.report import ReportPaths, findings, headline, report
 from results.store.database import (
     CampaignInfo,
     Database,
@@ -119,7 +119,7 @@ def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) 
     database, campaign = filled(ALL_OK)
     first = digests(report(database, campaign, tmp_path))
     again = (
-        "import sys; from results.store.database import Database; from results.report import report\n"
+        "import sys; from results.store.database import Database; from results.report.report import report\n"
         "with Database.open(sys.argv[1]) as database: report(database, database.campaigns()[0], sys.argv[2])"
     )
     folder = tmp_path / "again"

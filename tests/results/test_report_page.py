@@ -20,7 +20,7 @@ from typing import Any, Self
 import pytest
 
 from results.figures.distributions import size
-from results.report import report
+from results.report.report import report
 from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
 PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}

@@ -9,7 +9,7 @@ import pytest
 
 import designs
 from results.analysis.equality import took_s
-from results.report import report
+from results.report.report import report
 from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
 from runners.aa import against_itself_text
 
