@@ -10,7 +10,7 @@ import pytest
 import results
 from results import papers
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reproduce-a-paper.md"
 HEAD = "| Fig. | claim | the paper | measured | verdict |"
 OURS = "rQUIC, XOR as in the paper: "  # the page has this variant only, and says so

@@ -39,7 +39,7 @@ Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 COMMITTED = {"commit": "ab" * 20, "changed": False}
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OFF, XOR = "rquic-off", "rquic-xor"
 KEYS = [TrialKey(*key) for key in product((OFF, XOR), ("download-10000", "download-2000"), (0, 1), range(3))]
 

@@ -16,7 +16,7 @@ from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
 from results.store.database import CampaignInfo, Variant, Workload
 
-CATALOG = Path(__file__).parent.parent.parent / "designs" / "catalog"
+CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 24
 MOST_POINTS = 90
 BANDWIDTHS = [0.3 + 0.4 * i for i in range(MOST_POINTS)]
