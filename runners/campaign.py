@@ -31,7 +31,7 @@ from runners import (
 )
 from runners.admission import Jobs
 from runners.crew import Crew, Finished
-from runners.implementations import Implementation
+from runners.implementations.finding import Implementation
 from runners.messages import DropperOutcome, Outcome
 from runners.refusal import Refusal
 from runners.schedule import Setting

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from results.store.database import TrialKey
 from runners.admission import Ended, Jobs, admission
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 from runners.messages import Outcome, Task
 from runners.worker import MARGIN_S
 

@@ -12,10 +12,10 @@ from typing import Annotated
 
 import typer
 
-from runners import implementations
+from runners.implementations import finding as implementations
+from runners.implementations.toolchains import TOOLCHAINS
 from runners.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 from runners.provenance import DROPPER, WIRE, output_of
-from runners.toolchains import TOOLCHAINS
 
 PROBE_LIMIT_S = 20.0
 

@@ -11,8 +11,9 @@ import dropper.model
 from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
-from runners import implementations, web_page, workloads
-from runners.implementations import Implementation
+from runners import web_page, workloads
+from runners.implementations import finding as implementations
+from runners.implementations.finding import Implementation
 from runners.refusal import Refusal, nearest
 from topologies.link import LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES

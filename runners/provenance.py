@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from runners.implementations import REPOSITORY, Implementation
+from runners.implementations.finding import REPOSITORY, Implementation
 
 DROPPER = REPOSITORY / "dropper" / "build" / "dropper"
 WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"

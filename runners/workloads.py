@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from runners.implementations import Option
+from runners.implementations.finding import Option
 from runners.refusal import Refusal, nearest
 
 _SIZE = Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes to transfer.")

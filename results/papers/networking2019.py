@@ -4,8 +4,9 @@ F. Michel, Q. De Coninck, O. Bonaventure: "QUIC-FEC: Bringing the benefits of Fo
 QUIC", IFIP Networking 2019, §IV.
 
 Claims are judged as `results.papers.claims` says; "most" is more than one half of the points (or loss
-patterns). A point at which one arm alone timed out in a repetition has no ratio, since that of the others would
-be one of survivors, but tells which arm was faster; one that doesn't widens a share's interval to both sides.
+patterns). A point at which one arm alone timed out in a repetition has no ratio, since that of the others
+would be one of survivors, but tells which arm was faster; one that doesn't widens a share's interval to both
+sides.
 """
 
 from __future__ import annotations

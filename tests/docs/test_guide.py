@@ -30,7 +30,7 @@ import pytest
 import typer
 
 from runners.command_line import app
-from runners.implementations import REPOSITORY, all_of_them
+from runners.implementations.finding import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]

@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionError
 
 import results
 from results import papers
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))

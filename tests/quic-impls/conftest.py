@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 import pytest
 
-from runners import build, certificates
-from runners.implementations import Implementation, all_of_them
-from runners.toolchains import TOOLCHAINS
+from runners import certificates
+from runners.implementations import build
+from runners.implementations.finding import Implementation, all_of_them
+from runners.implementations.toolchains import TOOLCHAINS
 
 LIMIT_S = 30
 COUNTERS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runners import implementations
+from runners.implementations import finding as implementations
 
 IMPLEMENTATIONS = {
     name: tomllib.loads((implementations.IMPLEMENTATIONS / name / "impl.toml").read_text())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.toolchains import TOOLCHAINS
+from runners.implementations.toolchains import TOOLCHAINS
 
 FOLDER = Path(__file__).parents[2] / "quic-impls" / "noq-fec"
 GIT = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]

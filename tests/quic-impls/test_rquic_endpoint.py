@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runners.implementations import all_of_them
+from runners.implementations.finding import all_of_them
 
 DECLARATION = all_of_them()["rquic"].declaration
 COUNTERS = {

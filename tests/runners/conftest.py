@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from runners.command_line import main
-from runners.implementations import REPOSITORY, all_of_them
+from runners.implementations.finding import REPOSITORY, all_of_them
 from runners.provenance import DROPPER, WIRE
 
 LIMIT_S = 200

@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runners import implementations
 from runners.endpoint import Endpoint
-from runners.implementations import IMPLEMENTATIONS, REPOSITORY
+from runners.implementations import finding as implementations
+from runners.implementations.finding import IMPLEMENTATIONS, REPOSITORY
 from runners.refusal import Refusal
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()

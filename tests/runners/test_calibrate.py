@@ -15,7 +15,7 @@ from results.store.database import Database
 from runners import calibration
 from runners.calibrate import calibrate
 from runners.calibration import Kind, Laboratory, Measurement, Table, Traffic
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 from runners.isolation import run_isolated
 from runners.provenance import DROPPER, WIRE
 from runners.refusal import Refusal

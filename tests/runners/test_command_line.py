@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from results.store.database import Database
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 

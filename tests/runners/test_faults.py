@@ -25,7 +25,7 @@ import pytest
 from dropper.command import Attachment, attach
 from dropper.model import Pattern
 from runners import scratch
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))
 POWER_CUT = "power cut"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import implementations
+from runners.implementations import finding as implementations
 from runners.refusal import Refusal
 
 WRITTEN = """

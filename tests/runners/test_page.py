@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import designs
 from runners import har, parameters, photo_site, schedule, web_page
-from runners.implementations import REPOSITORY
+from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
 from runners.web_page import Page
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runners import provenance
-from runners.implementations import all_of_them
+from runners.implementations.finding import all_of_them
 
 CPUINFO = """processor	: 0
 vendor_id	: GenuineIntel

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runners import build, implementations
+from runners.implementations import build
+from runners.implementations import finding as implementations
+from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
-from runners.toolchains import TOOLCHAINS
 
 
 def _only(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:

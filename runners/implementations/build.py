@@ -1,14 +1,14 @@
-"""Builds every implementation as its impl.toml says: `python -m runners.build`, part of `make build`."""
+"""Builds every implementation as its impl.toml says, for `make build`."""
 
 import os
 import shutil
 import subprocess
 import sys
 
-from runners import implementations
-from runners.implementations import Implementation
+from runners.implementations import finding as implementations
+from runners.implementations.finding import Implementation
+from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
-from runners.toolchains import TOOLCHAINS
 
 
 def build(implementation: Implementation) -> None:

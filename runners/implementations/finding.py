@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from runners.refusal import Refusal, first_problem, nearest
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 CHECK_LIMIT_S = 30.0
 

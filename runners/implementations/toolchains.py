@@ -1,6 +1,7 @@
 """The compilers that implementations are built with: which version is enough, and what installs it.
 
-`python -m runners.toolchains NAME` tells by its exit status whether this machine's is recent enough.
+`python -m runners.implementations.toolchains NAME` tells by its exit status whether this machine's is recent
+enough.
 """
 
 import re
