@@ -19,16 +19,7 @@ from results.store.database import (
     VerdictLog,
     Workload,
 )
-from runners import (
-    calibration,
-    certificates,
-    parameters,
-    provenance,
-    schedule,
-    scratch,
-    verification,
-    workloads,
-)
+from runners import calibration, certificates, parameters, provenance, schedule, scratch, verification
 from runners.admission import Jobs
 from runners.crew import Crew, Finished
 from runners.implementations.finding import Implementation
@@ -37,6 +28,7 @@ from runners.refusal import Refusal
 from runners.schedule import Setting
 from runners.trial import SERVER_NAME
 from runners.verification import Judgement
+from runners.workloads import registry as workloads
 from topologies.topology import Backend, resolve_backend
 
 # An invalid trial is run again this many times, and as often anew when the campaign is resumed.

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from runners import har, photo_site
 from runners.refusal import Refusal
-from runners.web_page import Page
+from runners.workloads import har, photo_site
+from runners.workloads.web_page import Page
 
 page = typer.Typer(no_args_is_help=True, help="Make a web page's graph for the workload page.")
 

@@ -11,10 +11,11 @@ import dropper.model
 from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
-from runners import web_page, workloads
 from runners.implementations import finding as implementations
 from runners.implementations.finding import Implementation
 from runners.refusal import Refusal, nearest
+from runners.workloads import registry as workloads
+from runners.workloads import web_page
 from topologies.link import LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES
 

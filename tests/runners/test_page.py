@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import designs
-from runners import har, parameters, photo_site, schedule, web_page
+from runners import parameters, schedule
 from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
-from runners.web_page import Page
+from runners.workloads import har, photo_site, web_page
+from runners.workloads.web_page import Page
 
 CATALOG = REPOSITORY / "designs" / "catalog"
 
