@@ -14,8 +14,8 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bench.table import Row, print_table
-from runners import certificates, endpoint
 from runners.implementations import finding as implementations
+from runners.trial import certificates, endpoint
 
 ROUNDS = 5
 SIZE_BYTES = 150_000_000

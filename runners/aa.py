@@ -12,11 +12,12 @@ import typer
 import designs
 from designs import Design, Variant
 from results.store.database import CampaignInfo, Database
-from runners import campaign, isolation, scratch
+from runners import campaign, scratch
 from runners.admission import Jobs, parse_jobs
 from runners.progress import Reporter
 from runners.refusal import Refusal, nearest
 from runners.show import campaigns_of
+from runners.trial import isolation
 from topologies.topology import Backend
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ import dropper.command
 import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
-from runners import isolation
 from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
-from runners.verification import late_bound_us
+from runners.trial import isolation
+from runners.trial.judge import late_bound_us
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
 from topologies.single_path import R1_CLIENT

@@ -19,15 +19,17 @@ from results.store.database import (
     VerdictLog,
     Workload,
 )
-from runners import calibration, certificates, parameters, provenance, schedule, scratch, verification
+from runners import calibration, parameters, provenance, schedule, scratch
 from runners.admission import Jobs
 from runners.crew import Crew, Finished
 from runners.implementations.finding import Implementation
-from runners.messages import DropperOutcome, Outcome
 from runners.refusal import Refusal
 from runners.schedule import Setting
-from runners.trial import SERVER_NAME
-from runners.verification import Judgement
+from runners.trial import certificates
+from runners.trial import judge as verification
+from runners.trial.judge import Judgement
+from runners.trial.task import DropperOutcome, Outcome
+from runners.trial.trial import SERVER_NAME
 from runners.workloads import registry as workloads
 from topologies.topology import Backend, resolve_backend
 

@@ -16,7 +16,6 @@ from runners.clean import clean
 from runners.doctor import doctor
 from runners.explain import explain
 from runners.export import export
-from runners.isolation import IsolationError
 from runners.losses import losses
 from runners.page import page
 from runners.plan import plan
@@ -26,6 +25,7 @@ from runners.report import report
 from runners.run import run
 from runners.show import show
 from runners.topo import topo
+from runners.trial.isolation import IsolationError
 from topologies.link import LinkError, TopologyError
 
 BAD_INPUT = 2

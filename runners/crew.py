@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from results.store.database import TrialKey
 from runners.admission import Ended, Jobs, admission
 from runners.implementations.finding import REPOSITORY
-from runners.messages import Outcome, Task
+from runners.trial.task import Outcome, Task
 from runners.worker import MARGIN_S
 
 READ_BYTES = 1 << 20

@@ -14,8 +14,8 @@ import typer
 
 from runners.implementations import finding as implementations
 from runners.implementations.toolchains import TOOLCHAINS
-from runners.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 from runners.provenance import DROPPER, WIRE, output_of
+from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 
 PROBE_LIMIT_S = 20.0
 

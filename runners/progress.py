@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from results.store.database import TrialKey
-from runners.verification import Judgement
+from runners.trial.judge import Judgement
 
 
 def time_left_s(elapsed_s: float, done: int, planned: int) -> float | None:

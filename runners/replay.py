@@ -9,13 +9,15 @@ import typer
 
 import designs
 from results.store.database import CampaignInfo, Database, StoredTrial, VerdictLog
-from runners import certificates, isolation, provenance, schedule, scratch, verification
+from runners import provenance, schedule, scratch
 from runners.campaign import implementations_of, record_of
 from runners.crew import Crew, Finished
 from runners.refusal import Refusal
 from runners.schedule import Setting
 from runners.show import one_campaign, trial_document
-from runners.trial import SERVER_NAME
+from runners.trial import certificates, isolation
+from runners.trial import judge as verification
+from runners.trial.trial import SERVER_NAME
 
 
 def replay(

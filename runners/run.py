@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from results.store.database import Database
-from runners import campaign, isolation
+from runners import campaign
 from runners.admission import parse_jobs
 from runners.progress import Reporter
 from runners.show import states_line, summary_table
+from runners.trial import isolation
 from topologies.topology import Backend
 
 

@@ -9,11 +9,12 @@ from typing import Any
 import designs
 from designs import Design
 from results.store.database import TrialKey
-from runners import competition, parameters
-from runners.messages import PairTask, Task, loss_name
+from runners import parameters
 from runners.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
-from runners.verification import late_bound_us
+from runners.trial import competition
+from runners.trial.judge import late_bound_us
+from runners.trial.task import PairTask, Task, loss_name
 from runners.workloads import registry as workloads
 from topologies.topology import Backend
 

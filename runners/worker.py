@@ -8,8 +8,8 @@ import sys
 import time
 
 import topologies.network  # noqa: F401  Mininet: else every trial would import it anew
-from runners import isolation, trial
-from runners.messages import Outcome, Task
+from runners.trial import isolation, trial
+from runners.trial.task import Outcome, Task
 
 # A trial's own limits (its time limit, and those of its parts) end it long before this margin is used up.
 MARGIN_S = 60.0

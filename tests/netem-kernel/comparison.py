@@ -13,7 +13,7 @@ import numpy as np
 from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
 from runners import calibration, campaign
 from runners.refusal import Refusal
-from runners.verification import Judgement
+from runners.trial.judge import Judgement
 from topologies.topology import Backend
 
 DESIGN = Path(__file__).parent / "comparison.toml"

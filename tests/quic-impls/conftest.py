@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import pytest
 
-from runners import certificates
 from runners.implementations import build
 from runners.implementations.finding import Implementation, all_of_them
 from runners.implementations.toolchains import TOOLCHAINS
+from runners.trial import certificates
 
 LIMIT_S = 30
 COUNTERS = {

@@ -16,7 +16,7 @@ from runners.admission import (
     ProcessorTime,
     processor_time,
 )
-from runners.messages import PairTask, Task
+from runners.trial.task import PairTask, Task
 from topologies.link import LinkSettings
 
 

@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runners.endpoint import Endpoint
 from runners.implementations import finding as implementations
 from runners.implementations.finding import IMPLEMENTATIONS, REPOSITORY
 from runners.refusal import Refusal
+from runners.trial.endpoint import Endpoint
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 DECLARATION = (IMPLEMENTATIONS / "rquic" / "impl.toml").read_text()

@@ -16,10 +16,10 @@ from runners import calibration
 from runners.calibrate import calibrate
 from runners.calibration import Kind, Laboratory, Measurement, Table, Traffic
 from runners.implementations.finding import REPOSITORY
-from runners.isolation import run_isolated
 from runners.provenance import DROPPER, WIRE
 from runners.refusal import Refusal
 from runners.run import run
+from runners.trial.isolation import run_isolated
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
 

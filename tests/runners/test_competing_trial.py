@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from results.store.database import TrialKey
-from runners import certificates, verification
-from runners.competition import FULL_RTTS, INTERVAL_S
 from runners.crew import Crew, Finished
-from runners.messages import PairTask, Task
 from runners.provenance import DROPPER, WIRE
+from runners.trial import certificates
+from runners.trial import judge as verification
+from runners.trial.competition import FULL_RTTS, INTERVAL_S
+from runners.trial.task import PairTask, Task
 from topologies.link import LinkSettings
 
 pytestmark = [

@@ -8,10 +8,11 @@ import pytest
 
 import designs
 from results.store.database import TrialKey
-from runners import competition, parameters, schedule
-from runners.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
+from runners import parameters, schedule
 from runners.refusal import Refusal
 from runners.schedule import Setting
+from runners.trial import competition
+from runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
 from topologies.link import LinkSettings
 
 LINK = LinkSettings(bandwidth_mbps=1.89, owd_ms=380.5)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runners import endpoint as endpoints
-from runners.endpoint import Endpoint, Supervisor
+from runners.trial import endpoint as endpoints
+from runners.trial.endpoint import Endpoint, Supervisor
 
 LIMIT_S = 20.0
 

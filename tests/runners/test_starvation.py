@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.starvation import INTERVAL_S, Watch
+from runners.trial.starvation import INTERVAL_S, Watch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 

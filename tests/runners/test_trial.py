@@ -9,10 +9,11 @@ import pytest
 
 import dropper.model
 from results.store.database import TrialKey
-from runners import certificates, trial, verification
 from runners.crew import Crew, Finished
-from runners.messages import PairTask, Task
 from runners.provenance import DROPPER, WIRE
+from runners.trial import certificates, trial
+from runners.trial import judge as verification
+from runners.trial.task import PairTask, Task
 from topologies.link import LinkSettings
 
 pytestmark = [

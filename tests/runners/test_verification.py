@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dropper.model import Uniform, pack, verdicts
-from runners import verification
-from runners.messages import DropperOutcome, EndpointOutcome, Outcome, PairTask, Task
+from runners.trial import judge as verification
+from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, PairTask, Task
 from topologies.link import LinkSettings
 
 SEEDS = {"content": 1, "internet/up": 5, "internet/down": 6}

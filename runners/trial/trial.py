@@ -1,7 +1,7 @@
 """Runs one trial: topology, droppers, endpoints, and the counters that the judge needs.
 
-It is meant to run as the first process of namespaces of its own (runners.isolation). It measures and
-reports; whether the trial can be vouched for is decided in runners.verification.
+It is meant to run as the first process of namespaces of its own (runners.trial.isolation). It measures and
+reports; whether the trial can be vouched for is decided in runners.trial.judge.
 """
 
 import base64
@@ -19,9 +19,9 @@ import dropper.command
 import dropper.model
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
-from runners import competition, starvation
-from runners.endpoint import Endpoint, Role, Supervisor, assignment, command
-from runners.messages import (
+from runners.trial import competition, starvation
+from runners.trial.endpoint import Endpoint, Role, Supervisor, assignment, command
+from runners.trial.task import (
     DropperOutcome,
     EndpointOutcome,
     Outcome,

@@ -12,8 +12,8 @@ import numpy as np
 
 import dropper.model
 from dropper.model import LossModel
-from runners.endpoint import UNSUPPORTED
-from runners.messages import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
+from runners.trial.endpoint import UNSUPPORTED
+from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.endpoint import Role
+from runners.trial.endpoint import Role
 from topologies.link import LinkSettings
 from topologies.topology import Backend
 
