@@ -12,8 +12,9 @@ import typer
 import designs
 from designs import Design, Variant
 from results.store.database import CampaignInfo, Database
-from runners import campaign, scratch
-from runners.admission import Jobs, parse_jobs
+from runners import campaign
+from runners.engines import scratch
+from runners.engines.admission import Jobs, parse_jobs
 from runners.progress import Reporter
 from runners.refusal import Refusal, nearest
 from runners.show import campaigns_of

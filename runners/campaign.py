@@ -19,9 +19,10 @@ from results.store.database import (
     VerdictLog,
     Workload,
 )
-from runners import calibration, parameters, provenance, schedule, scratch
-from runners.admission import Jobs
-from runners.crew import Crew, Finished
+from runners import calibration, parameters, provenance, schedule
+from runners.engines import scratch
+from runners.engines.admission import Jobs
+from runners.engines.crew import Crew, Finished
 from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
 from runners.schedule import Setting

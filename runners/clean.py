@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from runners import scratch
+from runners.engines import scratch
 
 
 def clean(

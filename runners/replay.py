@@ -9,9 +9,10 @@ import typer
 
 import designs
 from results.store.database import CampaignInfo, Database, StoredTrial, VerdictLog
-from runners import provenance, schedule, scratch
+from runners import provenance, schedule
 from runners.campaign import implementations_of, record_of
-from runners.crew import Crew, Finished
+from runners.engines import scratch
+from runners.engines.crew import Crew, Finished
 from runners.refusal import Refusal
 from runners.schedule import Setting
 from runners.show import one_campaign, trial_document

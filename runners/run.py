@@ -8,7 +8,7 @@ import typer
 
 from results.store.database import Database
 from runners import campaign
-from runners.admission import parse_jobs
+from runners.engines.admission import parse_jobs
 from runners.progress import Reporter
 from runners.show import states_line, summary_table
 from runners.trial import isolation

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.admission import (
+from runners.engines.admission import (
     BUSY_SHARE,
     IDLE_SHARE,
     IDLE_WINDOW_S,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from results.store.database import TrialKey
-from runners.crew import Crew, Finished
+from runners.engines.crew import Crew, Finished
 from runners.provenance import DROPPER, WIRE
 from runners.trial import certificates
 from runners.trial import judge as verification

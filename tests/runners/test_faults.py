@@ -24,7 +24,7 @@ import pytest
 
 from dropper.command import Attachment, attach
 from dropper.model import Pattern
-from runners import scratch
+from runners.engines import scratch
 from runners.implementations.finding import REPOSITORY
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))

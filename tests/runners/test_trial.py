@@ -9,7 +9,7 @@ import pytest
 
 import dropper.model
 from results.store.database import TrialKey
-from runners.crew import Crew, Finished
+from runners.engines.crew import Crew, Finished
 from runners.provenance import DROPPER, WIRE
 from runners.trial import certificates, trial
 from runners.trial import judge as verification

@@ -18,10 +18,10 @@ from typing import Self
 from pydantic import ValidationError
 
 from results.store.database import TrialKey
-from runners.admission import Ended, Jobs, admission
+from runners.engines.admission import Ended, Jobs, admission
+from runners.engines.worker import MARGIN_S
 from runners.implementations.finding import REPOSITORY
 from runners.trial.task import Outcome, Task
-from runners.worker import MARGIN_S
 
 READ_BYTES = 1 << 20
 STOP_LIMIT_S = 5.0
@@ -47,7 +47,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runners.worker", str(os.getpid())],
+            [sys.executable, "-m", "runners.engines.worker", str(os.getpid())],
             cwd=REPOSITORY,
             # Mininet imports distutils, and setuptools' stand-in for it takes 50 ms to load.
             env={**os.environ, "SETUPTOOLS_USE_DISTUTILS": "stdlib"},
