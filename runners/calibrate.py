@@ -7,8 +7,8 @@ import rich.table
 import typer
 from rich import box
 
-from runners import calibration
-from runners.calibration import Kind
+from runners.calibration import experiments as calibration
+from runners.calibration.experiments import Kind
 from runners.refusal import Refusal
 from runners.show import print_table
 from topologies.topology import Backend, resolve_backend

@@ -19,7 +19,8 @@ from results.store.database import (
     VerdictLog,
     Workload,
 )
-from runners import calibration, parameters, provenance, schedule
+from runners import parameters, provenance, schedule
+from runners.calibration import experiments as calibration
 from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.crew import Crew, Finished

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from results.store.database import Database
-from runners import calibration
 from runners.calibrate import calibrate
-from runners.calibration import Kind, Laboratory, Measurement, Table, Traffic
+from runners.calibration import experiments as calibration
+from runners.calibration.experiments import Kind, Laboratory, Measurement, Table, Traffic
 from runners.implementations.finding import REPOSITORY
 from runners.provenance import DROPPER, WIRE
 from runners.refusal import Refusal
