@@ -12,7 +12,7 @@ import typer
 import designs
 from designs import Design, Variant
 from results.store.database import CampaignInfo, Database
-from runners import campaign
+from runners.campaign import campaign
 from runners.engines import scratch
 from runners.engines.admission import Jobs, parse_jobs
 from runners.progress import Reporter

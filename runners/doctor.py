@@ -12,9 +12,9 @@ from typing import Annotated
 
 import typer
 
+from runners.campaign.provenance import DROPPER, WIRE, output_of
 from runners.implementations import finding as implementations
 from runners.implementations.toolchains import TOOLCHAINS
-from runners.provenance import DROPPER, WIRE, output_of
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 
 PROBE_LIMIT_S = 20.0

@@ -11,7 +11,7 @@ from rich.table import Table
 
 import designs
 from designs import Design, Plan
-from runners import parameters
+from runners.campaign import parameters
 from runners.refusal import Refusal
 from runners.show import print_table
 

@@ -9,12 +9,12 @@ import typer
 
 import designs
 from results.store.database import CampaignInfo, Database, StoredTrial, VerdictLog
-from runners import provenance, schedule
-from runners.campaign import implementations_of, record_of
+from runners.campaign import provenance, schedule
+from runners.campaign.campaign import implementations_of, record_of
+from runners.campaign.schedule import Setting
 from runners.engines import scratch
 from runners.engines.crew import Crew, Finished
 from runners.refusal import Refusal
-from runners.schedule import Setting
 from runners.show import one_campaign, trial_document
 from runners.trial import certificates, isolation
 from runners.trial import judge as verification

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from results.store.database import Database
-from runners import campaign
+from runners.campaign import campaign
 from runners.engines.admission import parse_jobs
 from runners.progress import Reporter
 from runners.show import states_line, summary_table

@@ -29,9 +29,9 @@ from typing import Any
 import pytest
 import typer
 
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.command_line import app
 from runners.implementations.finding import REPOSITORY, all_of_them
-from runners.provenance import DROPPER, WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 LIMIT_S = 250  # of a command

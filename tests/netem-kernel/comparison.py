@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
-from runners import campaign
 from runners.calibration import experiments as calibration
+from runners.campaign import campaign
 from runners.refusal import Refusal
 from runners.trial.judge import Judgement
 from topologies.topology import Backend

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.command_line import main
 from runners.implementations.finding import REPOSITORY, all_of_them
-from runners.provenance import DROPPER, WIRE
 
 LIMIT_S = 200
 

@@ -15,8 +15,8 @@ from results.store.database import Database
 from runners.calibrate import calibrate
 from runners.calibration import experiments as calibration
 from runners.calibration.experiments import Kind, Laboratory, Measurement, Table, Traffic
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.implementations.finding import REPOSITORY
-from runners.provenance import DROPPER, WIRE
 from runners.refusal import Refusal
 from runners.run import run
 from runners.trial.isolation import run_isolated

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from results.store.database import TrialKey
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.engines.crew import Crew, Finished
-from runners.provenance import DROPPER, WIRE
 from runners.trial import certificates
 from runners.trial import judge as verification
 from runners.trial.competition import FULL_RTTS, INTERVAL_S

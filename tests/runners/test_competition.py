@@ -8,9 +8,9 @@ import pytest
 
 import designs
 from results.store.database import TrialKey
-from runners import parameters, schedule
+from runners.campaign import parameters, schedule
+from runners.campaign.schedule import Setting
 from runners.refusal import Refusal
-from runners.schedule import Setting
 from runners.trial import competition
 from runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
 from topologies.link import LinkSettings

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import designs
-from runners import parameters, schedule
+from runners.campaign import parameters, schedule
 from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
 from runners.workloads import har, photo_site, web_page

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import designs
-from runners import parameters
+from runners.campaign import parameters
 from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
 

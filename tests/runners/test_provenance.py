@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import provenance
+from runners.campaign import provenance
 from runners.implementations.finding import all_of_them
 
 CPUINFO = """processor	: 0

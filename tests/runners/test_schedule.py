@@ -7,7 +7,7 @@ import pytest
 
 import designs
 from results.store.database import TrialKey
-from runners import schedule
+from runners.campaign import schedule
 from runners.refusal import Refusal
 
 # Where it is not the little design.

@@ -9,8 +9,8 @@ import pytest
 
 import dropper.model
 from results.store.database import TrialKey
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.engines.crew import Crew, Finished
-from runners.provenance import DROPPER, WIRE
 from runners.trial import certificates, trial
 from runners.trial import judge as verification
 from runners.trial.task import PairTask, Task

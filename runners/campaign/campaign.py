@@ -19,14 +19,14 @@ from results.store.database import (
     VerdictLog,
     Workload,
 )
-from runners import parameters, provenance, schedule
 from runners.calibration import experiments as calibration
+from runners.campaign import parameters, provenance, schedule
+from runners.campaign.schedule import Setting
 from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.crew import Crew, Finished
 from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
-from runners.schedule import Setting
 from runners.trial import certificates
 from runners.trial import judge as verification
 from runners.trial.judge import Judgement

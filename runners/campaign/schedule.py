@@ -9,8 +9,8 @@ from typing import Any
 import designs
 from designs import Design
 from results.store.database import TrialKey
-from runners import parameters
-from runners.parameters import DIRECTIONS
+from runners.campaign import parameters
+from runners.campaign.parameters import DIRECTIONS
 from runners.refusal import Refusal, nearest
 from runners.trial import competition
 from runners.trial.judge import late_bound_us
