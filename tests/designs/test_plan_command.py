@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 import designs
-from runners.plan import plan
+from runners.commands.plan import plan
 from runners.refusal import Refusal
 
 SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"

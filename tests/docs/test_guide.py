@@ -30,7 +30,7 @@ import pytest
 import typer
 
 from runners.campaign.provenance import DROPPER, WIRE
-from runners.command_line import app
+from runners.commands.command_line import app
 from runners.implementations.finding import REPOSITORY, all_of_them
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]

@@ -15,7 +15,7 @@ from dropper.model import (
     markov,
     verdicts,
 )
-from runners.losses import losses
+from runners.commands.losses import losses
 
 
 def run(*arguments):

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from runners.campaign.provenance import DROPPER, WIRE
-from runners.command_line import main
+from runners.commands.command_line import main
 from runners.implementations.finding import REPOSITORY, all_of_them
 
 LIMIT_S = 200

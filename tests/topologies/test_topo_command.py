@@ -14,7 +14,7 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent.parent
 COMMAND = """
 import sys, typer
-from runners.topo import topo
+from runners.commands.topo import topo
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(topo)
 sys.exit(app(standalone_mode=False))

@@ -8,9 +8,9 @@ import typer
 
 from results.store.database import Database
 from runners.campaign import campaign
+from runners.commands.progress import Reporter
+from runners.commands.show import states_line, summary_table
 from runners.engines.admission import parse_jobs
-from runners.progress import Reporter
-from runners.show import states_line, summary_table
 from runners.trial import isolation
 from topologies.topology import Backend
 

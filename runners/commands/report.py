@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from results.store.database import Database
-from runners.show import one_campaign
+from runners.commands.show import one_campaign
 
 
 def report(

@@ -12,10 +12,10 @@ from results.store.database import CampaignInfo, Database, StoredTrial, VerdictL
 from runners.campaign import provenance, schedule
 from runners.campaign.campaign import implementations_of, record_of
 from runners.campaign.schedule import Setting
+from runners.commands.show import one_campaign, trial_document
 from runners.engines import scratch
 from runners.engines.crew import Crew, Finished
 from runners.refusal import Refusal
-from runners.show import one_campaign, trial_document
 from runners.trial import certificates, isolation
 from runners.trial import judge as verification
 from runners.trial.trial import SERVER_NAME

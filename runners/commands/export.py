@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from results.store.database import Database
-from runners.show import one_campaign
+from runners.commands.show import one_campaign
 
 
 def export(

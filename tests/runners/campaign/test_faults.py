@@ -370,7 +370,9 @@ def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_
         assert "No space left on device" in ran.stderr
 
 
-IMPATIENT = "import results.store.database as d, runners.command_line as c; d.LOCK_WAIT_S = 0.2; c.main()"
+IMPATIENT = (
+    "import results.store.database as d, runners.commands.command_line as c; d.LOCK_WAIT_S = 0.2; c.main()"
+)
 
 
 def test_a_database_that_another_process_locks_ends_the_campaign_in_one_line_and_it_goes_on_later(

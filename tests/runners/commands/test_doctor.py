@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runners import doctor
-from runners.doctor import Need
+from runners.commands import doctor
+from runners.commands.doctor import Need
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 

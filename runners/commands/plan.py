@@ -12,8 +12,8 @@ from rich.table import Table
 import designs
 from designs import Design, Plan
 from runners.campaign import parameters
+from runners.commands.show import print_table
 from runners.refusal import Refusal
-from runners.show import print_table
 
 
 def plan(

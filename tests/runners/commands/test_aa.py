@@ -11,7 +11,7 @@ import designs
 from results.analysis.equality import took_s
 from results.report.report import report
 from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
-from runners.aa import against_itself_text
+from runners.commands.aa import against_itself_text
 
 
 def filled(database: Database, name: str, text: str, factor: float) -> CampaignInfo:

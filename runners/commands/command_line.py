@@ -10,21 +10,21 @@ from designs import DesignError
 from dropper.command import DropperError
 from dropper.model import LossModelError
 from results.store.database import DatabaseError
-from runners.aa import aa
-from runners.calibrate import calibrate
-from runners.clean import clean
-from runners.doctor import doctor
-from runners.explain import explain
-from runners.export import export
-from runners.losses import losses
-from runners.page import page
-from runners.plan import plan
+from runners.commands.aa import aa
+from runners.commands.calibrate import calibrate
+from runners.commands.clean import clean
+from runners.commands.doctor import doctor
+from runners.commands.explain import explain
+from runners.commands.export import export
+from runners.commands.losses import losses
+from runners.commands.page import page
+from runners.commands.plan import plan
+from runners.commands.replay import replay
+from runners.commands.report import report
+from runners.commands.run import run
+from runners.commands.show import show
+from runners.commands.topo import topo
 from runners.refusal import Refusal
-from runners.replay import replay
-from runners.report import report
-from runners.run import run
-from runners.show import show
-from runners.topo import topo
 from runners.trial.isolation import IsolationError
 from topologies.link import LinkError, TopologyError
 

@@ -9,8 +9,8 @@ from rich import box
 
 from runners.calibration import experiments as calibration
 from runners.calibration.experiments import Kind
+from runners.commands.show import print_table
 from runners.refusal import Refusal
-from runners.show import print_table
 from topologies.topology import Backend, resolve_backend
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from results.store.database import CampaignInfo, Database
+from runners.commands.show import one_campaign
 from runners.refusal import Refusal, nearest
-from runners.show import one_campaign
 
 if TYPE_CHECKING:
     from results.analysis.rules import Explanation, Rule
