@@ -21,7 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from runners.implementations.finding import REPOSITORY
+from fecbench.checkout import REPOSITORY
 
 DESIGN = REPOSITORY / "bench" / "soak.toml"
 TRIALS_PER_REPETITION = 10  # five points, two variants

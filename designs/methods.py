@@ -18,8 +18,9 @@ from designs.error import DesignError
 from designs.factor import AnyFactor, Places, SteppedFactor
 from designs.seeds import seed
 from designs.sequences import Generator, generated
-from designs.table import PlainValue, Table, Value, about, dotted, nearest, refused
+from designs.table import PlainValue, Table, Value, about, dotted, refused
 from designs.wsp import wsp_of_size
+from fecbench.hints import nearest
 
 Factors = Mapping[str, AnyFactor]
 

@@ -5,13 +5,14 @@ wrong, with which value, and what would be right.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
+
+from fecbench.hints import nearest
 
 Value = bool | int | float | str
 
@@ -36,13 +37,6 @@ def about(key: str, value: Any = None) -> Iterator[None]:
         yield
     except PydanticCustomError as error:
         raise refused(error.message(), key, value) from None
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest right one, or all of them."""
-    known = list(known)
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"it must be one of {', '.join(known)}"
 
 
 class Table(BaseModel):

@@ -14,7 +14,6 @@ written.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Self
 
 import pandas as pd
 
+from fecbench.hints import nearest
 from results.analysis import frames, intervals
 from results.analysis.frames import DCT, Pairing
 from results.store.database import CampaignInfo, Database, DatabaseError
@@ -118,6 +118,4 @@ class Results:
 
 def _known(name: str, known: list[str], what: str) -> None:
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(map(repr, known)) or 'none'}"
-        raise DatabaseError(f"{what} {name!r}: there is none; {hint}")
+        raise DatabaseError(f"{what} {name!r}: there is none; {nearest(name, known)}")

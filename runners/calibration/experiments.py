@@ -22,7 +22,7 @@ import dropper.command
 import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
-from runners.implementations.finding import REPOSITORY
+from fecbench.checkout import REPOSITORY
 from runners.refusal import Refusal
 from runners.trial import isolation
 from runners.trial.judge import late_bound_us

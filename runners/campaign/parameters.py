@@ -11,9 +11,10 @@ import dropper.model
 from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
+from fecbench.hints import nearest
 from runners.implementations import finding as implementations
 from runners.implementations.finding import Implementation
-from runners.refusal import Refusal, nearest
+from runners.refusal import Refusal
 from runners.workloads import registry as workloads
 from runners.workloads import web_page
 from topologies.link import LinkSettings, TopologyError

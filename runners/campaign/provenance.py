@@ -14,7 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from runners.implementations.finding import REPOSITORY, Implementation
+from fecbench.checkout import REPOSITORY
+from runners.implementations.finding import Implementation
 
 DROPPER = REPOSITORY / "dropper" / "build" / "dropper"
 WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"

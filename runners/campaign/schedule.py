@@ -8,10 +8,11 @@ from typing import Any
 
 import designs
 from designs import Design
+from fecbench.hints import nearest
 from results.store.database import TrialKey
 from runners.campaign import parameters
 from runners.campaign.parameters import DIRECTIONS
-from runners.refusal import Refusal, nearest
+from runners.refusal import Refusal
 from runners.trial import competition
 from runners.trial.judge import late_bound_us
 from runners.trial.task import PairTask, Task, loss_name

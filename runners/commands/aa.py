@@ -11,13 +11,14 @@ import typer
 
 import designs
 from designs import Design, Variant
+from fecbench.hints import nearest
 from results.store.database import CampaignInfo, Database
 from runners.campaign import campaign
 from runners.commands.progress import Reporter
 from runners.commands.show import campaigns_of
 from runners.engines import scratch
 from runners.engines.admission import Jobs, parse_jobs
-from runners.refusal import Refusal, nearest
+from runners.refusal import Refusal
 from runners.trial import isolation
 from topologies.topology import Backend
 

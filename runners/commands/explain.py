@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fecbench.hints import nearest
 from results.store.database import CampaignInfo, Database
 from runners.commands.show import one_campaign
-from runners.refusal import Refusal, nearest
+from runners.refusal import Refusal
 
 if TYPE_CHECKING:
     from results.analysis.rules import Explanation, Rule

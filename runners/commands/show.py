@@ -13,8 +13,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from fecbench.hints import nearest
 from results.store.database import CampaignInfo, Database, StoredTrial
-from runners.refusal import Refusal, nearest
+from runners.refusal import Refusal
 
 PIPE_COLUMNS = 200
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from runners.refusal import Refusal, nearest
+from fecbench.hints import nearest
+from runners.refusal import Refusal
 from topologies.link import DIRECTIONS, LinkSettings
 from topologies.link_report import DirectionReport, LinkReport
 from topologies.topology import TOPOLOGIES, Backend, Topology, build

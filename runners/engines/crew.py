@@ -17,10 +17,10 @@ from typing import Self
 
 from pydantic import ValidationError
 
+from fecbench.checkout import REPOSITORY
 from results.store.database import TrialKey
 from runners.engines.admission import Ended, Jobs, admission
 from runners.engines.worker import MARGIN_S
-from runners.implementations.finding import REPOSITORY
 from runners.trial.task import Outcome, Task
 
 READ_BYTES = 1 << 20

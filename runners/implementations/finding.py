@@ -11,9 +11,10 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from runners.refusal import Refusal, first_problem, nearest
+from fecbench.checkout import REPOSITORY
+from fecbench.hints import nearest
+from runners.refusal import Refusal, first_problem
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 CHECK_LIMIT_S = 30.0
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from runners.refusal import Refusal, nearest
+from fecbench.hints import nearest
+from runners.refusal import Refusal
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40

@@ -29,9 +29,10 @@ from typing import Any
 import pytest
 import typer
 
+from fecbench.checkout import REPOSITORY
 from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.command_line import app
-from runners.implementations.finding import REPOSITORY, all_of_them
+from runners.implementations.finding import all_of_them
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 LIMIT_S = 250  # of a command

@@ -12,8 +12,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 import results
+from fecbench.checkout import REPOSITORY
 from results import papers
-from runners.implementations.finding import REPOSITORY
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))

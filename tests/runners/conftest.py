@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.command_line import main
-from runners.implementations.finding import REPOSITORY, all_of_them
+from runners.implementations.finding import all_of_them
 
 LIMIT_S = 200
 

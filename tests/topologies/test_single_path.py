@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from topologies.layout import Port
 from topologies.link import LinkEnd, LinkError, LinkSettings, TopologyError
 from topologies.namespace import run_inside, run_tool
@@ -24,7 +25,6 @@ from topologies.offloads import MERGING_OFFLOADS
 from topologies.single_path import SINGLE_PATH
 from topologies.topology import Host, Topology, build
 
-REPOSITORY = Path(__file__).parent.parent.parent
 SETTINGS = {"internet": LinkSettings(10, 20)}
 UDP_SEGMENT = 103
 SO_RCVBUFFORCE = 33

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parent.parent.parent
+from fecbench.checkout import REPOSITORY
+
 COMMAND = """
 import sys, typer
 from runners.commands.topo import topo

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from results.store.database import Database
 from runners.calibration import experiments as calibration
 from runners.calibration.experiments import Kind, Laboratory, Measurement, Table, Traffic
 from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.calibrate import calibrate
 from runners.commands.run import run
-from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
 from runners.trial.isolation import run_isolated
 from topologies.link import LinkSettings

@@ -24,8 +24,8 @@ import pytest
 
 from dropper.command import Attachment, attach
 from dropper.model import Pattern
+from fecbench.checkout import REPOSITORY
 from runners.engines import scratch
-from runners.implementations.finding import REPOSITORY
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))
 POWER_CUT = "power cut"

@@ -11,8 +11,9 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from fecbench.checkout import REPOSITORY
 from runners.implementations import finding as implementations
-from runners.implementations.finding import IMPLEMENTATIONS, REPOSITORY
+from runners.implementations.finding import IMPLEMENTATIONS
 from runners.refusal import Refusal
 from runners.trial.endpoint import Endpoint
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from results.store.database import Database
-from runners.implementations.finding import REPOSITORY
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import designs
+from fecbench.checkout import REPOSITORY
 from runners.campaign import parameters, schedule
-from runners.implementations.finding import REPOSITORY
 from runners.refusal import Refusal
 from runners.workloads import har, photo_site, web_page
 from runners.workloads.web_page import Page
