@@ -25,7 +25,8 @@ import pandas as pd
 from fecbench.hints import nearest
 from results.analysis import frames, intervals
 from results.analysis.frames import DCT, Pairing
-from results.store.database import CampaignInfo, Database, DatabaseError
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ import pandas as pd
 import pyarrow as pa
 
 from results.store import arrow
-from results.store.arrow import TRIAL_COLUMNS
-from results.store.database import STATES, CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo
 
 DCT = "client.dct_s"
 

@@ -12,135 +12,39 @@ valid one.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
-import sqlite3
-import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, TypedDict, get_args
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
 from results.store import schema
-
-LOCK_WAIT_S = 10.0
-PAGE_TRIALS = (
-    500  # trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing
+from results.store.connector import Connector
+from results.store.error import DatabaseError
+from results.store.postgresql import PostgreSQL
+from results.store.records import (
+    STATES,
+    CampaignInfo,
+    NewCampaign,
+    State,
+    StoredTrial,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    VerdictLog,
+    Workload,
 )
+from results.store.sqlite import SQLite
 
-State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
-STATES: tuple[State, ...] = get_args(State)
-Value = float | int | str
+__all__ = ["Database", "DatabaseError"]
 
-
-class DatabaseError(ValueError):
-    """Says in one line which database cannot be used, why, and what would be right."""
-
-
-class Variant(TypedDict):
-    label: str
-    implementation: str
-    options: dict[str, Any]
-    baseline: bool
-
-
-class Workload(TypedDict):
-    label: str
-    name: str
-    parameters: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class CampaignInfo:
-    """One execution of a design, as it was created. `points[i]` holds the factor values of point i."""
-
-    id: int
-    name: str
-    title: str
-    created_at: str
-    design_text: str
-    seed: int
-    repetitions: int
-    statistic: str
-    provenance: dict[str, Any]
-    points: list[dict[str, Value]]
-    variants: list[Variant]
-    workloads: list[Workload]
-
-    @property
-    def planned_trials(self) -> int:
-        return len(self.points) * len(self.variants) * len(self.workloads) * self.repetitions
-
-    @property
-    def design_name(self) -> str:
-        """The name in the design, not always the campaign's. Raises DatabaseError when it is no TOML."""
-        try:
-            return str(tomllib.loads(self.design_text).get("name", ""))
-        except tomllib.TOMLDecodeError as error:
-            raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class TrialKey:
-    """Names a trial within its campaign."""
-
-    variant: str
-    workload: str
-    point: int
-    repetition: int
-
-    def __str__(self) -> str:
-        return f"{self.variant}, {self.workload}, point {self.point}, repetition {self.repetition}"
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictLog:
-    """What the dropper decided on one direction of a link: bit n of `bitmap` (little-endian) is set iff
-    packet n was dropped. The bitmap may cover fewer packets than `packets`, the number judged."""
-
-    link: str
-    direction: str
-    packets: int
-    dropped: int
-    bitmap: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRecord:
-    """Everything that is kept of one run of one trial. Seeds are unsigned 64-bit; `metrics` is endpoint →
-    name → value; `started_at` is UTC in ISO 8601; `reason` is empty when ok; `verdicts` are read back sorted
-    by link and direction."""
-
-    key: TrialKey
-    state: State
-    reason: str
-    started_at: str
-    duration_s: float
-    seeds: dict[str, int] = field(default_factory=dict)
-    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
-    verdicts: list[VerdictLog] = field(default_factory=list)
-    dropper: dict[str, Any] = field(default_factory=dict)
-    links: dict[str, Any] = field(default_factory=dict)
-    exits: dict[str, int | None] = field(default_factory=dict)
-    stderr: dict[str, str] = field(default_factory=dict)
-    overhead_s: dict[str, float] = field(default_factory=dict)
-    checks: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTrial:
-    """A record as the database holds it. `attempt` counts from 1: above 1 when invalid runs came before."""
-
-    id: int
-    attempt: int
-    record: TrialRecord
+# Trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing.
+PAGE_TRIALS = 500
 
 
 class Database:
@@ -149,22 +53,19 @@ class Database:
     Every method raises DatabaseError when the database cannot be read or written.
     """
 
-    def __init__(self, engine: sa.Engine, address: str, uri: str) -> None:
-        self.address = address
-        self.uri = uri  # for the databases' own libraries: file:///… or postgresql://…, with the password
-        self._readers = engine.execution_options(sqlite_begin="BEGIN")
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._readers = connector.engine.execution_options(sqlite_begin="BEGIN")
         # A transaction that reads before it writes takes the write lock first: SQLite fails at once, without
         # waiting, when a read lock is to be upgraded while another writer waits.
-        self._writers = engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
+        self._writers = connector.engine.execution_options(sqlite_begin="BEGIN IMMEDIATE")
         self._campaigns: dict[int, CampaignInfo] = {}  # read once, since every `record` needs it
 
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        if "://" in path_or_url:
-            database = cls(*_postgresql_engine(path_or_url))
-        else:
-            database = cls(*_sqlite_engine(path_or_url, create))
+        is_url = "://" in path_or_url
+        database = cls(PostgreSQL(path_or_url) if is_url else SQLite(path_or_url, create=create))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -173,8 +74,18 @@ class Database:
         return database
 
     @property
+    def address(self) -> str:
+        """The path or URL, without a password."""
+        return self._connector.address
+
+    @property
+    def uri(self) -> str:
+        """For the databases' own libraries: file:///… or postgresql://…, with the password."""
+        return self._connector.uri
+
+    @property
     def is_file(self) -> bool:
-        return self.uri.startswith("file:")
+        return isinstance(self._connector, SQLite)
 
     def close(self) -> None:
         self._readers.dispose()
@@ -189,73 +100,15 @@ class Database:
 
     # Campaigns
 
-    def create_campaign(
-        self,
-        name: str,
-        design_text: str,
-        seed: int,
-        provenance: Mapping[str, Any],
-        points: Sequence[Mapping[str, Value]],
-        variants: Sequence[Variant],
-        workloads: Sequence[Workload],
-        repetitions: int,
-        statistic: str,
-        title: str,
-    ) -> CampaignInfo:
+    def create_campaign(self, campaign: NewCampaign) -> CampaignInfo:
         """Store a campaign before its first trial. Its name must be new."""
-        campaign = {
-            "name": name,
-            "title": title,
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "design_text": design_text,
-            "seed": str(seed),
-            "repetitions": repetitions,
-            "statistic": statistic,
-            "provenance": dict(provenance),
-        }
         with self._transaction(self._writers) as connection:
-            if connection.scalar(sa.select(schema.campaigns.c.id).where(schema.campaigns.c.name == name)):
+            same_name = sa.select(schema.campaigns.c.id).where(schema.campaigns.c.name == campaign.name)
+            if connection.scalar(same_name) is not None:
                 raise DatabaseError(
-                    f"{self.address}: campaign {name!r} exists: resume it, or choose another name"
+                    f"{self.address}: campaign {campaign.name!r} exists: resume it, or choose another name"
                 )
-            campaign_id = _insert(connection, schema.campaigns, campaign)
-            _insert_all(
-                connection,
-                schema.points,
-                [
-                    {"campaign_id": campaign_id, "point": i, "factors": dict(point)}
-                    for i, point in enumerate(points)
-                ],
-            )
-            _insert_all(
-                connection,
-                schema.variants,
-                [
-                    {
-                        "campaign_id": campaign_id,
-                        "position": i,
-                        "variant": variant["label"],
-                        "implementation": variant["implementation"],
-                        "options": variant["options"],
-                        "baseline": variant["baseline"],
-                    }
-                    for i, variant in enumerate(variants)
-                ],
-            )
-            _insert_all(
-                connection,
-                schema.workloads,
-                [
-                    {
-                        "campaign_id": campaign_id,
-                        "position": i,
-                        "workload": workload["label"],
-                        "name": workload["name"],
-                        "parameters": workload["parameters"],
-                    }
-                    for i, workload in enumerate(workloads)
-                ],
-            )
+            campaign_id = _write_campaign(connection, campaign)
         return self._campaign(campaign_id)
 
     def add_calibrations(self, campaign_id: int, calibrations: Sequence[Mapping[str, Any]]) -> CampaignInfo:
@@ -376,8 +229,8 @@ class Database:
     def trial(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
         """The trial of that key, or None when it has not been run."""
         with self._transaction(self._readers) as connection:
-            found = _read_trials(connection, *_has_key(campaign_id, key), schema.counts)
-        return found[0] if found else None
+            trials = _read_trials(connection, *_has_key(campaign_id, key), schema.counts)
+        return trials[0] if trials else None
 
     def attempts(self, campaign_id: int, key: TrialKey) -> list[StoredTrial]:
         """Every run of that trial, oldest first: the superseded invalid ones, then the one that counts."""
@@ -407,28 +260,38 @@ class Database:
     def _recognise(self, create: bool) -> None:
         """Check that this is a results database of our schema; with `create`, make an empty one so."""
         with self._transaction(self._readers) as connection:
-            version = _schema_version(connection, self.address)
+            version = self._connector.version(connection)
         if version is None and create:
             with self._transaction(self._writers) as connection:
-                _create_schema(connection, self.address)
-        elif version is None:
+                version = self._create_schema(connection)
+        if version is None:
             raise DatabaseError(f"{self.address}: is empty: no campaign was run into it")
-        elif version != schema.VERSION:
+        if version != schema.VERSION:
             raise DatabaseError(
                 f"{self.address}: has schema version {version}, this fecbench reads version {schema.VERSION}:"
                 f" use the fecbench that wrote it: {self._other_revision(version)}"
             )
 
+    def _create_schema(self, connection: sa.Connection) -> int:
+        """The version that the database has then, since another process may have been sooner."""
+        self._connector.lock(connection)
+        version = self._connector.version(connection)
+        if version is None:
+            schema.tables.create_all(connection)
+            version = schema.VERSION
+            self._connector.set_version(connection, version)
+        return version
+
     def _other_revision(self, version: int) -> str:
         """The command that gets, or else finds, the revision that wrote a database of another schema."""
         last = sa.select(schema.campaigns.c.provenance).order_by(schema.campaigns.c.id.desc()).limit(1)
-        # Nothing is known of that schema: what is not found or read in it as in ours is not said.
+        # Nothing is known of that schema: what cannot be read in it as in ours is left out.
         with contextlib.suppress(DatabaseError, ValueError, TypeError, KeyError):
             with self._transaction(self._readers) as connection:
                 commit = connection.execute(last).scalar_one()["revision"]["commit"]
             if re.fullmatch("[0-9a-f]{40}", commit):
                 return f"git checkout {commit} && make build"
-        return f"git log -S 'VERSION = {version}' -- results/schema.py finds its revision"
+        return f"git log -S 'VERSION = {version}' -- results/store/schema.py finds its revision"
 
     @contextlib.contextmanager
     def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
@@ -436,7 +299,13 @@ class Database:
             with engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise DatabaseError(f"{self.address}: {_explain(error)}") from error
+            raise DatabaseError(f"{self.address}: {self._explain(error)}") from error
+
+    def _explain(self, error: SQLAlchemyError) -> str:
+        if isinstance(error, IntegrityError):  # what one process can see was checked before
+            return "another process stored the same campaign or trial at the same time"
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+        return self._connector.cause(cause) or str(cause).splitlines()[0]
 
 
 def _has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
@@ -459,26 +328,72 @@ def _insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[Mappi
         connection.execute(sa.insert(table), rows)
 
 
+def _write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
+    campaign_id = _insert(
+        connection,
+        schema.campaigns,
+        {
+            "name": campaign.name,
+            "title": campaign.title,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "design_text": campaign.design_text,
+            "seed": str(campaign.seed),
+            "repetitions": campaign.repetitions,
+            "statistic": campaign.statistic,
+            "provenance": campaign.provenance,
+        },
+    )
+    points = [
+        {"campaign_id": campaign_id, "point": i, "factors": factors}
+        for i, factors in enumerate(campaign.points)
+    ]
+    variants = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "variant": variant["label"],
+            "implementation": variant["implementation"],
+            "options": variant["options"],
+            "baseline": variant["baseline"],
+        }
+        for i, variant in enumerate(campaign.variants)
+    ]
+    workloads = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "workload": workload["label"],
+            "name": workload["name"],
+            "parameters": workload["parameters"],
+        }
+        for i, workload in enumerate(campaign.workloads)
+    ]
+    _insert_all(connection, schema.points, points)
+    _insert_all(connection, schema.variants, variants)
+    _insert_all(connection, schema.workloads, workloads)
+    return campaign_id
+
+
 def _read_campaign(connection: sa.Connection, campaign_id: int, address: str) -> CampaignInfo:
     def rows(table: sa.Table, order: str) -> Sequence[sa.Row[Any]]:
         of_campaign = sa.select(table).where(table.c.campaign_id == campaign_id)
         return connection.execute(of_campaign.order_by(table.c[order])).all()
 
-    found = connection.execute(
+    campaign = connection.execute(
         sa.select(schema.campaigns).where(schema.campaigns.c.id == campaign_id)
     ).one_or_none()
-    if found is None:
+    if campaign is None:
         raise DatabaseError(f"{address}: has no campaign of id {campaign_id}")
     return CampaignInfo(
-        id=found.id,
-        name=found.name,
-        title=found.title,
-        created_at=found.created_at,
-        design_text=found.design_text,
-        seed=int(found.seed),
-        repetitions=found.repetitions,
-        statistic=found.statistic,
-        provenance=found.provenance,
+        id=campaign.id,
+        name=campaign.name,
+        title=campaign.title,
+        created_at=campaign.created_at,
+        design_text=campaign.design_text,
+        seed=int(campaign.seed),
+        repetitions=campaign.repetitions,
+        statistic=campaign.statistic,
+        provenance=campaign.provenance,
         points=[row.factors for row in rows(schema.points, "point")],
         variants=[
             Variant(
@@ -593,121 +508,3 @@ def _trial_record(
         overhead_s=row.overhead_s,
         checks=row.checks,
     )
-
-
-# Engines, recognition and errors of the two kinds of database
-
-
-def _strict_json(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)  # PostgreSQL refuses NaN, which JSON does not know
-
-
-def _sqlite_engine(path: str, create: bool) -> tuple[sa.Engine, str, str]:
-    file = Path(path)
-    if file.is_dir():
-        raise DatabaseError(f"{path}: is a directory: give the path of a database file")
-    if create and not file.absolute().parent.is_dir():
-        raise DatabaseError(f"{path}: its folder does not exist: make it first")
-    if not create and not file.exists():
-        raise DatabaseError(f"{path}: no such database: give a file that `fecbench run` has made")
-    uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-
-    def connect() -> sqlite3.Connection:
-        # isolation_level None: transactions begin where we say, not where the driver guesses
-        connection = sqlite3.connect(
-            uri, uri=True, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        return connection
-
-    engine = sa.create_engine(
-        "sqlite://", creator=connect, poolclass=sa.QueuePool, json_serializer=_strict_json
-    )
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(connection.get_execution_options()["sqlite_begin"])
-
-    return engine, path, uri
-
-
-def _postgresql_engine(url: str) -> tuple[sa.Engine, str, str]:
-    try:
-        parsed = sa.make_url(url)
-    except (SQLAlchemyError, ValueError) as error:
-        raise DatabaseError(f"{url}: not a database URL: must be postgresql://USER@HOST/DATABASE") from error
-    address = parsed.render_as_string(hide_password=True) if parsed.password else url
-    if parsed.drivername != "postgresql":
-        raise DatabaseError(f"{address}: must be a file, or a URL postgresql://USER@HOST/DATABASE")
-    try:
-        engine = sa.create_engine(
-            parsed.set(drivername="postgresql+pg8000"),
-            json_serializer=_strict_json,
-            pool_pre_ping=True,
-            connect_args={"startup_params": {"lock_timeout": f"{LOCK_WAIT_S:g}s"}},
-        )
-    except ModuleNotFoundError as error:
-        raise DatabaseError(f"{address}: needs the PostgreSQL driver: pip install pg8000") from error
-    return engine, address, _libpq_uri(parsed)
-
-
-def _libpq_uri(url: sa.URL) -> str:
-    """The URL as PostgreSQL's own library has it, which knows a UNIX socket by its folder and its port."""
-    if isinstance(path := url.query.get("unix_sock"), str):
-        folder, _, port = path.partition("/.s.PGSQL.")
-        url = url.difference_update_query(["unix_sock"]).update_query_dict({"host": folder, "port": port})
-    return url.render_as_string(hide_password=False)
-
-
-def _schema_version(connection: sa.Connection, address: str) -> int | None:
-    """The version of our schema that the database has; None when it is empty."""
-    names = set(sa.inspect(connection).get_table_names())
-    if connection.dialect.name == "sqlite":
-        application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-        if application == schema.APPLICATION_ID:
-            return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
-    elif "schema_version" in names:
-        ours = schema.schema_version.c.application == schema.APPLICATION
-        version = connection.scalar(sa.select(schema.schema_version.c.version).where(ours))
-        if version is not None:
-            return int(version)
-    if names:
-        raise DatabaseError(f"{address}: is a database of another program: give a file of its own")
-    return None
-
-
-def _create_schema(connection: sa.Connection, address: str) -> None:
-    sqlite = connection.dialect.name == "sqlite"
-    if not sqlite:  # two machines may start at once; the lock ends with the transaction
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(schema.APPLICATION_ID)))
-    if _schema_version(connection, address) is not None:
-        return  # another process made it meanwhile
-    schema.tables.create_all(connection)
-    version = {"application": schema.APPLICATION, "version": schema.VERSION}
-    connection.execute(sa.insert(schema.schema_version).values(version))
-    if sqlite:
-        connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION_ID}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {schema.VERSION}")
-
-
-SQLITE_CAUSES = {
-    sqlite3.SQLITE_BUSY: f"is locked for more than {LOCK_WAIT_S:g} s: let the process that holds it end",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check the permissions of the file and of its folder",
-    sqlite3.SQLITE_CORRUPT: "is damaged (truncated or overwritten): restore it from a copy",
-    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
-    sqlite3.SQLITE_IOERR: "cannot be read or written: input/output error",
-    sqlite3.SQLITE_NOTADB: "is not an SQLite database",
-    sqlite3.SQLITE_READONLY: "is read-only: trials need a file that can be written",
-}
-
-
-def _explain(error: SQLAlchemyError) -> str:
-    if isinstance(error, IntegrityError):  # what one process can see was checked before
-        return "another process stored the same campaign or trial at the same time"
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(cause, sqlite3.Error) and (code := cause.sqlite_errorcode & 0xFF) in SQLITE_CAUSES:
-        return SQLITE_CAUSES[code]
-    if isinstance(cause, Exception) and cause.args and isinstance(cause.args[0], dict):
-        return str(cause.args[0].get("M", cause))  # pg8000 hands over the server's fields; M is its message
-    return str(cause).splitlines()[0]

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 import designs
 from designs import Design
-from results.store.database import (
+from results.store.database import Database
+from results.store.records import (
     CampaignInfo,
-    Database,
+    NewCampaign,
     TrialKey,
     TrialRecord,
     Variant,
@@ -130,11 +131,11 @@ def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
 
 def _create_campaign(request: Request, database: Database, collected: Mapping[str, Any]) -> CampaignInfo:
     design = request.design
-    return database.create_campaign(
+    new = NewCampaign(
         name=request.name,
         design_text=design.text,
         seed=design.seed,
-        provenance=collected,
+        provenance=dict(collected),
         points=[dict(point) for point in request.points],
         variants=[
             Variant(
@@ -153,6 +154,7 @@ def _create_campaign(request: Request, database: Database, collected: Mapping[st
         statistic=design.statistic,
         title=design.title,
     )
+    return database.create_campaign(new)
 
 
 def _stored_campaign(

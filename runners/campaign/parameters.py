@@ -12,6 +12,7 @@ from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
 from fecbench.hints import nearest
+from results.store.records import TRIAL_COLUMNS
 from runners.implementations import finding as implementations
 from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
@@ -23,10 +24,6 @@ from topologies.topology import TOPOLOGIES
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 LINK_NAMES = frozenset(field.name for field in fields(LinkSettings))
-# A linked factor's name becomes a column beside these.
-TRIAL_COLUMNS = frozenset(
-    {"id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s"}
-)
 LOSS_NAMES = frozenset({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms)))
 
 
@@ -46,7 +43,8 @@ def check_names(design: Design) -> None:
         if name not in known:
             raise Refusal(f"{design.path}: {where}{name}: is not a parameter; {nearest(name, known)}")
     for name in design.linked_factors:
-        if name in known | TRIAL_COLUMNS:
+        # A linked factor's name becomes a column of the table of trials.
+        if name in known.union(TRIAL_COLUMNS):
             raise Refusal(
                 f"{design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
             )

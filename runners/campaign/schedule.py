@@ -9,7 +9,7 @@ from typing import Any
 import designs
 from designs import Design
 from fecbench.hints import nearest
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.campaign import parameters
 from runners.campaign.parameters import DIRECTIONS
 from runners.refusal import Refusal

@@ -12,7 +12,8 @@ import typer
 import designs
 from designs import Design, Variant
 from fecbench.hints import nearest
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 from runners.campaign import campaign
 from runners.commands.progress import Reporter
 from runners.commands.show import campaigns_of

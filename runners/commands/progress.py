@@ -6,7 +6,7 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.trial.judge import Judgement
 
 

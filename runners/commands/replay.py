@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 import designs
-from results.store.database import CampaignInfo, Database, StoredTrial, VerdictLog
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial, VerdictLog
 from runners.campaign import provenance, schedule
 from runners.campaign.campaign import implementations_of, record_of
 from runners.campaign.schedule import Setting

@@ -18,7 +18,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.engines.admission import Ended, Jobs, admission
 from runners.engines.worker import MARGIN_S
 from runners.trial.task import Outcome, Task

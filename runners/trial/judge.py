@@ -6,16 +6,15 @@ The order matters: a trial whose network was not what was asked for is `invalid`
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 import dropper.model
 from dropper.model import LossModel
+from results.store.records import State
 from runners.trial.endpoint import UNSUPPORTED
 from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
-
-State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 
 # A packet is late when it left the emulator later than this, and a trial is when more than this share was.
 LATE_SHARE_OF_OWD = 0.05

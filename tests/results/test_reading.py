@@ -13,7 +13,8 @@ import results
 from results.analysis import frames
 from results.reading import Campaign, Results
 from results.store import export
-from results.store.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -13,15 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.store import database as database_module
-from results.store.database import (
-    STATES,
-    CampaignInfo,
-    Database,
-    DatabaseError,
-    TrialKey,
-    TrialRecord,
-    VerdictLog,
-)
+from results.store.database import Database, DatabaseError
+from results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 

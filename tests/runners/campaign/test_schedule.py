@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.campaign import schedule
 from runners.refusal import Refusal
 

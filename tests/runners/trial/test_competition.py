@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.campaign import parameters, schedule
 from runners.campaign.schedule import Setting
 from runners.refusal import Refusal

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dropper.model
-from results.store.database import TrialKey
+from results.store.records import TrialKey
 from runners.campaign.provenance import DROPPER, WIRE
 from runners.engines.crew import Crew, Finished
 from runners.trial import certificates, trial
