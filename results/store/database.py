@@ -14,16 +14,14 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from results.store import schema
+from results.store import rows, schema
 from results.store.connector import Connector
 from results.store.error import DatabaseError
 from results.store.postgresql import PostgreSQL
@@ -35,9 +33,6 @@ from results.store.records import (
     StoredTrial,
     TrialKey,
     TrialRecord,
-    Variant,
-    VerdictLog,
-    Workload,
 )
 from results.store.sqlite import SQLite
 
@@ -108,7 +103,7 @@ class Database:
                 raise DatabaseError(
                     f"{self.address}: campaign {campaign.name!r} exists: resume it, or choose another name"
                 )
-            campaign_id = _write_campaign(connection, campaign)
+            campaign_id = rows.write_campaign(connection, campaign)
         return self._campaign(campaign_id)
 
     def add_calibrations(self, campaign_id: int, calibrations: Sequence[Mapping[str, Any]]) -> CampaignInfo:
@@ -139,7 +134,10 @@ class Database:
     def _campaign(self, campaign_id: int) -> CampaignInfo:
         if campaign_id not in self._campaigns:
             with self._transaction(self._readers) as connection:
-                self._campaigns[campaign_id] = _read_campaign(connection, campaign_id, self.address)
+                campaign = rows.read_campaign(connection, campaign_id)
+            if campaign is None:
+                raise DatabaseError(f"{self.address}: has no campaign of id {campaign_id}")
+            self._campaigns[campaign_id] = campaign
         return self._campaigns[campaign_id]
 
     # Trials
@@ -151,7 +149,7 @@ class Database:
         with self._transaction(self._writers) as connection:
             before = connection.execute(
                 sa.select(schema.trials.c.id, schema.trials.c.state, schema.trials.c.attempt)
-                .where(*_has_key(campaign_id, record.key), schema.counts)
+                .where(*rows.has_key(campaign_id, record.key), schema.counts)
                 .with_for_update()
             ).one_or_none()
             if before is not None:
@@ -163,7 +161,7 @@ class Database:
                     sa.update(schema.trials).where(schema.trials.c.id == before.id).values(superseded=True)
                 )
             attempt = 1 if before is None else before.attempt + 1
-            trial_id = _write_trial(connection, campaign_id, attempt, record)
+            trial_id = rows.write_trial(connection, campaign_id, attempt, record)
         return StoredTrial(trial_id, attempt, record)
 
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
@@ -220,7 +218,7 @@ class Database:
         last = 0
         while True:
             with self._transaction(self._readers) as connection:
-                page = _read_trials(connection, schema.trials.c.id > last, *condition, limit=PAGE_TRIALS)
+                page = rows.read_trials(connection, schema.trials.c.id > last, *condition, limit=PAGE_TRIALS)
             yield from page
             if len(page) < PAGE_TRIALS:
                 return
@@ -229,13 +227,13 @@ class Database:
     def trial(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
         """The trial of that key, or None when it has not been run."""
         with self._transaction(self._readers) as connection:
-            trials = _read_trials(connection, *_has_key(campaign_id, key), schema.counts)
+            trials = rows.read_trials(connection, *rows.has_key(campaign_id, key), schema.counts)
         return trials[0] if trials else None
 
     def attempts(self, campaign_id: int, key: TrialKey) -> list[StoredTrial]:
         """Every run of that trial, oldest first: the superseded invalid ones, then the one that counts."""
         with self._transaction(self._readers) as connection:
-            return _read_trials(connection, *_has_key(campaign_id, key))
+            return rows.read_trials(connection, *rows.has_key(campaign_id, key))
 
     def id_range(self, campaign_id: int) -> tuple[int, int] | None:
         """The least and the greatest id of the campaign's trials; None when it has none."""
@@ -306,205 +304,3 @@ class Database:
             return "another process stored the same campaign or trial at the same time"
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         return self._connector.cause(cause) or str(cause).splitlines()[0]
-
-
-def _has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
-    columns = schema.trials.c
-    return [
-        columns.campaign_id == campaign_id,
-        columns.variant == key.variant,
-        columns.workload == key.workload,
-        columns.point == key.point,
-        columns.repetition == key.repetition,
-    ]
-
-
-def _insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:
-    return int(connection.scalar(sa.insert(table).values(row).returning(table.c.id)) or 0)
-
-
-def _insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:  # an empty list would insert one row of defaults
-        connection.execute(sa.insert(table), rows)
-
-
-def _write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
-    campaign_id = _insert(
-        connection,
-        schema.campaigns,
-        {
-            "name": campaign.name,
-            "title": campaign.title,
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "design_text": campaign.design_text,
-            "seed": str(campaign.seed),
-            "repetitions": campaign.repetitions,
-            "statistic": campaign.statistic,
-            "provenance": campaign.provenance,
-        },
-    )
-    points = [
-        {"campaign_id": campaign_id, "point": i, "factors": factors}
-        for i, factors in enumerate(campaign.points)
-    ]
-    variants = [
-        {
-            "campaign_id": campaign_id,
-            "position": i,
-            "variant": variant["label"],
-            "implementation": variant["implementation"],
-            "options": variant["options"],
-            "baseline": variant["baseline"],
-        }
-        for i, variant in enumerate(campaign.variants)
-    ]
-    workloads = [
-        {
-            "campaign_id": campaign_id,
-            "position": i,
-            "workload": workload["label"],
-            "name": workload["name"],
-            "parameters": workload["parameters"],
-        }
-        for i, workload in enumerate(campaign.workloads)
-    ]
-    _insert_all(connection, schema.points, points)
-    _insert_all(connection, schema.variants, variants)
-    _insert_all(connection, schema.workloads, workloads)
-    return campaign_id
-
-
-def _read_campaign(connection: sa.Connection, campaign_id: int, address: str) -> CampaignInfo:
-    def rows(table: sa.Table, order: str) -> Sequence[sa.Row[Any]]:
-        of_campaign = sa.select(table).where(table.c.campaign_id == campaign_id)
-        return connection.execute(of_campaign.order_by(table.c[order])).all()
-
-    campaign = connection.execute(
-        sa.select(schema.campaigns).where(schema.campaigns.c.id == campaign_id)
-    ).one_or_none()
-    if campaign is None:
-        raise DatabaseError(f"{address}: has no campaign of id {campaign_id}")
-    return CampaignInfo(
-        id=campaign.id,
-        name=campaign.name,
-        title=campaign.title,
-        created_at=campaign.created_at,
-        design_text=campaign.design_text,
-        seed=int(campaign.seed),
-        repetitions=campaign.repetitions,
-        statistic=campaign.statistic,
-        provenance=campaign.provenance,
-        points=[row.factors for row in rows(schema.points, "point")],
-        variants=[
-            Variant(
-                label=row.variant,
-                implementation=row.implementation,
-                options=row.options,
-                baseline=row.baseline,
-            )
-            for row in rows(schema.variants, "position")
-        ],
-        workloads=[
-            Workload(label=row.workload, name=row.name, parameters=row.parameters)
-            for row in rows(schema.workloads, "position")
-        ],
-    )
-
-
-def _write_trial(connection: sa.Connection, campaign_id: int, attempt: int, record: TrialRecord) -> int:
-    trial_id = _insert(
-        connection,
-        schema.trials,
-        {
-            "campaign_id": campaign_id,
-            "variant": record.key.variant,
-            "workload": record.key.workload,
-            "point": record.key.point,
-            "repetition": record.key.repetition,
-            "attempt": attempt,
-            "superseded": False,
-            "state": record.state,
-            "reason": _storable(record.reason),
-            "started_at": record.started_at,
-            "duration_s": record.duration_s,
-            "seeds": record.seeds,
-            "dropper": record.dropper,
-            "links": record.links,
-            "exits": record.exits,
-            "stderr": record.stderr,
-            "overhead_s": record.overhead_s,
-            "checks": record.checks,
-        },
-    )
-    _insert_all(
-        connection,
-        schema.metrics,
-        [
-            {"trial_id": trial_id, "endpoint": endpoint, "name": name, "value": float(value)}
-            for endpoint, values in record.metrics.items()
-            for name, value in values.items()
-        ],
-    )
-    _insert_all(
-        connection,
-        schema.verdicts,
-        [
-            {
-                "trial_id": trial_id,
-                "link": log.link,
-                "direction": log.direction,
-                "packets": log.packets,
-                "dropped": log.dropped,
-                "bitmap": log.bitmap,
-            }
-            for log in record.verdicts
-        ],
-    )
-    return trial_id
-
-
-def _storable(text: str) -> str:
-    """A reason may quote an endpoint's bytes; SQL text holds neither NUL nor lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _read_trials(
-    connection: sa.Connection, *condition: sa.ColumnElement[bool], limit: int | None = None
-) -> list[StoredTrial]:
-    chosen = sa.select(schema.trials).where(*condition).order_by(schema.trials.c.id).limit(limit)
-    rows = connection.execute(chosen).all()
-    ids = [row.id for row in rows]
-    values: defaultdict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    of_trials = sa.select(schema.metrics).where(schema.metrics.c.trial_id.in_(ids))
-    for trial_id, endpoint, name, value in connection.execute(of_trials):
-        values[trial_id][endpoint][name] = value
-    logs: defaultdict[int, list[VerdictLog]] = defaultdict(list)
-    verdicts = sa.select(schema.verdicts).where(schema.verdicts.c.trial_id.in_(ids))
-    order = schema.verdicts.c.link, schema.verdicts.c.direction
-    for trial_id, *log in connection.execute(verdicts.order_by(*order)):
-        logs[trial_id].append(VerdictLog(*log))
-    return [
-        StoredTrial(row.id, row.attempt, _trial_record(row, dict(values[row.id]), logs[row.id]))
-        for row in rows
-    ]
-
-
-def _trial_record(
-    row: sa.Row[Any], metrics: dict[str, dict[str, float]], verdicts: list[VerdictLog]
-) -> TrialRecord:
-    return TrialRecord(
-        key=TrialKey(row.variant, row.workload, row.point, row.repetition),
-        state=row.state,
-        reason=row.reason,
-        started_at=row.started_at,
-        duration_s=row.duration_s,
-        seeds=row.seeds,
-        metrics=metrics,
-        verdicts=verdicts,
-        dropper=row.dropper,
-        links=row.links,
-        exits=row.exits,
-        stderr=row.stderr,
-        overhead_s=row.overhead_s,
-        checks=row.checks,
-    )

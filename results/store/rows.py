@@ -1,0 +1,233 @@
+"""How records become rows of the tables, and rows become records.
+
+Each function is a part of a transaction: its caller begins and ends it, and explains its errors.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from results.store import schema
+from results.store.records import (
+    CampaignInfo,
+    NewCampaign,
+    StoredTrial,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    VerdictLog,
+    Workload,
+)
+
+
+def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
+    """Returns the campaign's id."""
+    campaign_id = _insert(
+        connection,
+        schema.campaigns,
+        {
+            "name": campaign.name,
+            "title": campaign.title,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "design_text": campaign.design_text,
+            "seed": str(campaign.seed),
+            "repetitions": campaign.repetitions,
+            "statistic": campaign.statistic,
+            "provenance": campaign.provenance,
+        },
+    )
+    points = [
+        {"campaign_id": campaign_id, "point": i, "factors": factors}
+        for i, factors in enumerate(campaign.points)
+    ]
+    variants = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "variant": variant["label"],
+            "implementation": variant["implementation"],
+            "options": variant["options"],
+            "baseline": variant["baseline"],
+        }
+        for i, variant in enumerate(campaign.variants)
+    ]
+    workloads = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "workload": workload["label"],
+            "name": workload["name"],
+            "parameters": workload["parameters"],
+        }
+        for i, workload in enumerate(campaign.workloads)
+    ]
+    _insert_all(connection, schema.points, points)
+    _insert_all(connection, schema.variants, variants)
+    _insert_all(connection, schema.workloads, workloads)
+    return campaign_id
+
+
+def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo | None:
+    """The campaign of that id, or None."""
+
+    def parts(table: sa.Table, order: str) -> Sequence[sa.Row[Any]]:
+        of_campaign = sa.select(table).where(table.c.campaign_id == campaign_id)
+        return connection.execute(of_campaign.order_by(table.c[order])).all()
+
+    campaign = connection.execute(
+        sa.select(schema.campaigns).where(schema.campaigns.c.id == campaign_id)
+    ).one_or_none()
+    if campaign is None:
+        return None
+    return CampaignInfo(
+        id=campaign.id,
+        name=campaign.name,
+        title=campaign.title,
+        created_at=campaign.created_at,
+        design_text=campaign.design_text,
+        seed=int(campaign.seed),
+        repetitions=campaign.repetitions,
+        statistic=campaign.statistic,
+        provenance=campaign.provenance,
+        points=[row.factors for row in parts(schema.points, "point")],
+        variants=[
+            Variant(
+                label=row.variant,
+                implementation=row.implementation,
+                options=row.options,
+                baseline=row.baseline,
+            )
+            for row in parts(schema.variants, "position")
+        ],
+        workloads=[
+            Workload(label=row.workload, name=row.name, parameters=row.parameters)
+            for row in parts(schema.workloads, "position")
+        ],
+    )
+
+
+def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `trials` is a run of that trial."""
+    columns = schema.trials.c
+    return [
+        columns.campaign_id == campaign_id,
+        columns.variant == key.variant,
+        columns.workload == key.workload,
+        columns.point == key.point,
+        columns.repetition == key.repetition,
+    ]
+
+
+def write_trial(connection: sa.Connection, campaign_id: int, attempt: int, record: TrialRecord) -> int:
+    """Returns the id of this run."""
+    trial_id = _insert(
+        connection,
+        schema.trials,
+        {
+            "campaign_id": campaign_id,
+            "variant": record.key.variant,
+            "workload": record.key.workload,
+            "point": record.key.point,
+            "repetition": record.key.repetition,
+            "attempt": attempt,
+            "superseded": False,
+            "state": record.state,
+            "reason": _storable(record.reason),
+            "started_at": record.started_at,
+            "duration_s": record.duration_s,
+            "seeds": record.seeds,
+            "dropper": record.dropper,
+            "links": record.links,
+            "exits": record.exits,
+            "stderr": record.stderr,
+            "overhead_s": record.overhead_s,
+            "checks": record.checks,
+        },
+    )
+    _insert_all(
+        connection,
+        schema.metrics,
+        [
+            {"trial_id": trial_id, "endpoint": endpoint, "name": name, "value": float(value)}
+            for endpoint, values in record.metrics.items()
+            for name, value in values.items()
+        ],
+    )
+    _insert_all(
+        connection,
+        schema.verdicts,
+        [
+            {
+                "trial_id": trial_id,
+                "link": log.link,
+                "direction": log.direction,
+                "packets": log.packets,
+                "dropped": log.dropped,
+                "bitmap": log.bitmap,
+            }
+            for log in record.verdicts
+        ],
+    )
+    return trial_id
+
+
+def read_trials(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
+) -> list[StoredTrial]:
+    """The runs that meet the conditions, by id."""
+    chosen = sa.select(schema.trials).where(*conditions).order_by(schema.trials.c.id).limit(limit)
+    rows = connection.execute(chosen).all()
+    ids = [row.id for row in rows]
+    values: defaultdict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    of_trials = sa.select(schema.metrics).where(schema.metrics.c.trial_id.in_(ids))
+    for trial_id, endpoint, name, value in connection.execute(of_trials):
+        values[trial_id][endpoint][name] = value
+    logs: defaultdict[int, list[VerdictLog]] = defaultdict(list)
+    verdicts = sa.select(schema.verdicts).where(schema.verdicts.c.trial_id.in_(ids))
+    order = schema.verdicts.c.link, schema.verdicts.c.direction
+    for trial_id, *log in connection.execute(verdicts.order_by(*order)):
+        logs[trial_id].append(VerdictLog(*log))
+    return [
+        StoredTrial(row.id, row.attempt, _trial_record(row, dict(values[row.id]), logs[row.id]))
+        for row in rows
+    ]
+
+
+def _trial_record(
+    row: sa.Row[Any], metrics: dict[str, dict[str, float]], verdicts: list[VerdictLog]
+) -> TrialRecord:
+    return TrialRecord(
+        key=TrialKey(row.variant, row.workload, row.point, row.repetition),
+        state=row.state,
+        reason=row.reason,
+        started_at=row.started_at,
+        duration_s=row.duration_s,
+        seeds=row.seeds,
+        metrics=metrics,
+        verdicts=verdicts,
+        dropper=row.dropper,
+        links=row.links,
+        exits=row.exits,
+        stderr=row.stderr,
+        overhead_s=row.overhead_s,
+        checks=row.checks,
+    )
+
+
+def _insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:
+    return int(connection.scalar(sa.insert(table).values(row).returning(table.c.id)) or 0)
+
+
+def _insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:  # an empty list would insert one row of defaults
+        connection.execute(sa.insert(table), rows)
+
+
+def _storable(text: str) -> str:
+    """A reason may quote an endpoint's bytes; SQL text holds neither NUL nor lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
