@@ -21,7 +21,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from results.store import rows, schema
+from results.store import rows, schema, upgrade
 from results.store.connector import Connector
 from results.store.error import DatabaseError
 from results.store.postgresql import PostgreSQL
@@ -256,12 +256,14 @@ class Database:
     # Opening
 
     def _recognise(self, create: bool) -> None:
-        """Check that this is a results database of our schema; with `create`, make an empty one so."""
+        """Check that this is a results database of our schema: upgrade an older one, and with `create`, make
+        an empty one so."""
         with self._transaction(self._readers) as connection:
             version = self._connector.version(connection)
-        if version is None and create:
-            with self._transaction(self._writers) as connection:
-                version = self._create_schema(connection)
+        if version in upgrade.STEPS or (version is None and create):
+            older = f"has schema version {version}, and is upgraded to {schema.VERSION} when it is opened"
+            with self._transaction(self._writers, f" (it {older})" if version else "") as connection:
+                version = self._make_current(connection)
         if version is None:
             raise DatabaseError(f"{self.address}: is empty: no campaign was run into it")
         if version != schema.VERSION:
@@ -270,15 +272,19 @@ class Database:
                 f" use the fecbench that wrote it: {self._other_revision(version)}"
             )
 
-    def _create_schema(self, connection: sa.Connection) -> int:
-        """The version that the database has then, since another process may have been sooner."""
+    def _make_current(self, connection: sa.Connection) -> int:
+        """Create or upgrade the schema, and return the version that it has then.
+
+        Another process may have been sooner, so the version is read anew once no other can change it.
+        """
         self._connector.lock(connection)
-        version = self._connector.version(connection)
-        if version is None:
+        before = self._connector.version(connection)
+        if before is None:
             schema.tables.create_all(connection)
-            version = schema.VERSION
-            self._connector.set_version(connection, version)
-        return version
+        after = schema.VERSION if before is None else upgrade.upgrade(connection, before)
+        if after != before:
+            self._connector.set_version(connection, after)
+        return after
 
     def _other_revision(self, version: int) -> str:
         """The command that gets, or else finds, the revision that wrote a database of another schema."""
@@ -292,12 +298,13 @@ class Database:
         return f"git log -S 'VERSION = {version}' -- results/store/schema.py finds its revision"
 
     @contextlib.contextmanager
-    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+    def _transaction(self, engine: sa.Engine, purpose: str = "") -> Iterator[sa.Connection]:
+        """`purpose` ends the message of a failure."""
         try:
             with engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise DatabaseError(f"{self.address}: {self._explain(error)}") from error
+            raise DatabaseError(f"{self.address}: {self._explain(error)}{purpose}") from error
 
     def _explain(self, error: SQLAlchemyError) -> str:
         if isinstance(error, IntegrityError):  # what one process can see was checked before

@@ -23,7 +23,7 @@ CAUSES = {
     sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
     sqlite3.SQLITE_IOERR: "cannot be read or written: input/output error",
     sqlite3.SQLITE_NOTADB: "is not an SQLite database",
-    sqlite3.SQLITE_READONLY: "is read-only: trials need a file that can be written",
+    sqlite3.SQLITE_READONLY: "is read-only: make it writable, or use a copy that is",
 }
 
 
