@@ -29,6 +29,7 @@ from results.store.records import (
     STATES,
     CampaignInfo,
     NewCampaign,
+    Start,
     State,
     StoredTrial,
     TrialKey,
@@ -118,6 +119,17 @@ class Database:
         self._campaigns.pop(campaign_id, None)
         return self._campaign(campaign_id)
 
+    def start(self, campaign_id: int, host: str, provenance: Mapping[str, Any]) -> Start:
+        """Store that trials of the campaign will be run on that machine from now on."""
+        self._campaign(campaign_id)  # refused when there is none
+        with self._transaction(self._writers) as connection:
+            return rows.write_start(connection, campaign_id, host, dict(provenance))
+
+    def starts(self, campaign_id: int) -> list[Start]:
+        """Every start of the campaign, oldest first; none where version 1 has run it."""
+        with self._transaction(self._readers) as connection:
+            return rows.read_starts(connection, campaign_id)
+
     def campaign(self, name: str) -> CampaignInfo | None:
         """The campaign of that name, or None."""
         named = sa.select(schema.campaigns.c.id).where(schema.campaigns.c.name == name)
@@ -142,11 +154,16 @@ class Database:
 
     # Trials
 
-    def record(self, campaign_id: int, record: TrialRecord) -> StoredTrial:
-        """Commit one finished trial. An invalid run of the same trial is kept as a superseded attempt; any
-        other result that it has makes this one refused: a trial is never run twice."""
+    def record(self, campaign_id: int, record: TrialRecord, start_id: int | None = None) -> StoredTrial:
+        """Commit one finished trial of a start of the campaign (None: it is not known of which).
+
+        An invalid run of the same trial is kept as a superseded attempt; any other result that it has makes
+        this one refused: a trial is never run twice.
+        """
         self._check_record(campaign_id, record)
         with self._transaction(self._writers) as connection:
+            if start_id is not None and start_id not in rows.start_ids(connection, campaign_id):
+                raise DatabaseError(f"{self.address}: {record.key}: its campaign has no start {start_id}")
             before = connection.execute(
                 sa.select(schema.trials.c.id, schema.trials.c.state, schema.trials.c.attempt)
                 .where(*rows.has_key(campaign_id, record.key), schema.counts)
@@ -161,8 +178,10 @@ class Database:
                     sa.update(schema.trials).where(schema.trials.c.id == before.id).values(superseded=True)
                 )
             attempt = 1 if before is None else before.attempt + 1
-            trial_id = rows.write_trial(connection, campaign_id, attempt, record)
-        return StoredTrial(trial_id, attempt, record)
+            trial_id = rows.write_trial(connection, campaign_id, start_id, attempt, record)
+        return StoredTrial(
+            id=trial_id, campaign_id=campaign_id, start_id=start_id, attempt=attempt, record=record
+        )
 
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
         campaign, key = self._campaign(campaign_id), record.key
@@ -224,8 +243,17 @@ class Database:
                 return
             last = page[-1].id
 
-    def trial(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
-        """The trial of that key, or None when it has not been run."""
+    def trial(self, campaign_id: int | None, trial_id: int) -> StoredTrial | None:
+        """The run of that id, superseded or not, if it is of that campaign (None: of any); or else None."""
+        conditions = [schema.trials.c.id == trial_id]
+        if campaign_id is not None:
+            conditions.append(schema.trials.c.campaign_id == campaign_id)
+        with self._transaction(self._readers) as connection:
+            trials = rows.read_trials(connection, *conditions)
+        return trials[0] if trials else None
+
+    def trial_of(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
+        """The run that counts of the trial of that key, or None when it has not been run."""
         with self._transaction(self._readers) as connection:
             trials = rows.read_trials(connection, *rows.has_key(campaign_id, key), schema.counts)
         return trials[0] if trials else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, NotRequired, TypedDict, get_args
 
 from results.store.error import DatabaseError
 
@@ -14,6 +14,9 @@ Value = float | int | str
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
+
+COMPARED = "client.dct_s"
+"""What is compared in a workload that names no metric, as none of version 1 of the schema does."""
 
 
 class Variant(TypedDict):
@@ -31,6 +34,8 @@ class Workload(TypedDict):
     label: str
     name: str
     parameters: dict[str, Any]
+    metric: NotRequired[str]
+    """The metric that is compared. A campaign that is read always has it: COMPARED where none was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,19 @@ class CampaignInfo(NewCampaign):
             return str(tomllib.loads(self.design_text).get("name", ""))
         except tomllib.TOMLDecodeError as error:
             raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """One run of `fecbench run` that has added trials to a campaign."""
+
+    id: int
+    campaign_id: int
+    started_at: str
+    """UTC, ISO 8601."""
+    host: str
+    """The name of the machine."""
+    provenance: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -120,13 +138,18 @@ class TrialRecord:
     stderr: dict[str, str] = field(default_factory=dict)
     overhead_s: dict[str, float] = field(default_factory=dict)
     checks: dict[str, Any] = field(default_factory=dict)
+    task: dict[str, Any] = field(default_factory=dict)
+    """Everything that was asked for but the seeds; empty where it is not known, as in version 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTrial:
     """A record as the database holds it."""
 
     id: int
+    campaign_id: int
+    start_id: int | None
+    """The start that has run it; None where it is not known, as in version 1."""
     attempt: int
     """Counts from 1: above 1 when invalid runs came before."""
     record: TrialRecord

@@ -5,17 +5,22 @@ Each function is a part of a transaction: its caller begins and ends it, and exp
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from results.store import schema
 from results.store.records import (
+    COMPARED,
     CampaignInfo,
     NewCampaign,
+    Start,
     StoredTrial,
     TrialKey,
     TrialRecord,
@@ -23,6 +28,11 @@ from results.store.records import (
     VerdictLog,
     Workload,
 )
+
+_INSERT: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
 
 
 def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
@@ -63,6 +73,7 @@ def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
             "workload": workload["label"],
             "name": workload["name"],
             "parameters": workload["parameters"],
+            "metric": workload.get("metric"),
         }
         for i, workload in enumerate(campaign.workloads)
     ]
@@ -105,10 +116,39 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
             for row in parts(schema.variants, "position")
         ],
         workloads=[
-            Workload(label=row.workload, name=row.name, parameters=row.parameters)
+            Workload(
+                label=row.workload,
+                name=row.name,
+                parameters=row.parameters,
+                metric=row.metric or COMPARED,
+            )
             for row in parts(schema.workloads, "position")
         ],
     )
+
+
+def write_start(connection: sa.Connection, campaign_id: int, host: str, provenance: dict[str, Any]) -> Start:
+    """The start as it is stored, which begins now."""
+    values: dict[str, Any] = {
+        "campaign_id": campaign_id,
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "host": host,
+        "provenance": provenance,
+    }
+    return Start(id=_insert(connection, schema.starts, values), **values)
+
+
+def read_starts(connection: sa.Connection, campaign_id: int) -> list[Start]:
+    """The starts of that campaign, oldest first."""
+    columns = schema.starts.c
+    of_campaign = sa.select(schema.starts).where(columns.campaign_id == campaign_id).order_by(columns.id)
+    return [Start(**row) for row in connection.execute(of_campaign).mappings()]
+
+
+def start_ids(connection: sa.Connection, campaign_id: int) -> set[int]:
+    """The ids of the starts of that campaign."""
+    columns = schema.starts.c
+    return set(connection.scalars(sa.select(columns.id).where(columns.campaign_id == campaign_id)))
 
 
 def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
@@ -123,8 +163,11 @@ def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
     ]
 
 
-def write_trial(connection: sa.Connection, campaign_id: int, attempt: int, record: TrialRecord) -> int:
+def write_trial(
+    connection: sa.Connection, campaign_id: int, start_id: int | None, attempt: int, record: TrialRecord
+) -> int:
     """Returns the id of this run."""
+    task_id = _write_task(connection, campaign_id, record.task) if record.task else None
     trial_id = _insert(
         connection,
         schema.trials,
@@ -147,6 +190,8 @@ def write_trial(connection: sa.Connection, campaign_id: int, attempt: int, recor
             "stderr": record.stderr,
             "overhead_s": record.overhead_s,
             "checks": record.checks,
+            "start_id": start_id,
+            "task_id": task_id,
         },
     )
     _insert_all(
@@ -176,6 +221,25 @@ def write_trial(connection: sa.Connection, campaign_id: int, attempt: int, recor
     return trial_id
 
 
+def _write_task(connection: sa.Connection, campaign_id: int, document: dict[str, Any]) -> int:
+    """The id of the row that holds this document, which may have been there before."""
+    columns = schema.tasks.c
+    digest = digest_of(document)
+    same = sa.select(columns.id).where(columns.campaign_id == campaign_id, columns.digest == digest)
+    if (task_id := connection.scalar(same)) is None:
+        insert = _INSERT[connection.dialect.name](schema.tasks)
+        row = insert.values(campaign_id=campaign_id, digest=digest, document=document)
+        connection.execute(row.on_conflict_do_nothing())  # another machine may have been sooner
+        task_id = connection.scalars(same).one()
+    return int(task_id)
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """SHA-256 of a task's document as canonical JSON: sorted keys, no spaces."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
 def read_trials(
     connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
 ) -> list[StoredTrial]:
@@ -192,14 +256,26 @@ def read_trials(
     order = schema.verdicts.c.link, schema.verdicts.c.direction
     for trial_id, *log in connection.execute(verdicts.order_by(*order)):
         logs[trial_id].append(VerdictLog(*log))
+    asked = {row.task_id for row in rows} - {None}
+    of_tasks = sa.select(schema.tasks.c.id, schema.tasks.c.document).where(schema.tasks.c.id.in_(asked))
+    tasks = {row.id: row.document for row in connection.execute(of_tasks)}
     return [
-        StoredTrial(row.id, row.attempt, _trial_record(row, dict(values[row.id]), logs[row.id]))
+        StoredTrial(
+            id=row.id,
+            campaign_id=row.campaign_id,
+            start_id=row.start_id,
+            attempt=row.attempt,
+            record=_trial_record(row, dict(values[row.id]), logs[row.id], tasks.get(row.task_id, {})),
+        )
         for row in rows
     ]
 
 
 def _trial_record(
-    row: sa.Row[Any], metrics: dict[str, dict[str, float]], verdicts: list[VerdictLog]
+    row: sa.Row[Any],
+    metrics: dict[str, dict[str, float]],
+    verdicts: list[VerdictLog],
+    task: dict[str, Any],
 ) -> TrialRecord:
     return TrialRecord(
         key=TrialKey(row.variant, row.workload, row.point, row.repetition),
@@ -216,6 +292,7 @@ def _trial_record(
         stderr=row.stderr,
         overhead_s=row.overhead_s,
         checks=row.checks,
+        task=task,
     )
 
 

@@ -14,6 +14,7 @@ from results.store.database import Database
 from results.store.records import (
     CampaignInfo,
     NewCampaign,
+    Start,
     TrialKey,
     TrialRecord,
     Variant,
@@ -38,6 +39,15 @@ from topologies.topology import Backend, resolve_backend
 
 # An invalid trial is run again this many times, and as often anew when the campaign is resumed.
 RETRIES = 3
+
+# Seeds differ between repetitions, and stand beside the task; the rest is of this machine alone.
+_NOT_OF_THE_TASK: dict[str, Any] = {
+    "seeds": True,
+    "certificates": True,
+    "folder": True,
+    "capture": True,
+    "pairs": {"__all__": {"commands"}},
+}
 
 
 class Watcher(Protocol):
@@ -122,10 +132,11 @@ def run(request: Request, database: Database, watcher: Watcher) -> CampaignInfo:
         campaign = database.add_calibrations(stored.id, calibrations)
     watcher.begun(campaign.name, len(request.keys), len(request.keys) - len(attempts))
     if attempts:
+        start = database.start(campaign.id, provenance.host(), collected | {"calibration": calibrations})
         with scratch.folder() as folder:
             certificates.write(folder, SERVER_NAME)
             setting = Setting(request.design, request.points, request.backend, folder, request.pages)
-            _run_trials(setting, attempts, request.jobs, database, campaign, watcher)
+            _run_trials(setting, attempts, request.jobs, database, start, watcher)
     return campaign
 
 
@@ -195,7 +206,7 @@ def _run_trials(
     attempts: dict[TrialKey, int],
     jobs: Jobs,
     database: Database,
-    campaign: CampaignInfo,
+    start: Start,
     watcher: Watcher,
 ) -> None:
     with Crew(jobs) as crew:
@@ -205,7 +216,7 @@ def _run_trials(
             shutil.rmtree(finished.task.folder, ignore_errors=True)  # absent when the trial did not begin
             judgement = verification.judge(finished.task, finished.outcome)
             crew.judged(finished, valid=judgement.state != "invalid")
-            database.record(campaign.id, record_of(finished, judgement))
+            database.record(start.campaign_id, record_of(finished, judgement), start.id)
             attempts[finished.key] -= 1
             again = judgement.state == "invalid" and attempts[finished.key] > 0
             if again:
@@ -236,6 +247,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         stderr={role: endpoint.stderr for role, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
         checks={**judgement.checks, "trials_at_once": finished.trials_at_once},
+        task=finished.task.model_dump(mode="json", exclude=_NOT_OF_THE_TASK),
     )
 
 

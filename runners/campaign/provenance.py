@@ -61,6 +61,11 @@ def _installed(name: str) -> bool:
     return True
 
 
+def host() -> str:
+    """The name of this machine; empty when it has none."""
+    return platform.node()
+
+
 def revision() -> dict[str, Any]:
     """The git revision of this checkout, and whether it has uncommitted changes."""
     changes = output_of(["git", "status", "--porcelain", "--untracked-files=no"])

@@ -1,5 +1,6 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog and TLS secrets."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -41,7 +42,7 @@ def replay(
         before = _trial_of(database, info, trial)
     again = _run(info, before, output)
     judgement = verification.judge(again.task, again.outcome)
-    after = StoredTrial(before.id, before.attempt + 1, record_of(again, judgement))
+    after = dataclasses.replace(before, attempt=before.attempt + 1, record=record_of(again, judgement))
     same = _same_losses(before, after) and before.record.state == after.record.state
     recorded, replayed = trial_document(info, before), trial_document(info, after)
     if as_json:

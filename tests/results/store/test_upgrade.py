@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import lzma
 import os
 import sqlite3
@@ -134,8 +135,17 @@ def test_a_campaign_of_version_1_is_gone_on_with(version_1: str) -> None:
         (campaign,) = database.campaigns()
         trials = list(database.trials(campaign.id))
         assert len(trials) == campaign.planned_trials == 120
+        assert all(trial.start_id is None and trial.record.task == {} for trial in trials)
+        assert {workload["metric"] for workload in campaign.workloads} == {"client.dct_s"}
         with pytest.raises(DatabaseError, match="has a result"):
             database.record(campaign.id, trials[0].record)
+        start = database.start(campaign.id, "ada", {})
+        again = dataclasses.replace(trials[0].record, task={"timeout_s": 1})
+        with engine_of(version_1).begin() as connection:
+            connection.exec_driver_sql(f"DELETE FROM metrics WHERE trial_id = {trials[0].id}")
+            connection.exec_driver_sql(f"DELETE FROM verdicts WHERE trial_id = {trials[0].id}")
+            connection.exec_driver_sql(f"DELETE FROM trials WHERE id = {trials[0].id}")
+        assert database.record(campaign.id, again, start.id) == database.trial_of(campaign.id, again.key)
 
 
 def test_an_upgraded_file_is_not_written_again(sqlite: str) -> None:
