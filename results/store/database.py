@@ -12,6 +12,8 @@ valid one.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,11 +31,13 @@ from results.store.records import (
     STATES,
     CampaignInfo,
     NewCampaign,
+    SeriesTable,
     Start,
     State,
     StoredTrial,
     TrialKey,
     TrialRecord,
+    TrialSeries,
 )
 from results.store.sqlite import SQLite
 
@@ -41,6 +45,8 @@ __all__ = ["Database", "DatabaseError"]
 
 # Trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing.
 PAGE_TRIALS = 500
+# Each may be some megabytes long.
+PAGE_SERIES = 20
 
 
 class Database:
@@ -158,7 +164,7 @@ class Database:
         """Commit one finished trial of a start of the campaign (None: it is not known of which).
 
         An invalid run of the same trial is kept as a superseded attempt; any other result that it has makes
-        this one refused: a trial is never run twice.
+        this one refused: a trial is never run twice. Returns the trial as it would be read.
         """
         self._check_record(campaign_id, record)
         with self._transaction(self._writers) as connection:
@@ -180,7 +186,11 @@ class Database:
             attempt = 1 if before is None else before.attempt + 1
             trial_id = rows.write_trial(connection, campaign_id, start_id, attempt, record)
         return StoredTrial(
-            id=trial_id, campaign_id=campaign_id, start_id=start_id, attempt=attempt, record=record
+            id=trial_id,
+            campaign_id=campaign_id,
+            start_id=start_id,
+            attempt=attempt,
+            record=dataclasses.replace(record, series=[]),
         )
 
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
@@ -205,6 +215,10 @@ class Database:
                     raise DatabaseError(
                         f"{key}: metric {endpoint}.{name} is {value}: must be a finite number"
                     )
+        names = [(table.endpoint, table.name) for table in record.series]
+        for endpoint, name in names:
+            if names.count((endpoint, name)) > 1:
+                raise DatabaseError(f"{key}: series {endpoint}.{name}: is there twice: must be one table")
 
     def states(self, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
         """The state of every trial that has been run, and its number of attempts so far."""
@@ -280,6 +294,39 @@ class Database:
         of_campaign = query.where(schema.trials.c.campaign_id == campaign_id, schema.counts)
         with self._transaction(self._readers) as connection:
             return sorted(f"{endpoint}.{name}" for endpoint, name in connection.execute(of_campaign))
+
+    # Series
+
+    def series(self, campaign_id: int, name: str) -> Iterator[TrialSeries]:
+        """The series of that name of all trials that count, read as they are consumed, by id and endpoint."""
+        columns = schema.series.c
+        place = sa.tuple_(columns.trial_id, columns.endpoint)
+        of_campaign = schema.trials.c.campaign_id == campaign_id, schema.counts, columns.name == name
+        last: tuple[int, str] = (0, "")
+        while True:
+            with self._transaction(self._readers) as connection:
+                page = rows.read_series(connection, place > last, *of_campaign, limit=PAGE_SERIES)
+            yield from page
+            if len(page) < PAGE_SERIES:
+                return
+            last = page[-1].trial_id, page[-1].table.endpoint
+
+    def series_of(self, trial_id: int) -> list[SeriesTable]:
+        """Every series of one run, by endpoint and name."""
+        with self._transaction(self._readers) as connection:
+            of_trial = rows.read_series(connection, schema.series.c.trial_id == trial_id)
+        return [series.table for series in of_trial]
+
+    def series_columns(self, campaign_id: int) -> dict[str, list[str]]:
+        """The names of the series that trials of the campaign left, and which columns they have."""
+        name, columns = schema.series.c.name, sa.cast(schema.series.c.columns, sa.Text)
+        query = sa.select(name, columns).distinct().join_from(schema.series, schema.trials)
+        of_campaign = query.where(schema.trials.c.campaign_id == campaign_id, schema.counts)
+        known: dict[str, dict[str, None]] = {}
+        with self._transaction(self._readers) as connection:
+            for series, text in connection.execute(of_campaign.order_by(name, columns)):
+                known.setdefault(series, {}).update(dict.fromkeys(json.loads(text)))
+        return {series: list(names) for series, names in known.items()}
 
     # Opening
 

@@ -116,6 +116,28 @@ class VerdictLog:
 
 
 @dataclass(frozen=True, slots=True)
+class SeriesTable:
+    """A table that an endpoint left of a trial, as `results.store.series` packs it."""
+
+    endpoint: str
+    name: str
+    columns: list[str]
+    """Their names, which end with their units."""
+    rows: int
+    data: bytes
+    """Parquet, compressed by zstd."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSeries:
+    """A series of one trial, as the database holds it."""
+
+    trial_id: int
+    key: TrialKey
+    table: SeriesTable
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRecord:
     """Everything that is kept of one run of one trial."""
 
@@ -140,6 +162,8 @@ class TrialRecord:
     checks: dict[str, Any] = field(default_factory=dict)
     task: dict[str, Any] = field(default_factory=dict)
     """Everything that was asked for but the seeds; empty where it is not known, as in version 1."""
+    series: list[SeriesTable] = field(default_factory=list)
+    """To be stored with the trial. A trial that is read has none: `Database.series` reads them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

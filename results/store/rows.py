@@ -20,10 +20,12 @@ from results.store.records import (
     COMPARED,
     CampaignInfo,
     NewCampaign,
+    SeriesTable,
     Start,
     StoredTrial,
     TrialKey,
     TrialRecord,
+    TrialSeries,
     Variant,
     VerdictLog,
     Workload,
@@ -218,6 +220,21 @@ def write_trial(
             for log in record.verdicts
         ],
     )
+    _insert_all(
+        connection,
+        schema.series,
+        [
+            {
+                "trial_id": trial_id,
+                "endpoint": table.endpoint,
+                "name": table.name,
+                "columns": table.columns,
+                "rows": table.rows,
+                "data": table.data,
+            }
+            for table in record.series
+        ],
+    )
     return trial_id
 
 
@@ -268,6 +285,24 @@ def read_trials(
             record=_trial_record(row, dict(values[row.id]), logs[row.id], tasks.get(row.task_id, {})),
         )
         for row in rows
+    ]
+
+
+def read_series(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
+) -> list[TrialSeries]:
+    """The series that meet the conditions, which may be of their trials, by trial, endpoint and name."""
+    trials, series = schema.trials.c, schema.series.c
+    columns = trials.variant, trials.workload, trials.point, trials.repetition, *schema.series.c
+    query = sa.select(*columns).join_from(schema.series, schema.trials).where(*conditions)
+    order = series.trial_id, series.endpoint, series.name
+    return [
+        TrialSeries(
+            trial_id=row.trial_id,
+            key=TrialKey(row.variant, row.workload, row.point, row.repetition),
+            table=SeriesTable(row.endpoint, row.name, row.columns, row.rows, row.data),
+        )
+        for row in connection.execute(query.order_by(*order).limit(limit))
     ]
 
 
