@@ -47,7 +47,7 @@ class Way:
 def run() -> None:
     """Print a table for each rate."""
     for rate_mbps in RATES_MBPS:
-        settings = LinkSettings(bandwidth_mbps=rate_mbps, owd_ms=0, queue_bytes=1_000_000)
+        settings = LinkSettings.symmetric(bandwidth_mbps=rate_mbps, owd_ms=0, queue_bytes=1_000_000)
         with ExitStack() as stack:
             ways = {
                 "veth": stack.enter_context(_veth([])),
@@ -62,7 +62,7 @@ def run() -> None:
 
 
 def _tbf(settings: LinkSettings) -> str:
-    return f"qdisc add dev near root tbf rate {settings.rate_bps}bit burst {BURST_BYTES} limit 1000000"
+    return f"qdisc add dev near root tbf rate {settings.up.rate_bps}bit burst {BURST_BYTES} limit 1000000"
 
 
 def _measured(way: Way, rate_mbps: float) -> tuple[float, float]:

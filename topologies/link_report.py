@@ -1,6 +1,8 @@
 """What a link tells when it has been stopped: what it did with every frame, and how late it was."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from topologies.link import Direction
 
@@ -56,11 +58,40 @@ class Scheduling(_Record):
     memory_locked: bool
 
 
+class DirectionConfiguration(_Record):
+    """What the emulator was told of one direction, and one of the two queue limits."""
+
+    rate_bps: int
+    delay_ns: int
+    queue_bytes: int | None = None
+    queue_packets: int | None = None
+    burst_bytes: int | None = None
+    """What the shaper of netem's queue lets out at once; wire has none."""
+
+
+class LinkConfiguration(BaseModel):
+    # A document that was written has more than the fields: see share().
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    up: DirectionConfiguration
+    down: DirectionConfiguration
+    mtu: int
+    late_bound_us: int | None = None
+
+    @model_serializer(mode="wrap")
+    def share(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """In a document, what both directions have in common stands beside them, too: `rate_bps` is that of
+        a symmetric link."""
+        common = {name: value for name, value in self.up if value == getattr(self.down, name) is not None}
+        document: dict[str, Any] = write(self)
+        return common | document
+
+
 class LinkReport(_Record):
     backend: str
     version: str
     command: list[str]
-    configuration: dict[str, int]
+    configuration: LinkConfiguration
     scheduling: Scheduling | None
     cpu_s: float | None
     elapsed_s: float | None

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from topologies.link import MTU, LinkEnd, LinkError, LinkSettings
+from topologies.link import MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
 
 WIRE_BINARY = Path(__file__).parent / "wire" / "build" / "wire"
@@ -100,22 +100,26 @@ class WireLink:
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:
-    limit = settings.queue_limit
-    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
     options = {
         "near-netns": near.netns_path,
         "near-interface": near.interface,
         "far-netns": far.netns_path,
         "far-interface": far.interface,
-        "rate-bps": settings.rate_bps,
-        "delay-ns": settings.delay_ns,
-        **queue,
+        **_direction_options(settings, "up"),
+        **_direction_options(settings, "down"),
         "mtu": MTU,
         "late-bound-us": late_bound_us,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
+
+
+def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | None]:
+    settings, limit = link.of(direction), link.queue_limit(direction)
+    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
+    options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
+    return {f"{direction}-{name}": value for name, value in options.items()}
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:

@@ -225,7 +225,7 @@ class Laboratory:
             dropper.command.attach(where, model, SEED, Filter("ipv4", "udp", PORT))
             server = network.server
             to = (f"/proc/{server.pid}/ns/net", server.address)
-            patience_ms = PATIENCE_MS + round(settings.owd_ms)
+            patience_ms = PATIENCE_MS + round(settings.up.owd_ms)
             probed = _probe(network, to, count, spacing_ns, frame_bytes, patience_ms)
             report = network.finish()["internet"]
             recorded = dropper.command.log(where)
@@ -237,14 +237,14 @@ class Laboratory:
     def delay_error_us(self, owd_ms: float, probes: int) -> NDArray[np.float64]:
         """How much longer than the OWD each of `probes` frames took, about 1 ms apart; the prober's own
         error included."""
-        settings = LinkSettings(1000, owd_ms)
-        serialization_us = FRAME_BYTES * 8e6 / settings.rate_bps
+        settings = LinkSettings.symmetric(1000, owd_ms)
+        serialization_us = FRAME_BYTES * 8e6 / settings.up.rate_bps
         delays_us = self.send(settings, probes, spacing_ns=1_000_000).delays_us()
         return np.asarray(delays_us - owd_ms * 1e3 - serialization_us)
 
     def prober_error_us(self, probes: int) -> NDArray[np.float64]:
         """The same without a link: from the client to its router, over the veth between them."""
-        with build("single-path", {"internet": LinkSettings(1000, 0)}, self.backend) as network:
+        with build("single-path", {"internet": LinkSettings.symmetric(1000, 0)}, self.backend) as network:
             router = network.exits["internet", "down"].netns_path
             to = (router, str(R1_CLIENT.address.ip))
             sent_ns, numbers, received_ns = _probe(network, to, probes, 1_000_000, FRAME_BYTES, PATIENCE_MS)
@@ -252,7 +252,7 @@ class Laboratory:
 
     def burst(self, rate_mbps: float, count: int) -> tuple[float, float]:
         """The rate in Mbps of `count` frames sent at once, and by how many µs they were spread too much."""
-        settings = LinkSettings(rate_mbps, 10, queue_packets=count)
+        settings = LinkSettings.symmetric(rate_mbps, 10, queue_packets=count)
         received_ns = self.send(settings, count).received_ns
         half = count // 2
         # Many pairs half the burst apart: the lateness of single frames cancels out in their median.
@@ -358,14 +358,14 @@ def _rate(laboratory: Laboratory, rate_mbps: float, count: int) -> Iterator[Meas
 
 
 def _queue(laboratory: Laboratory) -> Iterator[Measurement]:
-    settings = LinkSettings(0.3, 1, queue_packets=QUEUE_PACKETS)
+    settings = LinkSettings.symmetric(0.3, 1, queue_packets=QUEUE_PACKETS)
     traffic = laboratory.send(settings, 5 * QUEUE_PACKETS)
     beside = len(set(traffic.numbers.tolist()) ^ set(range(QUEUE_PACKETS)))
     yield Measurement(name="packets beside the queue's capacity", value=beside, bound=0, unit="")
 
 
 def _verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -> Iterator[Measurement]:
-    traffic = laboratory.send(LinkSettings(100, 1, queue_packets=count), count, model=model)
+    traffic = laboratory.send(LinkSettings.symmetric(100, 1, queue_packets=count), count, model=model)
     predicted = dropper.model.verdicts(model, SEED, count).astype(bool)
     recorded = traffic.verdicts
     differing = count if len(recorded) != count else int((recorded != predicted).sum())
@@ -378,7 +378,7 @@ def _verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -
 
 def _fast(laboratory: Laboratory) -> Iterator[Measurement]:
     spacing_ns = round(FULL_FRAME_BYTES * 8e3 / FAST_MBPS)
-    settings = LinkSettings(FAST_MBPS, 10, queue_packets=FAST_PACKETS)
+    settings = LinkSettings.symmetric(FAST_MBPS, 10, queue_packets=FAST_PACKETS)
     traffic = laboratory.send(settings, FAST_PACKETS, spacing_ns=spacing_ns, frame_bytes=FULL_FRAME_BYTES)
     lost = FAST_PACKETS - len(traffic.numbers)
     yield Measurement(name=f"packets lost at {FAST_MBPS} Mbps", value=lost, bound=0, unit="")
@@ -387,7 +387,7 @@ def _fast(laboratory: Laboratory) -> Iterator[Measurement]:
 def _cpu(laboratory: Laboratory) -> Iterator[Measurement]:
     spacing_ns = round(FRAME_BYTES * 8e3 / CPU_MBPS)
     traffic = laboratory.send(
-        LinkSettings(CPU_MBPS, 10, queue_packets=CPU_PACKETS), CPU_PACKETS, spacing_ns=spacing_ns
+        LinkSettings.symmetric(CPU_MBPS, 10, queue_packets=CPU_PACKETS), CPU_PACKETS, spacing_ns=spacing_ns
     )
     if traffic.report.cpu_s is not None:
         percent = 100e9 * traffic.report.cpu_s / float(traffic.sent_ns[-1] - traffic.sent_ns[0])

@@ -17,12 +17,12 @@ from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
 from runners.workloads import registry as workloads
 from runners.workloads import web_page
-from topologies.link import LinkSettings, TopologyError
+from topologies.link import DirectionSettings, LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES
 
 Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("up", "down")
-LINK_NAMES = frozenset(field.name for field in fields(LinkSettings))
+LINK_NAMES = frozenset(field.name for field in fields(DirectionSettings))
 # A linked factor's name becomes a column beside these.
 TRIAL_COLUMNS = frozenset(
     {"id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s"}
@@ -145,7 +145,7 @@ def pages(design: Design, points: Iterable[Mapping[str, Any]]) -> dict[str, Any]
 
 def link_settings(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkSettings]:
     """The settings of each link. Raises TopologyError for a value out of range."""
-    settings = LinkSettings(**{name: values[name] for name in LINK_NAMES if name in values})
+    settings = LinkSettings.symmetric(**{name: values[name] for name in LINK_NAMES if name in values})
     return dict.fromkeys(links, settings)
 
 

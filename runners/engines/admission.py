@@ -144,7 +144,7 @@ class Auto:
 
 def expected_cores(task: Task) -> float:
     """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints."""
-    rate = sum(link.bandwidth_mbps for link in task.links.values())
+    rate = sum(max(link.up.bandwidth_mbps, link.down.bandwidth_mbps) for link in task.links.values())
     return CORES_PER_ENDPOINT * sum(len(pair.commands) for pair in task.pairs) + CORES_PER_MBPS * rate
 
 

@@ -17,11 +17,12 @@ INTERVAL_S = 0.02
 
 
 class Filling:
-    """Watches the bytes that a link carries until it is full. It knows no clock but the times it is given."""
+    """Watches the bytes that a link carries down until it is full. It knows no clock but the times it is
+    given."""
 
     def __init__(self, link: LinkSettings) -> None:
-        self._window_s = FULL_RTTS * max(2e-3 * link.owd_ms, INTERVAL_S)
-        self._full_bytes_per_s = FULL_SHARE * link.rate_bps / 8
+        self._window_s = FULL_RTTS * max(1e-3 * link.rtt_ms, INTERVAL_S)
+        self._full_bytes_per_s = FULL_SHARE * link.down.rate_bps / 8
         self._readings: deque[tuple[float, int]] = deque()
 
     def is_full(self, now: float, carried_bytes: int) -> bool:
@@ -37,5 +38,5 @@ class Filling:
 
 
 def endless_bytes(link: LinkSettings, limit_s: float) -> int:
-    """More bytes than a link can carry in `limit_s`: the size of a transfer that does not end before it."""
-    return int(link.rate_bps / 8 * limit_s)
+    """More bytes than a link can carry down in `limit_s`: a download that does not end before it."""
+    return int(link.down.rate_bps / 8 * limit_s)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topologies.link import LinkEnd, LinkSettings
+from topologies.link import Direction, LinkEnd, LinkSettings
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 from topologies.wire_link import WireLink
@@ -64,18 +64,20 @@ class Wire:
         self.sender = self._socket(near, "near")
         self.receiver = self._socket(far, "far")
 
-    def send(self, size: int) -> None:
+    def send(self, size: int, direction: Direction = "up") -> None:
         """One datagram in a frame of `size` bytes, with the time of sending."""
         now = time.time_ns().to_bytes(8, "little")
-        self.sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES["far"], PORT))
+        sender, to = (self.sender, "far") if direction == "up" else (self.receiver, "near")
+        sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))
 
-    def receive(self, count: int, timeout_s: float = 5.0) -> NDArray[np.int64]:
+    def receive(self, count: int, timeout_s: float = 5.0, direction: Direction = "up") -> NDArray[np.int64]:
         """(when sent, when the kernel received it) of up to `count` datagrams, ns since the epoch."""
         times = []
-        self.receiver.settimeout(timeout_s)
+        receiver = self.receiver if direction == "up" else self.sender
+        receiver.settimeout(timeout_s)
         while len(times) < count:
             try:
-                data, control, _, _ = self.receiver.recvmsg(2048, 64)
+                data, control, _, _ = receiver.recvmsg(2048, 64)
             except TimeoutError:
                 break
             stamp = control[0][2]

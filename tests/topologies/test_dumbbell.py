@@ -24,7 +24,7 @@ def output(process: "subprocess.Popen[str]") -> str:
 
 
 def dumbbell(**settings: float) -> Topology:
-    return build("dumbbell", {"internet": LinkSettings(**settings)})  # type: ignore[arg-type]
+    return build("dumbbell", {"internet": LinkSettings.symmetric(**settings)})  # type: ignore[arg-type]
 
 
 def test_all_nodes_have_addresses_and_names_of_their_own() -> None:

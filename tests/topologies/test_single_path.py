@@ -25,7 +25,7 @@ from topologies.offloads import MERGING_OFFLOADS
 from topologies.single_path import SINGLE_PATH
 from topologies.topology import Host, Topology, build
 
-SETTINGS = {"internet": LinkSettings(10, 20)}
+SETTINGS = {"internet": LinkSettings.symmetric(10, 20)}
 UDP_SEGMENT = 103
 SO_RCVBUFFORCE = 33
 
@@ -33,7 +33,7 @@ root = pytest.mark.root
 
 
 def single_path(**settings: Any) -> Topology:
-    return build("single-path", {"internet": LinkSettings(**settings)} if settings else SETTINGS)
+    return build("single-path", {"internet": LinkSettings.symmetric(**settings)} if settings else SETTINGS)
 
 
 def in_netns(path: str, *command: str) -> str:
@@ -252,7 +252,7 @@ import subprocess, sys, time
 from topologies.link import LinkSettings
 from topologies.topology import build
 
-topology = build("single-path", {"internet": LinkSettings(10, 20)})
+topology = build("single-path", {"internet": LinkSettings.symmetric(10, 20)})
 sleeper = topology.server.popen(["sleep", "1000"])
 nodes = [topology._network.pid(node) for node in ("client", "r1", "r2", "server")]
 print(topology._links["internet"]._process.pid, sleeper.pid, *nodes, flush=True)

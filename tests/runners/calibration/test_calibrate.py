@@ -63,7 +63,8 @@ def test_a_link_that_is_slower_than_it_should_be_is_found(monkeypatch: pytest.Mo
         return real_build(topology, slower, backend)
 
     def slowed(link: LinkSettings) -> LinkSettings:
-        return replace(link, bandwidth_mbps=0.99 * link.bandwidth_mbps, owd_ms=link.owd_ms + 2)
+        up = replace(link.up, bandwidth_mbps=0.99 * link.up.bandwidth_mbps, owd_ms=link.up.owd_ms + 2)
+        return replace(link, up=up)
 
     real_build = calibration.build
     monkeypatch.setattr(calibration, "build", build_slower)
@@ -197,7 +198,8 @@ def traffic(numbers: list[int], **counted: int) -> Traffic:
     }
     report = LinkReport.model_validate(
         {
-            **{"backend": "wire", "version": "1", "command": [], "configuration": {}, "scheduling": None},
+            **{"backend": "wire", "version": "1", "command": [], "scheduling": None},
+            "configuration": dict.fromkeys(("up", "down"), {"rate_bps": 1, "delay_ns": 1}) | {"mtu": 1},
             **{"cpu_s": 0, "elapsed_s": 0, "late_bound_us": 1, "directions": {"up": direction}},
         }
     )

@@ -24,7 +24,7 @@ def task(bandwidth_mbps: float = 5) -> Task:
     return Task(
         topology="single-path",
         backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=bandwidth_mbps, owd_ms=50)},
+        links={"internet": LinkSettings.symmetric(bandwidth_mbps=bandwidth_mbps, owd_ms=50)},
         late_bound_us=2500,
         losses={},
         seeds={},

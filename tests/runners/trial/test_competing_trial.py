@@ -85,7 +85,7 @@ def task(
     return Task(
         topology="dumbbell",
         backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=MBPS, owd_ms=5)},
+        links={"internet": LinkSettings.symmetric(bandwidth_mbps=MBPS, owd_ms=5)},
         late_bound_us=1000_000,  # these tests are about something else
         stall_share=1000,
         losses={"internet": {"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.05}}},

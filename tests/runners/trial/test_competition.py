@@ -13,9 +13,9 @@ from runners.campaign.schedule import Setting
 from runners.refusal import Refusal
 from runners.trial import competition
 from runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
-from topologies.link import LinkSettings
+from topologies.link import DirectionSettings, LinkSettings
 
-LINK = LinkSettings(bandwidth_mbps=1.89, owd_ms=380.5)
+LINK = LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=380.5)
 BYTES_PER_S = 1.89e6 / 8
 WINDOW_S = FULL_RTTS * 0.761
 
@@ -29,9 +29,11 @@ def readings(rate: Callable[[float], float], until_s: float) -> Iterator[tuple[f
         carried += rate(i * INTERVAL_S) * BYTES_PER_S * INTERVAL_S
 
 
-def full_after_s(rate: Callable[[float], float], until_s: float = 60) -> float | None:
+def full_after_s(
+    rate: Callable[[float], float], until_s: float = 60, link: LinkSettings = LINK
+) -> float | None:
     """When the link was found full, in seconds from the beginning."""
-    filling = Filling(LINK)
+    filling = Filling(link)
     return next(
         (now - 1000 for now, carried in readings(rate, until_s) if filling.is_full(now, carried)), None
     )
@@ -39,6 +41,12 @@ def full_after_s(rate: Callable[[float], float], until_s: float = 60) -> float |
 
 def test_a_link_that_carries_its_rate_is_full_after_the_round_trips_and_no_sooner() -> None:
     assert full_after_s(lambda _: 1.0) == pytest.approx(WINDOW_S, abs=2 * INTERVAL_S)
+
+
+def test_what_fills_a_link_are_downloads_over_the_delay_of_both_directions() -> None:
+    fast_up = LinkSettings(up=DirectionSettings(1000, 700), down=DirectionSettings(1.89, 61))
+    assert full_after_s(lambda _: 1.0, link=fast_up) == full_after_s(lambda _: 1.0)
+    assert competition.endless_bytes(fast_up, 600) == competition.endless_bytes(LINK, 600)
 
 
 @pytest.mark.parametrize(("share", "full"), [(FULL_SHARE + 0.005, True), (FULL_SHARE - 0.005, False)])
@@ -59,7 +67,7 @@ def test_a_transfer_that_pauses_again_and_again_does_not_fill_the_link() -> None
 
 
 def test_a_link_without_delay_is_watched_for_a_time_that_its_counters_can_show() -> None:
-    filling = Filling(LinkSettings(bandwidth_mbps=1.89, owd_ms=0))
+    filling = Filling(LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=0))
     found = [filling.is_full(now, carried) for now, carried in readings(lambda _: 1.0, 1.0)]
     assert found.index(True) == pytest.approx(FULL_RTTS, abs=1)
 

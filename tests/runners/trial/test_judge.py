@@ -22,7 +22,7 @@ def task() -> Task:
     return Task(
         topology="single-path",
         backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=10, owd_ms=10)},
+        links={"internet": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=10)},
         late_bound_us=1000,
         losses={"internet": {"up": loss, "down": loss}},
         seeds=SEEDS,
