@@ -88,13 +88,14 @@ def task_of(setting: Setting, key: TrialKey, folder: Path, *, capture: bool = Fa
     """The task of one trial, to run with `folder` as its scratch."""
     design = setting.design
     values = {**design.constants, **setting.points[key.point]}
-    links = parameters.link_names(design)
+    names = parameters.link_names(design)
+    links = parameters.link_settings(values, names)
     return Task(
         topology=design.topology,
         backend=setting.backend,
-        links=parameters.link_settings(values, links),
-        late_bound_us=late_bound_us(values["owd_ms"]),
-        losses=parameters.losses(values, links),
+        links=links,
+        late_bounds_us={name: late_bound_us(link) for name, link in links.items()},
+        losses=parameters.losses(values, names),
         seeds=seeds_of(design, key),
         pairs=_pairs_of(setting, key, values),
         timeout_s=_timeout_s(design),

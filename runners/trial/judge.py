@@ -14,6 +14,7 @@ import dropper.model
 from dropper.model import LossModel
 from runners.trial.endpoint import UNSUPPORTED
 from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
+from topologies.link import LinkSettings
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 
@@ -35,8 +36,9 @@ class Judgement:
     checks: dict[str, Any]
 
 
-def late_bound_us(owd_ms: float) -> int:
-    """How late a packet may leave the emulator before it counts as late: 5 % of the OWD, or 1 ms."""
+def late_bound_us(link: LinkSettings) -> int:
+    """How late a packet may leave a link before it counts as late: 5 % of the smaller OWD, or 1 ms."""
+    owd_ms = min(link.up.owd_ms, link.down.owd_ms)
     return round(max(LATE_AT_LEAST_MS, LATE_SHARE_OF_OWD * owd_ms) * 1000)
 
 

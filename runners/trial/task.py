@@ -28,7 +28,8 @@ class Task(BaseModel):
     topology: str
     backend: Backend
     links: dict[str, LinkSettings]
-    late_bound_us: int  # a packet that leaves a link later than this counts as late
+    late_bounds_us: dict[str, int]
+    """Of each link: a packet that leaves it later than this counts as late."""
     stall_share: float = 0.05  # endpoints that lack CPU for more of the completion time make it doubtful
     losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
     seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits

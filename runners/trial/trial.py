@@ -72,7 +72,7 @@ def _run(task: Task, outcome: Outcome, phases: Phases) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
     task.folder.mkdir()
     with phases("topology"):
-        network = topologies.topology.build(task.topology, task.links, task.backend, task.late_bound_us)
+        network = topologies.topology.build(task.topology, task.links, task.backend, task.late_bounds_us)
     with network:
         outcome.backend = network.backend
         with phases("droppers"):

@@ -296,6 +296,11 @@ def test_bad_input_is_refused_before_anything_is_made(
     assert str(refusal.value).startswith(named)
 
 
+def test_a_lateness_bound_of_no_link_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"^link 'wan' is not in topology single-path; its links are int"):
+        build("single-path", SETTINGS, late_bounds_us={"wan": 1000})
+
+
 def is_alive(pid: int) -> bool:
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()

@@ -189,6 +189,7 @@ def test_a_campaign_keeps_the_calibration_of_each_of_its_starts(
 def traffic(numbers: list[int], **counted: int) -> Traffic:
     """Five datagrams were sent, these received; the dropper dropped none."""
     one = {"p50": 0, "p99": 0, "p999": 0, "max": 0}
+    one_way = {"rate_bps": 1, "delay_ns": 1}
     direction = {
         **dict.fromkeys(("frames_in", "bytes_in", "queue_dropped", "oversize_dropped", "frames_out"), 0),
         **dict.fromkeys(("bytes_out", "in_flight", "max_queue_bytes", "max_queue_packets"), 0),
@@ -199,7 +200,7 @@ def traffic(numbers: list[int], **counted: int) -> Traffic:
     report = LinkReport.model_validate(
         {
             **{"backend": "wire", "version": "1", "command": [], "scheduling": None},
-            "configuration": dict.fromkeys(("up", "down"), {"rate_bps": 1, "delay_ns": 1}) | {"mtu": 1},
+            "configuration": {"up": one_way, "down": one_way, "mtu": 1},
             **{"cpu_s": 0, "elapsed_s": 0, "late_bound_us": 1, "directions": {"up": direction}},
         }
     )

@@ -25,7 +25,7 @@ def task(bandwidth_mbps: float = 5) -> Task:
         topology="single-path",
         backend="wire",
         links={"internet": LinkSettings.symmetric(bandwidth_mbps=bandwidth_mbps, owd_ms=50)},
-        late_bound_us=2500,
+        late_bounds_us={"internet": 2500},
         losses={},
         seeds={},
         pairs=[

@@ -11,7 +11,7 @@ import pytest
 from dropper.model import Uniform, pack, verdicts
 from runners.trial import judge as verification
 from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, PairTask, Task
-from topologies.link import LinkSettings
+from topologies.link import DirectionSettings, LinkSettings
 
 SEEDS = {"content": 1, "internet/up": 5, "internet/down": 6}
 PACKETS = {"internet/up": 300, "internet/down": 1000}
@@ -23,7 +23,7 @@ def task() -> Task:
         topology="single-path",
         backend="wire",
         links={"internet": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=10)},
-        late_bound_us=1000,
+        late_bounds_us={"internet": 1000},
         losses={"internet": {"up": loss, "down": loss}},
         seeds=SEEDS,
         pairs=[
@@ -241,3 +241,12 @@ def test_more_packets_than_the_bitmap_holds_are_judged_by_their_total() -> None:
     assert verification.judge(task(), short).state == "ok"
     short.droppers[name].counters["dropped"] += 1
     assert verification.judge(task(), short).state == "invalid"
+
+
+def test_the_lateness_bound_of_a_link_is_that_of_its_shorter_direction() -> None:
+    satellite = LinkSettings(up=DirectionSettings(1, 300), down=DirectionSettings(20, 250))
+    cellular = LinkSettings(up=DirectionSettings(5, 40), down=DirectionSettings(50, 60))
+    cable = LinkSettings.symmetric(1000, 1)
+    # 5 % of the OWD, and no less than 1 ms
+    bounds_us = [verification.late_bound_us(link) for link in (satellite, cellular, cable)]
+    assert bounds_us == [12_500, 2000, 1000]

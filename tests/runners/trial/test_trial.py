@@ -99,7 +99,7 @@ def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_
         topology="single-path",
         backend="wire",
         links={"internet": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=5)},
-        late_bound_us=1000_000,  # these tests are about something else
+        late_bounds_us={"internet": 1000_000},  # these tests are about something else
         stall_share=1000,
         losses={"internet": {"up": {"model": "none"}, "down": loss}},
         seeds={"content": 3, "internet/up": 1, "internet/down": 2},
@@ -208,7 +208,7 @@ def test_a_wire_that_is_killed_makes_the_trial_invalid(tmp_path: Path) -> None:
 def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid(tmp_path: Path) -> None:
     slow = {"internet": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=200)}
     asked = task(tmp_path, client=STOP_THE_WIRE + CLIENT)
-    _, judgement = run(asked.model_copy(update={"links": slow, "late_bound_us": 50_000}))
+    _, judgement = run(asked.model_copy(update={"links": slow, "late_bounds_us": {"internet": 50_000}}))
     assert judgement.state == "invalid"
     assert "packets left the emulator later than its bound" in judgement.reason
 
