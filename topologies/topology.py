@@ -42,11 +42,17 @@ class Link(Protocol):
 @dataclass(frozen=True)
 class Host:
     name: str
-    address: str
+    addresses: tuple[str, ...]
+    """In the order of the layout's ports."""
     pid: int
     """A process whose namespaces are the host's."""
-    interface: str
+    interfaces: tuple[str, ...]
     _processes: list["subprocess.Popen[Any]"] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def address(self) -> str:
+        """The first one."""
+        return self.addresses[0]
 
     def popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
         """Starts a program in the host, in a session and process group of its own.
@@ -59,8 +65,8 @@ class Host:
         return process
 
     def received_bytes(self) -> int:
-        """Bytes of the Ethernet frames that have come in."""
-        return received_bytes(self.pid, self.interface)
+        """Bytes of the Ethernet frames that have come in, at all of its interfaces."""
+        return received_bytes(self.pid, self.interfaces)
 
     def kill_processes(self) -> None:
         for process in self._processes:
@@ -127,9 +133,9 @@ class Topology:
 
     def carried_bytes(self, link: str, direction: Direction) -> int:
         """Bytes of the Ethernet frames that have left a link; a frame that its loss injector drops is one."""
-        plan = next(each for each in self._network.layout.links if each.name == link)
-        exit_ = plan.far if direction == "up" else plan.near
-        return received_bytes(self._network.pid(exit_.node), exit_.interface)
+        (planned,) = (planned for planned in self._network.layout.links if planned.name == link)
+        exit_ = planned.far if direction == "up" else planned.near
+        return received_bytes(self._network.pid(exit_.node), [exit_.interface])
 
     def finish(self) -> dict[str, LinkReport]:
         """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when
@@ -158,8 +164,8 @@ class Topology:
         self.close()
 
     def _host(self, name: str) -> Host:
-        interface = self._network.layout.ports(name)[0][0].interface
-        host = Host(name, self._network.layout.address(name), self._network.pid(name), interface)
+        layout = self._network.layout
+        host = Host(name, layout.addresses(name), self._network.pid(name), layout.interfaces(name))
         self._hosts.append(host)
         return host
 

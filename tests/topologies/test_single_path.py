@@ -21,7 +21,6 @@ from fecbench.checkout import REPOSITORY
 from topologies.layout import Port
 from topologies.link import LinkEnd, LinkError, LinkSettings, TopologyError
 from topologies.namespace import run_inside, run_tool
-from topologies.offloads import MERGING_OFFLOADS
 from topologies.single_path import SINGLE_PATH
 from topologies.topology import Host, Topology, build
 
@@ -118,27 +117,6 @@ def test_a_sender_with_segmentation_offload_sends_frames_of_the_mtu() -> None:
     assert (up.frames_in, up.frames_out) == (200, 200)
     assert up.bytes_in == 200 * 1242
     assert up.oversize_dropped == 0
-
-
-@root
-def test_every_interface_is_as_the_contract_wants_it() -> None:
-    with single_path() as topology:
-        for path in namespaces_of(topology):
-            for link in json.loads(in_netns(path, "ip", "-j", "-d", "link")):
-                if link["ifname"] == "lo":
-                    continue
-                assert link["mtu"] == 1500
-                assert "UP" in link["flags"]
-                features = in_netns(path, "ethtool", "-k", link["ifname"])
-                # ethtool has names of its own for the two oldest ones
-                features = features.replace("generic-receive-offload", "rx-gro")
-                features = features.replace("generic-segmentation-offload", "tx-generic-segmentation")
-                states = dict(re.findall(r"^\s*([\w-]+): (on|off)", features, re.MULTILINE))
-                assert {states.get(name, "off") for name in MERGING_OFFLOADS} == {"off"}
-            neighbours = json.loads(in_netns(path, "ip", "-j", "neighbour"))
-            assert neighbours
-            assert all(neighbour["state"] == ["PERMANENT"] for neighbour in neighbours)
-            assert json.loads(in_netns(path, "ip", "-j", "-6", "address")) == []
 
 
 @root
