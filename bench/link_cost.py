@@ -21,8 +21,9 @@ from bench.table import Row, print_table
 from topologies.carrier import ensure_carrier
 from topologies.link import LinkEnd, LinkSettings
 from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.programs import WIRE
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.wire_link import WIRE_BINARY, wire_arguments
+from topologies.wire_link import wire_arguments
 
 ROUNDS = 7
 SECONDS = 1.0
@@ -111,7 +112,7 @@ def _veth(queue: list[str]) -> Iterator[Way]:
 def _wire(settings: LinkSettings) -> Iterator[Way]:
     with _namespaces() as namespaces:
         near, far = (LinkEnd(namespaces[side], side) for side in SIDES)
-        command = [str(WIRE_BINARY), *wire_arguments(near, far, settings, late_bound_us=1000)]
+        command = [str(WIRE), *wire_arguments(near, far, settings, late_bound_us=1000)]
         # It ends with its standard input.
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin and process.stdout

@@ -8,13 +8,11 @@ import select
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import IO
 
 from topologies.link import MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
-
-WIRE_BINARY = Path(__file__).parent / "wire" / "build" / "wire"
+from topologies.programs import WIRE
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -37,10 +35,10 @@ class WireLink:
     backend = "wire"
 
     def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> None:
-        if not WIRE_BINARY.exists():
-            raise LinkError(f"{WIRE_BINARY} is missing; `make build` builds it")
+        if not WIRE.exists():
+            raise LinkError(f"{WIRE} is missing; `make build` builds it")
         self._process = subprocess.Popen(
-            [str(WIRE_BINARY), *wire_arguments(near, far, settings, late_bound_us)],
+            [str(WIRE), *wire_arguments(near, far, settings, late_bound_us)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

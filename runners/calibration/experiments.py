@@ -22,16 +22,14 @@ import dropper.command
 import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
-from fecbench.checkout import REPOSITORY
 from runners.refusal import Refusal
 from runners.trial import isolation
 from runners.trial.judge import late_bound_us
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
+from topologies.programs import PROBER
 from topologies.single_path import R1_CLIENT
 from topologies.topology import Backend, Topology, build
-
-PROBER = REPOSITORY / "topologies" / "prober" / "build" / "prober"
 
 PORT = 4433
 SEED = 1

@@ -5,7 +5,7 @@ Every name that a design may use is known here, and every value of every point i
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Any
 
 import dropper.model
 from designs import Design, Variant
@@ -17,11 +17,9 @@ from runners.implementations.finding import Implementation
 from runners.refusal import Refusal
 from runners.workloads import registry as workloads
 from runners.workloads import web_page
-from topologies.link import DirectionSettings, LinkSettings, TopologyError
+from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 from topologies.topology import TOPOLOGIES
 
-Direction = Literal["up", "down"]
-DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 LINK_NAMES = frozenset(field.name for field in fields(DirectionSettings))
 # A linked factor's name becomes a column beside these.
 TRIAL_COLUMNS = frozenset(

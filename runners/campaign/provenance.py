@@ -14,11 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import dropper.command
 from fecbench.checkout import REPOSITORY
 from runners.implementations.finding import Implementation
+from topologies.programs import WIRE
 
-DROPPER = REPOSITORY / "dropper" / "build" / "dropper"
-WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"
 PROBE_LIMIT_S = 5.0
 
 
@@ -72,7 +72,9 @@ def revision() -> dict[str, Any]:
 
 def binaries(implementations: Iterable[Implementation]) -> dict[str, str | None]:
     """The hash of everything that was built and has a part in a trial, by its path in the repository."""
-    programs = [DROPPER, WIRE, *(program for each in implementations for program in each.programs())]
+    programs = [dropper.command.COMMAND, WIRE]
+    for implementation in implementations:
+        programs += implementation.programs()
     return {str(path.relative_to(REPOSITORY)): sha256_of(path) for path in programs}
 
 

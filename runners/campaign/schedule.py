@@ -11,12 +11,12 @@ from designs import Design
 from fecbench.hints import nearest
 from results.store.database import TrialKey
 from runners.campaign import parameters
-from runners.campaign.parameters import DIRECTIONS
 from runners.refusal import Refusal
 from runners.trial import competition
 from runners.trial.judge import late_bound_us
 from runners.trial.task import PairTask, Task, loss_name
 from runners.workloads import registry as workloads
+from topologies.link import DIRECTIONS
 from topologies.topology import Backend
 
 DEFAULT_TIMEOUT_S = 120.0

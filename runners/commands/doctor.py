@@ -12,10 +12,12 @@ from typing import Annotated
 
 import typer
 
-from runners.campaign.provenance import DROPPER, WIRE, output_of
+import dropper.command
+from runners.campaign.provenance import output_of
 from runners.implementations import finding as implementations
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
+from topologies.programs import WIRE
 
 PROBE_LIMIT_S = 20.0
 
@@ -76,7 +78,7 @@ def _python() -> Iterator[Need]:
 
 
 def _built() -> Iterator[Need]:
-    programs = {"dropper": DROPPER, "wire": WIRE}
+    programs = {"dropper": dropper.command.COMMAND, "wire": WIRE}
     for name, implementation in implementations.all_of_them().items():
         for program in implementation.programs():
             programs[f"{name} endpoint"] = program
@@ -104,7 +106,8 @@ def _make_tap() -> None:
 def _attach_dropper() -> None:
     """clsact, the verifier, bpf_spin_lock and the maps, all at once, with the real program."""
     _make_veth()
-    _command(str(DROPPER), "attach", "--dev", "probe0", "--ingress", "--model", "uniform", "--p", "0.5")
+    place = ["--dev", "probe0", "--ingress"]
+    _command(str(dropper.command.COMMAND), "attach", *place, "--model", "uniform", "--p", "0.5")
 
 
 def _add_netem() -> None:

@@ -17,7 +17,8 @@ import pytest
 from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
 from topologies.namespace import run_inside, run_tool
-from topologies.wire_link import WIRE_BINARY, WireLink
+from topologies.programs import WIRE
+from topologies.wire_link import WireLink
 
 root = pytest.mark.root
 
@@ -290,7 +291,7 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     made.receive(1)
     report = made.link.finish()
     assert report.backend == "wire"
-    assert report.command[0] == str(WIRE_BINARY)
+    assert report.command[0] == str(WIRE)
     of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000}
     configuration = report.model_dump(exclude_none=True)["configuration"]
     assert configuration["up"] == configuration["down"] == of_each
@@ -305,7 +306,7 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     assert LinkReport.model_validate_json(report.model_dump_json()) == report
     assert report.late_bound_us == 345
     assert 0 < report.cpu_s < report.elapsed_s
-    version = subprocess.run([WIRE_BINARY, "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run([WIRE, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.split() == ["wire", report.version]
 
 
@@ -319,7 +320,7 @@ def arguments(near: str, far: str, **changes: str) -> list[str]:
         **dict.fromkeys(("up-delay-ns", "down-delay-ns"), "0"),
         **dict.fromkeys(("up-queue-packets", "down-queue-packets"), "10"),
     } | {name.replace("_", "-"): value for name, value in changes.items()}
-    return [str(WIRE_BINARY), *(word for name, value in options.items() for word in (f"--{name}", value))]
+    return [str(WIRE), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
 
 @root

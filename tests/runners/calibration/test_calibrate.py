@@ -11,21 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
 from results.store.database import Database
 from runners.calibration import experiments as calibration
 from runners.calibration.experiments import Kind, Laboratory, Measurement, Table, Traffic
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.calibrate import calibrate
 from runners.commands.run import run
 from runners.refusal import Refusal
 from runners.trial.isolation import run_isolated
 from topologies.link import LinkSettings
 from topologies.link_report import LinkReport
+from topologies.programs import PROBER, WIRE
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 built = pytest.mark.skipif(
-    not all(each.exists() for each in (DROPPER, WIRE, calibration.PROBER)), reason="needs make build"
+    not all(each.exists() for each in (DROPPER, WIRE, PROBER)), reason="needs make build"
 )
 
 
@@ -222,7 +223,7 @@ def test_a_datagram_that_nobody_has_counted_is_not_conserved() -> None:
 
 
 def prober(*words: str) -> Any:
-    return subprocess.run([calibration.PROBER, *words], capture_output=True, text=True, check=False)
+    return subprocess.run([PROBER, *words], capture_output=True, text=True, check=False)
 
 
 @built

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from dropper.command import COMMAND as DROPPER
 from results.store.database import TrialKey
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.engines.crew import Crew, Finished
 from runners.trial import certificates
 from runners.trial import judge as verification
 from runners.trial.competition import FULL_RTTS, INTERVAL_S
 from runners.trial.task import PairTask, Task
 from topologies.link import LinkSettings
+from topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),

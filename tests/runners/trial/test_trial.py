@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 import dropper.model
+from dropper.command import COMMAND as DROPPER
 from results.store.database import TrialKey
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.engines.crew import Crew, Finished
 from runners.trial import certificates, trial
 from runners.trial import judge as verification
 from runners.trial.task import PairTask, Task
 from topologies.link import LinkSettings
+from topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
