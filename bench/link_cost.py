@@ -56,8 +56,8 @@ def run() -> None:
                 "wire": stack.enter_context(_wire(settings)),
             }
             rounds = [{name: _measured(way, rate_mbps) for name, way in ways.items()} for _ in range(ROUNDS)]
-        rows = [Row(name, [sum(each[name]) for each in rounds]) for name in ways]
-        rows.append(Row("its process alone", [each["wire"][1] for each in rounds]))
+        rows = [Row(name, [sum(costs[name]) for costs in rounds]) for name in ways]
+        rows.append(Row("its process alone", [costs["wire"][1] for costs in rounds]))
         what = f"link of {rate_mbps} Mbit/s at {LOAD:.0%} load, frames of {FRAME_BYTES} bytes"
         print_table(f"{what}, {ROUNDS} rounds of {SECONDS:g} s", "µs of CPU/packet", rows)
 
@@ -126,14 +126,14 @@ def _wire(settings: LinkSettings) -> Iterator[Way]:
 @contextmanager
 def _namespaces() -> Iterator[dict[str, str]]:
     """Paths of two new network namespaces."""
-    made = [run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY)) for _ in SIDES]
-    paths = [f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in made]
+    descriptors = [run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY)) for _ in SIDES]
+    paths = [f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in descriptors]
     try:
         for path in paths:
             run_inside(path, partial(write_sysctls, QUIET_SYSCTLS))
         yield dict(zip(SIDES, paths, strict=True))
     finally:
-        for descriptor in made:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 

@@ -41,8 +41,10 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """A droptail limit in either bytes or packets. The frame that is being sent is in the queue until its
-    last bit has left."""
+    """A droptail limit, either in bytes or in packets.
+
+    The frame that is being sent is in the queue until its last bit has left.
+    """
 
     bytes: int | None = None
     packets: int | None = None

@@ -1,4 +1,4 @@
-"""What a link tells when it has been stopped: what it did with every frame, and how late it was."""
+"""What a link reports when it has been stopped: what it did with every frame, and how late it was."""
 
 from typing import Any
 
@@ -12,8 +12,7 @@ class _Record(BaseModel):
 
 
 class Quantiles(_Record):
-    """Quantiles of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too
-    high."""
+    """Of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too high."""
 
     p50: float
     p99: float
@@ -44,8 +43,8 @@ class DirectionReport(_Record):
     """Of each frame out: the time between its intended departure, computed from when it came to the kernel,
     and its write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the kernel held it until the emulator read it, which it does in time for
-    its departure, no sooner. It makes a frame late only when it is longer than the OWD."""
+    """Of each frame in: how long the kernel held it until the emulator read it. The emulator reads a frame in
+    time for its departure, no sooner; the lag makes a frame late only when it is longer than the OWD."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     conserved: bool
@@ -88,13 +87,19 @@ class LinkConfiguration(BaseModel):
 
 
 class LinkReport(_Record):
+    """Of both directions of a link. None: this backend can't know."""
+
     backend: str
     version: str
+    """Of the wire's program, or of netem's kernel."""
     command: list[str]
+    """The wire's command line, or netem's tc commands."""
     configuration: LinkConfiguration
     scheduling: Scheduling | None
     cpu_s: float | None
+    """Of the emulator's process, since the link was up."""
     elapsed_s: float | None
+    """Since the link was up."""
     late_bound_us: int | None
     directions: dict[Direction, DirectionReport]
 

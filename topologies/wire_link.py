@@ -87,14 +87,14 @@ class WireLink:
         line, self._answers = self._answers.split(b"\n", 1)
         answer: dict[str, object] = json.loads(line)
         if answer["event"] != event:
-            raise LinkError(f"{self._name} said `{answer['event']}` instead of `{event}`")
+            raise LinkError(f"{self._name} answered `{answer['event']}` instead of `{event}`")
         return answer
 
     def _failure(self) -> LinkError:
         status = self._process.wait()
-        said = _stream(self._process.stderr).read().decode(errors="replace").strip()
+        complaint = _stream(self._process.stderr).read().decode(errors="replace").strip()
         ended = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return LinkError(said or f"{self._name} ended with {ended} and said nothing")
+        return LinkError(complaint or f"{self._name} ended with {ended} and gave no reason")
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:

@@ -20,6 +20,7 @@ ADDRESSES = {"near": "10.9.0.1", "far": "10.9.0.2"}
 MACS = {"near": "02:00:00:00:09:01", "far": "02:00:00:00:09:02"}
 PORT = 7000
 SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
 UDP_OVERHEAD = 14 + 20 + 8
 
 
@@ -92,11 +93,11 @@ class Wire:
 
     @staticmethod
     def _socket(end: LinkEnd, side: str) -> socket.socket:
-        made = run_inside(end.netns_path, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
-        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        made.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
-        made.bind((ADDRESSES[side], PORT))
-        return made
+        opened = run_inside(end.netns_path, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+        opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+        opened.bind((ADDRESSES[side], PORT))
+        return opened
 
 
 WireMaker = Callable[..., Wire]
@@ -114,9 +115,9 @@ def wire() -> Iterator[WireMaker]:
             link.wait_ready()
             configure(near, "near")
             configure(far, "far")
-            made = Wire(link, near, far)
-            stack.callback(made.close)
-            return made
+            ends = Wire(link, near, far)
+            stack.callback(ends.close)
+            return ends
 
         yield make
 

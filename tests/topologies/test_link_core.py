@@ -318,7 +318,7 @@ def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
     core: ctypes.CDLL, lateness: list[int], q: float
 ) -> None:
     values = (ctypes.c_uint64 * len(lateness))(*lateness)
-    found = core.quantile_of(ctypes.c_size_t(len(lateness)), values, ctypes.c_double(q))
+    quantile = core.quantile_of(ctypes.c_size_t(len(lateness)), values, ctypes.c_double(q))
     true = sorted(lateness)[math.ceil(q * len(lateness)) - 1]
-    assert true <= found <= max(lateness)
-    assert found - true <= true / 16
+    assert true <= quantile <= max(lateness)
+    assert quantile - true <= true / 16

@@ -133,9 +133,9 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
     with make(LinkSettings.symmetric(10, 20)) as topology:
         assert topology.backend == "netem"
         ping = ["ping", "-q", "-c", "20", "-i", "0.01", topology.server.address]
-        said, _ = topology.client.popen(ping, stdout=subprocess.PIPE, text=True).communicate(timeout=20)
+        summary, _ = topology.client.popen(ping, stdout=subprocess.PIPE, text=True).communicate(timeout=20)
         report = topology.finish()["internet"]
-    minimum_ms = float(said.split("rtt")[1].split("=")[1].split("/")[0])
+    minimum_ms = float(summary.split("rtt")[1].split("=")[1].split("/")[0])
     assert (40 if delayed else 0) <= minimum_ms < (45 if delayed else 5)
     assert report.conserved
     for direction in report.directions.values():

@@ -40,15 +40,16 @@ def in_netns(path: str, *command: str) -> str:
 
 
 def udp_socket(host: Host) -> socket.socket:
-    made = run_inside(f"/proc/{host.pid}/ns/net", partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
-    made.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
-    return made
+    netns_path = f"/proc/{host.pid}/ns/net"
+    opened = run_inside(netns_path, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+    opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+    return opened
 
 
 def output(process: "subprocess.Popen[str]") -> str:
-    said, _ = process.communicate(timeout=30)
-    assert process.returncode == 0, said
-    return said
+    text, _ = process.communicate(timeout=30)
+    assert process.returncode == 0, text
+    return text
 
 
 def namespaces_of(topology: Topology) -> list[str]:
@@ -74,11 +75,11 @@ def until(true: Callable[[], bool], timeout_s: float = 5.0) -> bool:
 def test_a_ping_takes_twice_the_delay() -> None:
     with single_path() as topology:
         ping = ["ping", "-q", "-c", "40", "-i", "0.01", topology.server.address]
-        said = output(topology.client.popen(ping, stdout=subprocess.PIPE, text=True))
+        summary = output(topology.client.popen(ping, stdout=subprocess.PIPE, text=True))
         report = topology.finish()["internet"]
-    minimum, average, maximum = (float(value) for value in re.findall(r"[\d.]+", said.split("rtt")[1])[:3])
+    minimum, average, maximum = (float(value) for value in re.findall(r"[\d.]+", summary.split("rtt")[1])[:3])
     print(f"\nping over 2 x 20 ms: min {minimum}, avg {average}, max {maximum} ms")
-    assert "40 received" in said
+    assert "40 received" in summary
     assert 40 <= minimum < 42
     assert report.conserved
     assert {direction.frames_in for direction in report.directions.values()} == {40}  # no ARP, no IPv6
@@ -184,9 +185,9 @@ def test_two_topologies_at_once_do_not_meet() -> None:
         for topology in (short, long):
             ping = ["ping", "-q", "-c", "5", "-i", "0.01", topology.server.address]
             pings.append(topology.client.popen(ping, stdout=subprocess.PIPE, text=True))
-        said = [output(ping) for ping in pings]
+        summaries = [output(ping) for ping in pings]
         frames = [topology.finish()["internet"].directions["up"].frames_in for topology in (short, long)]
-    minima = [float(text.split("rtt")[1].split("=")[1].split("/")[0]) for text in said]
+    minima = [float(summary.split("rtt")[1].split("=")[1].split("/")[0]) for summary in summaries]
     assert frames == [5, 5]
     assert 10 <= minima[0] < 20
     assert 100 <= minima[1] < 110
@@ -212,17 +213,17 @@ def test_finish_may_be_called_again() -> None:
 
 @root
 def test_a_topology_whose_link_cannot_be_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: set[int] = set()
+    namespaces: set[int] = set()
 
     def nowhere(topology: Topology, port: Port) -> LinkEnd:
-        made.update(identity(topology._network.netns_path(node)) for node in SINGLE_PATH.nodes)
+        namespaces.update(identity(topology._network.netns_path(node)) for node in SINGLE_PATH.nodes)
         return LinkEnd("/nowhere", port.interface)
 
     monkeypatch.setattr(Topology, "_end", nowhere)
     with pytest.raises(LinkError, match=r"^wire: cannot open /nowhere"):
         single_path()
-    assert len(made) == 4
-    assert not made & namespaces_in_use()
+    assert len(namespaces) == 4
+    assert not namespaces & namespaces_in_use()
 
 
 BUILDER = """
@@ -244,12 +245,12 @@ def test_kill_9_of_the_builder_leaves_no_process_and_no_namespace() -> None:
     with subprocess.Popen([sys.executable, "-c", BUILDER], env=environment, stdout=-1, text=True) as builder:
         assert builder.stdout is not None
         pids = [int(pid) for pid in builder.stdout.readline().split()]
-        made = {identity(f"/proc/{pid}/ns/net") for pid in pids[2:]}
-        assert made <= namespaces_in_use()
+        namespaces = {identity(f"/proc/{pid}/ns/net") for pid in pids[2:]}
+        assert namespaces <= namespaces_in_use()
         builder.kill()
     assert until(lambda: not any(is_alive(pid) for pid in pids))
     # Interfaces are in namespaces, and a namespace ends with its last process.
-    assert not made & namespaces_in_use()
+    assert not namespaces & namespaces_in_use()
 
 
 @pytest.mark.parametrize(
@@ -288,8 +289,8 @@ def is_alive(pid: int) -> bool:
 
 def namespaces_in_use() -> set[int]:
     """Identities of the network namespaces that this machine's processes are in."""
-    found = set()
+    identities = set()
     for process in Path("/proc").glob("[0-9]*/ns/net"):
         with contextlib.suppress(OSError):  # it has just ended, or is not ours to see
-            found.add(process.stat().st_ino)
-    return found
+            identities.add(process.stat().st_ino)
+    return identities

@@ -26,10 +26,10 @@ root = pytest.mark.root
 @root
 @pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (10, 600), (100, 6000)])
 def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: int) -> None:
-    made = wire(LinkSettings.symmetric(bandwidth_mbps, 10, queue_packets=frames))
+    ends = wire(LinkSettings.symmetric(bandwidth_mbps, 10, queue_packets=frames))
     for _ in range(frames):
-        made.send(1242)
-    received = made.receive(frames)[:, 1]
+        ends.send(1242)
+    received = ends.receive(frames)[:, 1]
     assert len(received) == frames
     gaps = np.diff(received)
     measured = 1242 * 8 * 1e3 / gaps.mean()
@@ -42,12 +42,12 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
 @root
 @pytest.mark.parametrize("owd_ms", [0, 1, 20, 200])
 def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: float) -> None:
-    made = wire(LinkSettings.symmetric(100, owd_ms))
+    ends = wire(LinkSettings.symmetric(100, owd_ms))
     rng = random.Random(1)
     for _ in range(200):
-        made.send(1242)
+        ends.send(1242)
         time.sleep(rng.uniform(0.0005, 0.003))  # the traffic, not a wait
-    times = made.receive(200)
+    times = ends.receive(200)
     error_us = (times[:, 1] - times[:, 0]) / 1e3 - owd_ms * 1e3 - 1242 * 8 / 100
     print(f"\nOWD {owd_ms} ms: error p50/p99/max {np.percentile(error_us, [50, 99, 100]).round(1)} µs")
     assert len(times) == 200
@@ -58,11 +58,11 @@ def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: f
 @root
 @pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
 def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> None:
-    made = wire(LinkSettings.symmetric(0.1, 0, **limit))  # 99 ms for each frame
+    ends = wire(LinkSettings.symmetric(0.1, 0, **limit))  # 99 ms for each frame
     for _ in range(50):
-        made.send(1242)
-    made.receive(1)
-    up = made.link.finish().directions["up"]
+        ends.send(1242)
+    ends.receive(1)
+    up = ends.link.finish().directions["up"]
     assert up.frames_in == 50
     assert up.queue_dropped == 30
     assert up.max_queue_packets == 20
@@ -70,12 +70,12 @@ def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> 
     assert up.conserved
 
 
-def send_bursts(made: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
+def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
     """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
     for _ in range(50):
         for direction in directions:
-            made.send(1242, direction)
-    received = {direction: made.receive(50, timeout_s=1, direction=direction) for direction in directions}
+            ends.send(1242, direction)
+    received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
     return {direction: (times[:, 1] - times[0, 0]) / 1e6 for direction, times in received.items()}
 
 
@@ -85,14 +85,14 @@ def test_each_direction_is_that_of_the_symmetric_link_with_its_settings(wire: An
     link = LinkSettings(
         up=DirectionSettings(0.5, 30, queue_packets=15), down=DirectionSettings(1, 5, queue_bytes=25_000)
     )
-    made = wire(link)
-    both = send_bursts(made, DIRECTIONS)
-    reports = made.link.finish().directions
+    ends = wire(link)
+    both = send_bursts(ends, DIRECTIONS)
+    reports = ends.link.finish().directions
     for direction in DIRECTIONS:
         settings = link.of(direction)
-        made = wire(LinkSettings(settings, settings))
-        alone = send_bursts(made, (direction,))[direction]
-        report = made.link.finish().directions[direction]
+        ends = wire(LinkSettings(settings, settings))
+        alone = send_bursts(ends, (direction,))[direction]
+        report = ends.link.finish().directions[direction]
         for counter in ("frames_in", "queue_dropped", "frames_out", "max_queue_bytes", "conserved"):
             assert getattr(reports[direction], counter) == getattr(report, counter)
         assert reports[direction].frames_in == 50
@@ -105,50 +105,50 @@ def test_each_direction_is_that_of_the_symmetric_link_with_its_settings(wire: An
 
 @root
 def test_no_frame_is_late_because_the_other_direction_has_a_longer_delay(wire: Any) -> None:
-    made = wire(LinkSettings(up=DirectionSettings(100, 0), down=DirectionSettings(100, 100)))
+    ends = wire(LinkSettings(up=DirectionSettings(100, 0), down=DirectionSettings(100, 100)))
     rng = random.Random(1)
     for _ in range(200):  # always, a frame of the other direction is due within 4 ms
-        made.send(100, "down")
+        ends.send(100, "down")
         time.sleep(rng.uniform(0.0005, 0.0025))  # the traffic, not a wait
-        made.send(100)
+        ends.send(100)
         time.sleep(rng.uniform(0.0005, 0.0015))
-    assert len(made.receive(200)) == 200
-    assert made.link.finish().directions["up"].lateness_us.p50 < 500
+    assert len(ends.receive(200)) == 200
+    assert ends.link.finish().directions["up"].lateness_us.p50 < 500
 
 
 @root
 def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 300))
+    ends = wire(LinkSettings.symmetric(100, 300))
     for _ in range(5):
-        made.send(1000)
-    assert len(made.receive(5)) == 5
+        ends.send(1000)
+    assert len(ends.receive(5)) == 5
     for _ in range(7):
-        made.send(1000)
+        ends.send(1000)
     time.sleep(0.1)  # the seven are in the delay line, none is due
-    report = made.link.finish()
+    report = ends.link.finish()
     for _ in range(3):
-        made.send(1000)
-    assert len(made.receive(1, timeout_s=0.5)) == 0
+        ends.send(1000)
+    assert len(ends.receive(1, timeout_s=0.5)) == 0
     up = report.directions["up"]
     assert (up.frames_in, up.frames_out, up.in_flight) == (12, 5, 7)
     assert (up.bytes_in, up.bytes_out) == (12_000, 5_000)
     assert report.conserved
     assert report.directions["down"].frames_in == 0
     received = json.loads(
-        run_inside(made.far.netns_path, partial(run_tool, ["ip", "-j", "-s", "link", "show", "far"]))
+        run_inside(ends.far.netns_path, partial(run_tool, ["ip", "-j", "-s", "link", "show", "far"]))
     )
     assert received[0]["stats64"]["rx"]["packets"] == up.frames_out
 
 
 @root
 def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1))
-    run_inside(made.near.netns_path, partial(run_tool, ["ip", "link", "set", "near", "mtu", "9000"]))
-    made.send(1514)
-    made.send(1515)
-    made.send(9014)
-    assert len(made.receive(3, timeout_s=0.3)) == 1
-    up = made.link.finish().directions["up"]
+    ends = wire(LinkSettings.symmetric(100, 1))
+    run_inside(ends.near.netns_path, partial(run_tool, ["ip", "link", "set", "near", "mtu", "9000"]))
+    ends.send(1514)
+    ends.send(1515)
+    ends.send(9014)
+    assert len(ends.receive(3, timeout_s=0.3)) == 1
+    up = ends.link.finish().directions["up"]
     assert (up.frames_in, up.bytes_in) == (3, 1514 + 1515 + 9014)
     assert (up.oversize_dropped, up.frames_out) == (2, 1)
     assert up.conserved
@@ -156,37 +156,37 @@ def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
 
 @root
 def test_frames_that_the_kernel_discards_break_conservation(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1))
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1))
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)  # nobody reads: the TAP's queue of 10,000 overflows
     for _ in range(10_500):
-        made.send(100)
+        ends.send(100)
     os.kill(pid, signal.SIGCONT)
-    made.receive(1)
-    up = made.link.finish().directions["up"]
+    ends.receive(1)
+    up = ends.link.finish().directions["up"]
     assert up.kernel_dropped == 500
     assert not up.conserved
 
 
 @root
 def test_a_wire_does_not_look_for_frames_that_the_kernel_discarded(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1))
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1))
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10_100):
-        made.send(100)
+        ends.send(100)
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(1)) == 1
+    assert len(ends.receive(1)) == 1
     time.sleep(1)  # nothing is to be done
-    report = made.link.finish()
+    report = ends.link.finish()
     assert report.cpu_s < 0.5 * report.elapsed_s
 
 
 @root
 def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
+    ends = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
     cpu = min(os.sched_getaffinity(0))
-    os.sched_setaffinity(made.link._process.pid, {cpu})
+    os.sched_setaffinity(ends.link._process.pid, {cpu})
     # Something of higher priority takes the wire's CPU while the frames arrive and for 60 ms more.
     script = (
         f"import os, select, time; os.sched_setaffinity(0, {{{cpu}}});"
@@ -199,11 +199,11 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
         assert hog.stdout is not None
         hog.stdout.readline()
         for _ in range(10):
-            made.send(500)
+            ends.send(500)
         time.sleep(0.06)
         hog.stdin.close()
-    assert len(made.receive(10)) == 10
-    report = made.link.finish()
+    assert len(ends.receive(10)) == 10
+    report = ends.link.finish()
     up = report.directions["up"]
     print(f"\nread lag {up.read_lag_us}, lateness {up.lateness_us}")
     assert up.read_lag_us.max > 50_000
@@ -214,18 +214,18 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
 
 @root
 def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
+    pid = ends.link._process.pid
     for _ in range(5):
-        made.send(500)
-    made.receive(5)
+        ends.send(500)
+    ends.receive(5)
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10):
-        made.send(500)
+        ends.send(500)
     time.sleep(0.06)  # the length of the stop
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(10)) == 10
-    up = made.link.finish().directions["up"]
+    assert len(ends.receive(10)) == 10
+    up = ends.link.finish().directions["up"]
     assert up.late == 10
     assert up.lateness_us.max > 50_000
     assert up.conserved
@@ -233,63 +233,63 @@ def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None
 
 @root
 def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 200), late_bound_us=20_000)
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 200), late_bound_us=20_000)
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10):
-        made.send(500)
+        ends.send(500)
     time.sleep(0.06)  # the length of the stop
     os.kill(pid, signal.SIGCONT)
-    times = made.receive(10)
+    times = ends.receive(10)
     error_us = (times[:, 1] - times[:, 0]) / 1e3 - 200_000
     assert error_us.max() < 20_000
-    up = made.link.finish().directions["up"]
+    up = ends.link.finish().directions["up"]
     assert up.read_lag_us.max > 50_000
     assert up.late == 0
 
 
 @root
 def test_the_queue_is_that_of_the_arrivals_however_late_they_are_read(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 1, queue_packets=2))  # 0.1 ms for each frame
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1, queue_packets=2))  # 0.1 ms for each frame
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(20):
-        made.send(1242)
+        ends.send(1242)
         time.sleep(0.001)  # the traffic, not a wait
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(20)) == 20
-    up = made.link.finish().directions["up"]
+    assert len(ends.receive(20)) == 20
+    up = ends.link.finish().directions["up"]
     assert up.queue_dropped == 0
     assert up.max_queue_packets == 1
 
 
 @root
 def test_what_came_while_the_wire_slept_is_in_its_report(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(100, 5))
+    ends = wire(LinkSettings.symmetric(100, 5))
     for _ in range(20):  # the first wakes the wire, which then sleeps until it is due
-        made.send(500)
-    up = made.link.finish().directions["up"]
+        ends.send(500)
+    up = ends.link.finish().directions["up"]
     assert up.frames_in == 20
     assert up.frames_out + up.in_flight == 20
 
 
 @root
 def test_a_frame_is_not_late_though_one_of_the_other_direction_is_due_long_after_it(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(0.1, 1), late_bound_us=20_000)
-    made.send(1242)  # 99 ms
-    made.receiver.sendto(bytes(58), made.sender.getsockname())  # 8 ms
-    made.sender.settimeout(5)
-    assert made.sender.recv(100) == bytes(58)
-    assert len(made.receive(1)) == 1
-    assert made.link.finish().late == 0
+    ends = wire(LinkSettings.symmetric(0.1, 1), late_bound_us=20_000)
+    ends.send(1242)  # 99 ms
+    ends.receiver.sendto(bytes(58), ends.sender.getsockname())  # 8 ms
+    ends.sender.settimeout(5)
+    assert ends.sender.recv(100) == bytes(58)
+    assert len(ends.receive(1)) == 1
+    assert ends.link.finish().late == 0
 
 
 @root
 def test_the_report_says_what_ran_and_how(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(7.5, 12, queue_bytes=20_000), late_bound_us=345)
-    made.send(100)
-    made.receive(1)
-    report = made.link.finish()
+    ends = wire(LinkSettings.symmetric(7.5, 12, queue_bytes=20_000), late_bound_us=345)
+    ends.send(100)
+    ends.receive(1)
+    report = ends.link.finish()
     assert report.backend == "wire"
     assert report.command[0] == str(WIRE)
     of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000}
@@ -374,11 +374,11 @@ def test_a_wire_ends_with_its_parent_even_if_its_input_stays_open(two_namespaces
 
 @root
 def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
-    made = wire(LinkSettings.symmetric(1, 1))
-    made.link._process.kill()
-    made.link._process.wait()
+    ends = wire(LinkSettings.symmetric(1, 1))
+    ends.link._process.kill()
+    ends.link._process.wait()
     with pytest.raises(LinkError, match="ended with SIGKILL"):
-        made.link.finish()
+        ends.link.finish()
 
 
 @pytest.mark.parametrize(
