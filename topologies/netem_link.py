@@ -84,9 +84,14 @@ def burst_bytes(settings: DirectionSettings) -> int:
     return FULL_FRAME_BYTES + round(settings.rate_bps / 8 * _LATE_TIMER_S)
 
 
-def drain_s(link: LinkSettings, direction: Direction) -> float:
-    """How long a full queue of a direction and its delay line need until they are empty."""
-    limit, settings = link.queue_limit(direction), link.of(direction)
+def drain_s(link: LinkSettings) -> float:
+    """How long both directions need, with their queues full, until nothing is in them."""
+    return max(
+        _direction_drain_s(link.of(direction), link.queue_limit(direction)) for direction in DIRECTIONS
+    )
+
+
+def _direction_drain_s(settings: DirectionSettings, limit: QueueLimit) -> float:
     queue_bits = 8 * (limit.bytes or (limit.packets or 0) * FULL_FRAME_BYTES)
     return queue_bits / settings.rate_bps + settings.delay_ns / 1e9
 
@@ -186,8 +191,7 @@ class NetemLink:
         run_tool(["tc", "-batch", "-"], commands)
 
     def _drain(self) -> _Snapshot:
-        longest_s = max(drain_s(self._settings, direction) for direction in DIRECTIONS)
-        deadline = time.monotonic() + longest_s + _DRAIN_MARGIN_S
+        deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
         before, now = None, self._snapshot()
         # Twice the same: nothing is on its way between two qdiscs either.
         while (now != before or _queued(now)) and time.monotonic() < deadline:

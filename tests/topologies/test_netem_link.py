@@ -63,11 +63,10 @@ def test_the_shaper_lets_a_full_frame_pass(bandwidth_mbps: float) -> None:
 
 
 def test_a_link_has_drained_when_its_slower_direction_has() -> None:
-    link = LinkSettings(
-        up=DirectionSettings(1, 300, queue_bytes=25_000), down=DirectionSettings(100, 20, queue_packets=10)
-    )
-    assert drain_s(link, "up") == pytest.approx(0.2 + 0.3)
-    assert drain_s(link, "down") == pytest.approx(10 * 1514 * 8 / 100e6 + 0.02)
+    slow, fast = DirectionSettings(1, 300, queue_bytes=25_000), DirectionSettings(100, 20, queue_packets=10)
+    assert drain_s(LinkSettings(up=slow, down=fast)) == pytest.approx(0.2 + 0.3)
+    assert drain_s(LinkSettings(up=fast, down=slow)) == pytest.approx(0.2 + 0.3)
+    assert drain_s(LinkSettings(up=fast, down=fast)) == pytest.approx(10 * 1514 * 8 / 100e6 + 0.02)
 
 
 def test_the_counters_are_those_of_the_root_qdisc() -> None:
