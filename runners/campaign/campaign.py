@@ -25,7 +25,7 @@ from runners.campaign.schedule import Setting
 from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.crew import Crew, Finished
-from runners.implementations.finding import Implementation
+from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.trial import certificates
 from runners.trial import judge as verification

@@ -13,7 +13,7 @@ from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
 from fecbench.hints import nearest
 from runners.implementations import finding as implementations
-from runners.implementations.finding import Implementation
+from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.workloads import registry as workloads
 from runners.workloads import web_page

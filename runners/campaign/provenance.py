@@ -3,42 +3,21 @@
 A probe never raises and never hangs: what cannot be found out is None.
 """
 
-import hashlib
 import os
 import platform
 import re
-import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import Implementation
+from runners.implementations.implementation import Implementation
+from runners.probe import output_of, sha256_of
 
 DROPPER = REPOSITORY / "dropper" / "build" / "dropper"
 WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"
-PROBE_LIMIT_S = 5.0
-
-
-def output_of(arguments: Sequence[str]) -> str | None:
-    """What a command prints on standard output, or None when it fails, is missing or takes too long."""
-    try:
-        done = subprocess.run(
-            arguments, cwd=REPOSITORY, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
-def sha256_of(path: Path) -> str | None:
-    """The hash of a file, or None when it cannot be read."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
 
 
 def cpu_model(cpuinfo: str) -> str | None:

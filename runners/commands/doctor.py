@@ -12,9 +12,10 @@ from typing import Annotated
 
 import typer
 
-from runners.campaign.provenance import DROPPER, WIRE, output_of
+from runners.campaign.provenance import DROPPER, WIRE
 from runners.implementations import finding as implementations
 from runners.implementations.toolchains import TOOLCHAINS
+from runners.probe import output_of
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
 
 PROBE_LIMIT_S = 20.0

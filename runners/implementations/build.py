@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from runners.implementations import finding as implementations
-from runners.implementations.finding import Implementation
+from runners.implementations.implementation import Implementation
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fecbench.hints import nearest
-from runners.implementations.finding import Option
+from runners.options import Option
 from runners.refusal import Refusal
 
 _SIZE = Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes to transfer.")

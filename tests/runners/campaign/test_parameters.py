@@ -7,7 +7,7 @@ import pytest
 
 import designs
 from runners.campaign import parameters
-from runners.implementations.finding import Implementation
+from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 
 # Where it is not the little design.

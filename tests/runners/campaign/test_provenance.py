@@ -1,7 +1,5 @@
 """What a campaign was run with is found out without ever failing, and gives no secret away."""
 
-from pathlib import Path
-
 import pytest
 
 from runners.campaign import provenance
@@ -15,16 +13,8 @@ stepping	: 8
 """
 
 
-def test_a_probe_that_fails_gives_none() -> None:
-    assert provenance.output_of(["no-such-program"]) is None
-    assert provenance.output_of(["false"]) is None
-    assert provenance.sha256_of(Path("/no/such/file")) is None
+def test_a_machine_without_a_name_of_its_cpu_has_none() -> None:
     assert provenance.cpu_model("processor\t: 0\n") is None
-
-
-def test_a_probe_that_hangs_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "PROBE_LIMIT_S", 0.1)
-    assert provenance.output_of(["sleep", "60"]) is None
 
 
 def test_the_cpu_is_read_from_proc_cpuinfo() -> None:

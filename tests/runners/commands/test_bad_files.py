@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations import finding as implementations
 from runners.implementations.finding import IMPLEMENTATIONS
+from runners.implementations.implementation import load
 from runners.refusal import Refusal
 from runners.trial.endpoint import Endpoint
 
@@ -94,7 +94,7 @@ def test_a_mutated_impl_toml_is_read_or_refused_by_name(text: str) -> None:
         folder.mkdir()
         (folder / "impl.toml").write_bytes(text.encode(errors="surrogatepass"))
         try:
-            implementation = implementations.load(folder)
+            implementation = load(folder)
             implementation.options({}, "here")
         except Refusal as error:
             assert str(error).startswith(f"{folder}/impl.toml: ")

@@ -1,65 +1,23 @@
-"""impl.toml files and the options of variants: what is wrong is named, with what would be right."""
+"""Commands, programs and options of an implementation: what is wrong is named, with what would be right."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from runners.implementations import finding as implementations
+from runners.implementations import implementation as implementations
+from runners.implementations.implementation import load
 from runners.refusal import Refusal
-
-WRITTEN = """
-name = "example"
-title = "An example"
-build = ["true"]
-server = ["build/example"]
-client = ["build/example", "--fast"]
-workloads = ["download"]
-
-[options.scheme]
-type = "string"
-choices = ["none", "xor"]
-default = "none"
-help = "The code."
-
-[options.code_rate]
-type = "number"
-minimum = 0.5
-maximum = 1
-default = 0.9
-help = "k/n."
-
-[options.window]
-type = "integer"
-default = 20
-help = "Symbols."
-
-[options.pacing]
-type = "boolean"
-default = true
-help = "Whether repair symbols are paced."
-
-[fec]
-off = { scheme = "none" }
-"""
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    path = tmp_path / "example"
-    path.mkdir()
-    (path / "impl.toml").write_text(WRITTEN)
-    return path
 
 
 def test_commands_are_absolute_and_keep_their_arguments(folder: Path) -> None:
-    implementation = implementations.load(folder)
+    implementation = load(folder)
     assert implementation.command("client") == [str(folder / "build/example"), "--fast"]
     assert implementation.programs() == [folder / "build/example"]
 
 
 def test_options_that_are_not_chosen_have_their_defaults(folder: Path) -> None:
-    options = implementations.load(folder).options({"code_rate": 0.75}, "x")
+    options = load(folder).options({"code_rate": 0.75}, "x")
     assert options == {"scheme": "none", "code_rate": 0.75, "window": 20, "pacing": True}
 
 
@@ -80,37 +38,14 @@ def test_options_that_are_not_chosen_have_their_defaults(folder: Path) -> None:
 )
 def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said: str) -> None:
     with pytest.raises(Refusal, match=said) as refusal:
-        implementations.load(folder).options(chosen, "design.toml: variant 'a'")
+        load(folder).options(chosen, "design.toml: variant 'a'")
     assert str(refusal.value).startswith("design.toml: variant 'a': ")
-    assert "\n" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ('name = "example"', 'name = "other"', "must be that of the folder"),
-        ('title = "An example"', "", "title: is missing"),
-        ('title = "An example"', "title = 3", "title = 3"),
-        ('build = ["true"]', "build = []", "build"),
-        ('default = "none"', 'default = "rs"', "must be one of none, xor"),
-        ('type = "integer"', 'type = "int"', "options.window.type"),
-        ("[fec]", "[fek]", "fek"),
-        ("[options.scheme]", "[options.scheme", "impl.toml"),
-    ],
-)
-def test_a_wrong_declaration_is_refused(folder: Path, before: str, after: str, said: str) -> None:
-    assert before in WRITTEN
-    (folder / "impl.toml").write_text(WRITTEN.replace(before, after))
-    with pytest.raises(Refusal) as refusal:
-        implementations.load(folder)
-    assert said in str(refusal.value)
-    assert str(folder / "impl.toml") in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
     with pytest.raises(Refusal, match="run make build"):
-        implementations.load(folder).check_built()
+        load(folder).check_built()
 
 
 @pytest.fixture
@@ -129,7 +64,7 @@ def checked(folder: Path) -> Path:
 
 
 def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(checked: Path) -> None:
-    implementation = implementations.load(checked)
+    implementation = load(checked)
     assert checked / "check" in implementation.programs()
     implementation.check_together({"code_rate": 0.75}, "x")
     asked = (checked / "check.asked").read_text()
@@ -139,41 +74,27 @@ def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(chec
 def test_options_that_do_not_fit_together_are_refused_with_what_the_check_says(checked: Path) -> None:
     said = "design.toml: variant 'a': scheme = 'xor', window = 7: example: window: 7 needs scheme none"
     with pytest.raises(Refusal, match=f"^{said}$"):
-        implementations.load(checked).check_together(
-            {"scheme": "xor", "window": 7}, "design.toml: variant 'a'"
-        )
+        load(checked).check_together({"scheme": "xor", "window": 7}, "design.toml: variant 'a'")
 
 
 def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
     (checked / "check").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(Refusal, match="x: window = 8: refused with 3"):
-        implementations.load(checked).check_together({"window": 8}, "x")
+        load(checked).check_together({"window": 8}, "x")
 
 
 def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
     (checked / "check").write_bytes(b"\x7fELF, but cut off")
     with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error: run make build"):
-        implementations.load(checked).check_together({"window": 8}, "x")
+        load(checked).check_together({"window": 8}, "x")
 
 
 def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(implementations, "CHECK_LIMIT_S", 0.1)
     (checked / "check").write_text("#!/bin/sh\nexec sleep 60\n")
     with pytest.raises(Refusal, match="check did not answer within"):
-        implementations.load(checked).check_together({}, "x")
+        load(checked).check_together({}, "x")
 
 
 def test_without_a_check_any_options_go_together(folder: Path) -> None:
-    implementations.load(folder).check_together({"scheme": "xor", "window": 7}, "x")
-
-
-def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:
-    with pytest.raises(Refusal, match="did you mean 'rquic'"):
-        implementations.find("rquick", "design.toml")
-
-
-def test_every_implementation_here_can_be_read() -> None:
-    for implementation in implementations.all_of_them().values():
-        assert implementation.options({}, "defaults")
-        assert implementation.declaration.fec is not None
-        implementation.options(implementation.declaration.fec.off, "fec.off")
+    load(folder).check_together({"scheme": "xor", "window": 7}, "x")

@@ -1,0 +1,119 @@
+"""An implementation: the folder that holds it, what it declares, its commands, its files and its options."""
+
+import json
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from fecbench.hints import nearest
+from runners.implementations.declaration import Declaration
+from runners.options import Value
+from runners.refusal import Refusal, first_problem
+
+CHECK_LIMIT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """An implementation and the folder that holds it."""
+
+    folder: Path
+    declaration: Declaration
+    text: str
+    """The impl.toml, as it was read."""
+
+    def command(self, role: Literal["client", "server"]) -> list[str]:
+        """The argument list that starts an endpoint, its program as an absolute path."""
+        return self._absolute(self.declaration.server if role == "server" else self.declaration.client)
+
+    def check_command(self) -> list[str] | None:
+        """The argument list that tells whether options, its last argument, fit together, if there is one."""
+        return None if self.declaration.check is None else self._absolute(self.declaration.check)
+
+    def _absolute(self, command: list[str]) -> list[str]:
+        program, *arguments = command
+        return [str(self.folder / program), *arguments]
+
+    def programs(self) -> list[Path]:
+        """The programs that have to be built."""
+        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
+        return sorted({self.folder / command[0] for command in declared if command is not None})
+
+    def missing_programs(self) -> list[Path]:
+        """Those that have not been built."""
+        return [program for program in self.programs() if not program.is_file()]
+
+    def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
+        """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
+        known = self.declaration.options
+        for name, value in chosen.items():
+            if name not in known:
+                raise Refusal(
+                    f"{where}: {self.declaration.name} has no option {name!r}; {nearest(name, known)}"
+                )
+            if problem := known[name].problem_of(value):
+                raise Refusal(f"{where}: option {name} = {value!r} {problem}")
+        return {name: chosen.get(name, option.default) for name, option in known.items()}  # type: ignore[misc]
+
+    def check_together(self, chosen: Mapping[str, object], where: str) -> None:
+        """Ask the implementation itself whether options that are allowed one by one fit together.
+
+        Raises Refusal with what it answers. One that declares no `check` takes any combination.
+        """
+        command = self.check_command()
+        if command is None:
+            return
+        command.append(json.dumps(self.options(chosen, where)))
+        try:
+            answer = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
+        except OSError as error:
+            raise Refusal(
+                f"{where}: {command[0]} cannot be started: {error.strerror}: run make build"
+            ) from error
+        if answer.returncode != 0:
+            options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
+            lines = answer.stderr.decode(errors="replace").splitlines()
+            raise Refusal(
+                f"{where}: {options}: {lines[-1] if lines else f'refused with {answer.returncode}'}"
+            )
+
+    def check_workload(self, name: str, where: str) -> None:
+        """Raises Refusal when the implementation does not support the workload."""
+        supported = self.declaration.workloads
+        if name not in supported:
+            raise Refusal(
+                f"{where}: {self.declaration.name} has no workload {name!r}; {nearest(name, supported)}"
+            )
+
+    def check_built(self) -> None:
+        """Raises Refusal when a program is missing."""
+        for program in self.missing_programs():
+            raise Refusal(f"{self.declaration.name} is not built ({program} is missing): run make build")
+
+
+def load(folder: Path) -> Implementation:
+    """The implementation in `folder`. Raises Refusal that names the file and the key."""
+    path = folder / "impl.toml"
+    try:
+        text = path.read_text()
+        written = tomllib.loads(text)
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML, and integers too long to be converted
+        raise Refusal(f"{path}: {error}") from error
+    except RecursionError:
+        raise Refusal(f"{path}: its arrays or tables are nested too deeply") from None
+    try:
+        declaration = Declaration.model_validate(written)
+    except ValidationError as error:
+        raise Refusal(f"{path}: {first_problem(error)}") from error
+    if declaration.name != folder.name:
+        raise Refusal(f"{path}: name = {declaration.name!r}: must be that of the folder, {folder.name!r}")
+    return Implementation(folder, declaration, text)
