@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bench.table import Row, print_table
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 from runners.trial import certificates, endpoint
 
 ROUNDS = 5
@@ -56,7 +56,7 @@ def run() -> None:
 
 def download(scheme: str) -> Download:
     """One download with a scheme and otherwise default options."""
-    rquic = implementations.find("rquic", "the benchmark")
+    rquic = ours().find("rquic", "the benchmark")
     rquic.check_built()
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)

@@ -12,7 +12,7 @@ from designs import Design, Variant
 from designs.factor import LinkedFactor
 from dropper.model import FORMS, LossModelError
 from fecbench.hints import nearest
-from runners.implementations import finding as implementations
+from runners.implementations.finding import Implementations, search_path
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.workloads import registry as workloads
@@ -30,18 +30,22 @@ TRIAL_COLUMNS = frozenset(
 LOSS_NAMES = frozenset({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms)))
 
 
-def known_names() -> set[str]:
-    """Every name that a factor or a constant may have."""
+def known_names(design: Design) -> set[str]:
+    """Every name that a factor or a constant of the design may have."""
     losses = {f"loss.{name}" for name in LOSS_NAMES}
     directed = {f"loss.{direction}.{name}" for direction in DIRECTIONS for name in LOSS_NAMES}
-    options = {f"option.{name}" for name in implementations.option_names()}
+    options = {
+        f"option.{name}"
+        for variant in design.variants
+        for name in implementation_of(design, variant.label).declaration.options
+    }
     of_workloads = {f"workload.{name}" for known in workloads.PARAMETERS.values() for name in known}
     return set(LINK_NAMES) | losses | directed | options | of_workloads
 
 
 def check_names(design: Design) -> None:
     """Raises Refusal for a factor, constant, topology or variant that nothing here knows."""
-    known = known_names()
+    known = known_names(design)
     for where, name in _given_names(design):
         if name not in known:
             raise Refusal(f"{design.path}: {where}{name}: is not a parameter; {nearest(name, known)}")
@@ -102,7 +106,8 @@ def _chosen_options(
 
 def implementation_of(design: Design, label: str) -> Implementation:
     """The implementation of a variant."""
-    return implementations.find(_variant_of(design, label).implementation, place_of(design, label))
+    known = Implementations(search_path())
+    return known.find(_variant_of(design, label).implementation, place_of(design, label))
 
 
 def place_of(design: Design, label: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from runners.campaign.provenance import DROPPER, WIRE
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
@@ -78,8 +78,9 @@ def _python() -> Iterator[Need]:
 
 def _built() -> Iterator[Need]:
     programs = {"dropper": DROPPER, "wire": WIRE}
-    for name, implementation in implementations.all_of_them().items():
-        for program in implementation.programs():
+    known = ours()
+    for name in known.names():
+        for program in known.find(name, "doctor").programs():
             programs[f"{name} endpoint"] = program
     for name, program in programs.items():
         good = os.access(program, os.X_OK)

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 from runners.implementations.implementation import Implementation
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
@@ -27,8 +27,9 @@ def build(implementation: Implementation) -> None:
 
 def main() -> None:
     try:
-        for implementation in implementations.all_of_them().values():
-            build(implementation)
+        known = ours()
+        for name in known.names():
+            build(known.find(name, "make build"))
     except Refusal as refusal:
         sys.exit(f"make build: {refusal}")
 

@@ -1,37 +1,98 @@
-"""Where implementations are looked for: quic-impls/ of this checkout."""
+"""Where implementations are found: in quic-impls/ of this checkout, in folders that a command is given, and
+in those of the environment variable FECBENCH_IMPLEMENTATIONS.
 
+A name stands for one implementation: one that two folders have is refused where it is used. So is one whose
+impl.toml cannot be read; it disturbs no other.
+"""
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
-from runners.implementations.implementation import Implementation, load
+from runners.implementations.implementation import DECLARATION, Implementation, load
 from runners.refusal import Refusal
 
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
+OPTION = "--implementations"
+VARIABLE = "FECBENCH_IMPLEMENTATIONS"
 
 
-def names(root: Path = IMPLEMENTATIONS) -> list[str]:
-    """The names of all implementations."""
-    return sorted(path.parent.name for path in root.glob("*/impl.toml"))
+def search_path(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The folders of implementations, absolute, each once: ours, `extra`, then those of the variable.
+
+    Raises Refusal for one that does not exist, and for the folder of an implementation itself.
+    """
+    of_variable = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(":") if folder]
+    for origin, folders in ((OPTION, extra), (VARIABLE, of_variable)):
+        for folder in folders:
+            _check(folder, origin)
+    return tuple(dict.fromkeys(folder.resolve() for folder in (IMPLEMENTATIONS, *extra, *of_variable)))
 
 
-def find(name: str, where: str, root: Path = IMPLEMENTATIONS) -> Implementation:
-    """The implementation of that name. Raises Refusal with the nearest right name."""
-    known = names(root)
-    if name not in known:
-        raise Refusal(f"{where}: there is no implementation {name!r}; {nearest(name, known)}")
-    return load(root / name)
+def _check(folder: Path, origin: str) -> None:
+    if not folder.is_dir():
+        raise Refusal(f"{origin}: {folder}: must be a folder that holds folders with an impl.toml")
+    if (folder / DECLARATION).is_file():
+        raise Refusal(f"{origin}: {folder}: is an implementation itself; give the folder that holds it")
 
 
-def all_of_them(root: Path = IMPLEMENTATIONS) -> dict[str, Implementation]:
-    """Every implementation by name."""
-    return {name: load(root / name) for name in names(root)}
+class Implementations:
+    """The implementations in some folders. Each impl.toml is read once, when it is needed first."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self.roots = tuple(roots)
+        self._read: dict[str, Implementation | Refusal] = {}
+
+    @cached_property
+    def folders(self) -> dict[str, list[Path]]:
+        """The folders that have an impl.toml, by their name, which is that of the implementation."""
+        folders: dict[str, list[Path]] = {}
+        for root in self.roots:
+            for path in sorted(root.glob(f"*/{DECLARATION}")):
+                folders.setdefault(path.parent.name, []).append(path.parent)
+        return folders
+
+    def names(self) -> list[str]:
+        """The names of all implementations, of broken ones, too."""
+        return sorted(self.folders)
+
+    def find(self, name: str, where: str) -> Implementation:
+        """The implementation of that name. Raises Refusal, which begins with `where`."""
+        if name not in self.folders:
+            raise Refusal(f"{where}: there is no implementation {name!r}; {nearest(name, self.folders)}")
+        implementation = self._get(name)
+        if isinstance(implementation, Refusal):
+            raise Refusal(f"{where}: {implementation}")
+        return implementation
+
+    def problem(self, name: str) -> str | None:
+        """Why one of the `names` cannot be used, if it cannot."""
+        implementation = self._get(name)
+        return str(implementation) if isinstance(implementation, Refusal) else None
+
+    def all(self) -> dict[str, Implementation | Refusal]:
+        """Every implementation by its name, or why it cannot be used."""
+        return {name: self._get(name) for name in self.names()}
+
+    def _get(self, name: str) -> Implementation | Refusal:
+        if name not in self._read:
+            self._read[name] = self._load(name)
+        return self._read[name]
+
+    def _load(self, name: str) -> Implementation | Refusal:
+        folder, *others = self.folders[name]
+        if others:
+            places = " and ".join(map(str, self.folders[name]))
+            return Refusal(f"implementation {name!r} is in several folders: {places}; rename all but one")
+        try:
+            return load(folder)
+        except Refusal as refusal:
+            return refusal
 
 
-def option_names(root: Path = IMPLEMENTATIONS) -> set[str]:
-    """The names of the options of all implementations."""
-    return {
-        option
-        for implementation in all_of_them(root).values()
-        for option in implementation.declaration.options
-    }
+def ours() -> Implementations:
+    """The implementations of this checkout."""
+    return Implementations((IMPLEMENTATIONS,))

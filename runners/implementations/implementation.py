@@ -15,6 +15,7 @@ from runners.implementations.declaration import Declaration
 from runners.options import Value
 from runners.refusal import Refusal, first_problem
 
+DECLARATION = "impl.toml"
 CHECK_LIMIT_S = 30.0
 
 
@@ -82,9 +83,8 @@ class Implementation:
         if answer.returncode != 0:
             options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
             lines = answer.stderr.decode(errors="replace").splitlines()
-            raise Refusal(
-                f"{where}: {options}: {lines[-1] if lines else f'refused with {answer.returncode}'}"
-            )
+            reason = lines[-1] if lines else f"refused with {answer.returncode}"
+            raise Refusal(f"{where}: {options}: {reason}")
 
     def check_workload(self, name: str, where: str) -> None:
         """Raises Refusal when the implementation does not support the workload."""
@@ -102,7 +102,7 @@ class Implementation:
 
 def load(folder: Path) -> Implementation:
     """The implementation in `folder`. Raises Refusal that names the file and the key."""
-    path = folder / "impl.toml"
+    path = folder / DECLARATION
     try:
         text = path.read_text()
         written = tomllib.loads(text)

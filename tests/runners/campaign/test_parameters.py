@@ -120,3 +120,35 @@ def test_what_is_not_built_is_not_asked(load, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Implementation, "check_together", None)
     design = load(CHECKED)
     assert parameters.check_combinations(design, design.plan().points) == {"rquic"}
+
+
+OPTIONS = """
+[factors]
+option.bto_ms = { choices = [0, 25] }
+[constants]
+bandwidth_mbps = 10
+owd_ms = 5
+[[variants]]
+label = "only"
+implementation = "IMPLEMENTATION"
+[plan]
+method = "grid"
+"""
+
+
+def test_only_options_of_implementations_that_the_design_uses_are_its_parameters(load) -> None:
+    parameters.check_names(load(OPTIONS.replace("IMPLEMENTATION", "rquic")))
+    with pytest.raises(Refusal, match=r"factors\.option\.bto_ms: is not a parameter"):
+        parameters.check_names(load(OPTIONS.replace("IMPLEMENTATION", "noq-fec")))
+
+
+def test_a_broken_implementation_disturbs_only_designs_that_use_it(
+    load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "implementations" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "impl.toml").write_text("name = 3\n")
+    monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(broken.parent))
+    parameters.check_names(load(OPTIONS.replace("IMPLEMENTATION", "rquic")))
+    with pytest.raises(Refusal, match=rf"variant 'only': {broken}/impl\.toml: name = 3"):
+        parameters.check_names(load(OPTIONS.replace("IMPLEMENTATION", "broken")))

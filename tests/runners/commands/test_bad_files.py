@@ -12,13 +12,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import IMPLEMENTATIONS
 from runners.implementations.implementation import load
 from runners.refusal import Refusal
 from runners.trial.endpoint import Endpoint
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
-DECLARATION = (IMPLEMENTATIONS / "rquic" / "impl.toml").read_text()
+DECLARATION = (REPOSITORY / "quic-impls" / "rquic" / "impl.toml").read_text()
 MESSAGES = b'{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5, "packets_sent": 40}}\n'
 
 # What a person may type, and what a broken disk may hold, in the place of something right.
