@@ -35,6 +35,8 @@ class Declaration(BaseModel):
     client: Command
     check: Command | None = None
     """Asked whether options fit together; without it, any do."""
+    files: list[Word] = []
+    """What has a part in a trial though no command names it, such as the program that a script starts."""
     workloads: list[str] = Field(min_length=1)
     series: list[SeriesName] = []
     """The tables that an endpoint can leave beside its metrics."""

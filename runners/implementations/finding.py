@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
-from runners.implementations.implementation import DECLARATION, Implementation, load
+from runners.implementations.implementation import DECLARATION, IMPLEMENTATIONS, Implementation, load
 from runners.refusal import Refusal
 
-IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 OPTION = "--implementations"
 VARIABLE = "FECBENCH_IMPLEMENTATIONS"
 

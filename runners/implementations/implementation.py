@@ -1,6 +1,13 @@
-"""An implementation: the folder that holds it, what it declares, its commands, its files and its options."""
+"""An implementation: the folder that holds it, what it declares, its commands, its files and its options.
+
+The first word of a command is a program: an absolute path, a file of the folder, or the name of one that the
+system has. Any other word that names a file of the folder stands for its absolute path, because an endpoint
+is started in another folder.
+"""
 
 import json
+import os
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -10,12 +17,17 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
 from runners.implementations.declaration import Declaration
 from runners.options import Value
 from runners.refusal import Refusal, first_problem
 
+IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 DECLARATION = "impl.toml"
+# Of endpoints and of what is looked for by its name alone: not the user's, so that the same program is found
+# by whoever runs it.
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
 
 
@@ -38,16 +50,38 @@ class Implementation:
 
     def _absolute(self, command: list[str]) -> list[str]:
         program, *arguments = command
-        return [str(self.folder / program), *arguments]
+        return [str(self._program(program)), *map(self._argument, arguments)]
+
+    def _program(self, word: str) -> Path:
+        program = self.folder / word
+        if "/" in word or is_file(program):
+            return program
+        return Path(shutil.which(word, path=PATH) or program)
+
+    def _argument(self, word: str) -> str:
+        return str(self.folder / word) if is_file(self.folder / word) else word
+
+    def _commands(self) -> list[list[str]]:
+        """The commands that have a part in a trial."""
+        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
+        return [command for command in declared if command is not None]
 
     def programs(self) -> list[Path]:
-        """The programs that have to be built."""
-        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
-        return sorted({self.folder / command[0] for command in declared if command is not None})
+        """The programs that its commands start."""
+        return sorted({self._program(command[0]) for command in self._commands()})
+
+    def files(self) -> list[Path]:
+        """The programs, and every other file that a command or `files` of impl.toml names."""
+        words = {word for command in self._commands() for word in command[1:]}
+        named = {self.folder / word for word in words if is_file(self.folder / word)}
+        return sorted({*self.programs(), *named, *self._declared_files()})
+
+    def _declared_files(self) -> list[Path]:
+        return [self.folder / word for word in self.declaration.files]
 
     def missing_programs(self) -> list[Path]:
-        """Those that have not been built."""
-        return [program for program in self.programs() if not program.is_file()]
+        """The programs, and what `files` names, that are not there."""
+        return [path for path in (*self.programs(), *self._declared_files()) if not is_file(path)]
 
     def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
         """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
@@ -78,7 +112,7 @@ class Implementation:
             raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
         except OSError as error:
             raise Refusal(
-                f"{where}: {command[0]} cannot be started: {error.strerror}: run make build"
+                f"{where}: {command[0]} cannot be started: {error.strerror}: {self.remedy}"
             ) from error
         if answer.returncode != 0:
             options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
@@ -95,9 +129,31 @@ class Implementation:
             )
 
     def check_built(self) -> None:
-        """Raises Refusal when a program is missing."""
-        for program in self.missing_programs():
-            raise Refusal(f"{self.declaration.name} is not built ({program} is missing): run make build")
+        """Raises Refusal when a program is missing, or cannot be executed."""
+        name = self.declaration.name
+        for path in self.missing_programs():
+            if not path.is_relative_to(self.folder):
+                declaration = self.folder / DECLARATION
+                raise Refusal(f"{name}: {path} is missing: install it, or name another one in {declaration}")
+            raise Refusal(f"{name} is not built ({path} is missing): {self.remedy}")
+        for program in self.programs():
+            if not os.access(program, os.X_OK):
+                raise Refusal(f"{name}: {program} is no program: run chmod +x {program}")
+
+    @property
+    def remedy(self) -> str:
+        """What builds it."""
+        if self.folder.parent == IMPLEMENTATIONS:
+            return "run make build"
+        return f"run python -m runners.implementations.build {self.folder.parent}"
+
+
+def is_file(path: Path) -> bool:
+    """Whether the path is one of a file; a word that is too long for a path is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def load(folder: Path) -> Implementation:

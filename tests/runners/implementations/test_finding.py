@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runners.implementations import finding, implementation
-from runners.implementations.finding import IMPLEMENTATIONS, VARIABLE, Implementations, ours, search_path
-from runners.implementations.implementation import Implementation
+from runners.implementations.finding import VARIABLE, Implementations, ours, search_path
+from runners.implementations.implementation import IMPLEMENTATIONS, Implementation
 from runners.refusal import Refusal
 
 

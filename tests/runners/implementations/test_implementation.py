@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.implementations import implementation as implementations
-from runners.implementations.implementation import load
+from runners.implementations.implementation import Implementation, load
 from runners.refusal import Refusal
 
 
@@ -44,7 +44,95 @@ def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said
 
 
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
-    with pytest.raises(Refusal, match="run make build"):
+    command = f"python -m runners.implementations.build {folder.parent}"
+    with pytest.raises(
+        Refusal, match=rf"^example is not built \({folder}/build/example is missing\): run {command}$"
+    ):
+        load(folder).check_built()
+
+
+def test_of_those_here_make_builds_a_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implementations, "is_file", lambda _: False)
+    with pytest.raises(Refusal, match=r"^rquic is not built .*: run make build$"):
+        load(implementations.IMPLEMENTATIONS / "rquic").check_built()
+
+
+def declare(folder: Path, **commands: str) -> Implementation:
+    """The example with other commands: the TOML text of each, by its key."""
+    lines = [
+        line for line in (folder / "impl.toml").read_text().splitlines() if line.split(" ")[0] not in commands
+    ]
+    text = "\n".join([*(f"{key} = {command}" for key, command in commands.items()), *lines])
+    (folder / "impl.toml").write_text(text)
+    return load(folder)
+
+
+def write_program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_an_absolute_program_is_started_as_it_is(folder: Path) -> None:
+    implementation = declare(folder, server='["/bin/sh", "-c", "exit"]', client='["/bin/sh", "-c", "exit"]')
+    assert implementation.command("server") == ["/bin/sh", "-c", "exit"]
+    assert implementation.programs() == implementation.files() == [Path("/bin/sh")]
+    implementation.check_built()
+
+
+def test_an_absolute_program_that_is_missing_is_not_said_to_be_built(folder: Path) -> None:
+    implementation = declare(folder, server='["/no/such/program"]', client='["/no/such/program"]')
+    wanted = f"example: /no/such/program is missing: install it, or name another one in {folder}/impl.toml"
+    with pytest.raises(Refusal, match=f"^{wanted}$"):
+        implementation.check_built()
+
+
+def test_a_word_that_names_a_file_of_the_folder_stands_for_its_absolute_path(folder: Path) -> None:
+    write_program(folder / "server.py")
+    implementation = declare(folder, server='["/bin/sh", "./server.py", "client.py", "--fast"]')
+    assert implementation.command("server") == ["/bin/sh", f"{folder}/server.py", "client.py", "--fast"]
+
+
+def test_a_bare_name_is_a_program_of_the_folder_or_else_one_that_the_system_has(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(write_program(tmp_path / "bin" / "sh").parent))
+    implementation = declare(folder, server='["sh"]', client='["no-such-program"]')
+    assert implementation.command("server") in (["/usr/bin/sh"], ["/bin/sh"])
+    assert implementation.command("client") == [f"{folder}/no-such-program"]
+    write_program(folder / "sh")
+    assert implementation.command("server") == [f"{folder}/sh"]
+
+
+def test_a_path_is_never_looked_for_elsewhere(folder: Path) -> None:
+    assert declare(folder, server='["./sh"]').command("server") == [f"{folder}/sh"]
+
+
+def test_a_word_that_is_too_long_for_a_path_is_a_word(folder: Path) -> None:
+    word = "x" * 5000
+    assert declare(folder, server=f'["/bin/sh", "{word}"]').command("server") == ["/bin/sh", word]
+
+
+def test_its_files_are_all_that_a_command_names_or_that_is_declared(folder: Path) -> None:
+    named = [
+        write_program(folder / name) for name in ("build/example", "check", "run.sh", "server.py", "table")
+    ]
+    write_program(folder / "unnamed")
+    implementation = declare(
+        folder, server='["/bin/sh", "server.py"]', client='["run.sh"]', check='["check", "table"]',
+        files='["build/example"]',
+    )  # fmt: skip
+    assert implementation.files() == sorted([Path("/bin/sh"), *named])
+    implementation.check_built()
+    (folder / "build/example").unlink()
+    assert implementation.missing_programs() == [folder / "build/example"]
+
+
+def test_a_program_that_may_not_be_executed_is_refused_with_what_allows_it(folder: Path) -> None:
+    program = write_program(folder / "build/example")
+    program.chmod(0o644)
+    with pytest.raises(Refusal, match=f"^example: {program} is no program: run chmod \\+x {program}$"):
         load(folder).check_built()
 
 
@@ -85,7 +173,7 @@ def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
 
 def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
     (checked / "check").write_bytes(b"\x7fELF, but cut off")
-    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error: run make build"):
+    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error: run python"):
         load(checked).check_together({"window": 8}, "x")
 
 
