@@ -24,17 +24,18 @@ def search_path(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
     Raises Refusal for one that does not exist, and for the folder of an implementation itself.
     """
     of_variable = [Path(folder) for folder in os.environ.get(VARIABLE, "").split(":") if folder]
-    for origin, folders in ((OPTION, extra), (VARIABLE, of_variable)):
-        for folder in folders:
-            _check(folder, origin)
-    return tuple(dict.fromkeys(folder.resolve() for folder in (IMPLEMENTATIONS, *extra, *of_variable)))
+    folders = (IMPLEMENTATIONS, *checked(OPTION, extra), *checked(VARIABLE, of_variable))
+    return tuple(dict.fromkeys(folders))
 
 
-def _check(folder: Path, origin: str) -> None:
-    if not folder.is_dir():
-        raise Refusal(f"{origin}: {folder}: must be a folder that holds folders with an impl.toml")
-    if (folder / DECLARATION).is_file():
-        raise Refusal(f"{origin}: {folder}: is an implementation itself; give the folder that holds it")
+def checked(origin: str, folders: Sequence[Path]) -> list[Path]:
+    """Folders of implementations as absolute paths. Raises Refusal that begins with `origin`."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise Refusal(f"{origin}: {folder}: must be a folder that holds folders with an impl.toml")
+        if (folder / DECLARATION).is_file():
+            raise Refusal(f"{origin}: {folder}: is an implementation itself; give the folder that holds it")
+    return [folder.resolve() for folder in folders]
 
 
 class Implementations:

@@ -50,13 +50,18 @@ class Implementation:
 
     def _absolute(self, command: list[str]) -> list[str]:
         program, *arguments = command
-        return [str(self._program(program)), *map(self._argument, arguments)]
+        return [str(self._program(program, PATH)), *map(self._argument, arguments)]
 
-    def _program(self, word: str) -> Path:
+    def build_command(self) -> list[str]:
+        """The argument list that builds it, to be run in its folder; compilers are those of the user."""
+        program, *arguments = self.declaration.build
+        return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
+
+    def _program(self, word: str, path: str) -> Path:
         program = self.folder / word
         if "/" in word or is_file(program):
             return program
-        return Path(shutil.which(word, path=PATH) or program)
+        return Path(shutil.which(word, path=path) or program)
 
     def _argument(self, word: str) -> str:
         return str(self.folder / word) if is_file(self.folder / word) else word
@@ -68,7 +73,7 @@ class Implementation:
 
     def programs(self) -> list[Path]:
         """The programs that its commands start."""
-        return sorted({self._program(command[0]) for command in self._commands()})
+        return sorted({self._program(command[0], PATH) for command in self._commands()})
 
     def files(self) -> list[Path]:
         """The programs, and every other file that a command or `files` of impl.toml names."""

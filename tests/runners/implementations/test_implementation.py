@@ -105,7 +105,10 @@ def test_a_bare_name_is_a_program_of_the_folder_or_else_one_that_the_system_has(
     assert implementation.command("server") == [f"{folder}/sh"]
 
 
-def test_a_path_is_never_looked_for_elsewhere(folder: Path) -> None:
+def test_a_path_is_never_looked_for_elsewhere(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_program(tmp_path / "here" / "sh").parent)
     assert declare(folder, server='["./sh"]').command("server") == [f"{folder}/sh"]
 
 
