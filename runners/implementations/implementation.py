@@ -25,8 +25,7 @@ from runners.refusal import Refusal, first_problem
 
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 DECLARATION = "impl.toml"
-# Of endpoints and of what is looked for by its name alone: not the user's, so that the same program is found
-# by whoever runs it.
+# Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
 
@@ -151,6 +150,11 @@ class Implementation:
         if self.folder.parent == IMPLEMENTATIONS:
             return "run make build"
         return f"run python -m runners.implementations.build {self.folder.parent}"
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of an endpoint: nothing is inherited, so that it is the same on every machine."""
+    return {"PATH": PATH, "LANG": "C.UTF-8", "HOME": str(home)}
 
 
 def is_file(path: Path) -> bool:

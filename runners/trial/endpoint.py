@@ -17,6 +17,8 @@ from typing import IO, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError
 
+from runners.refusal import first_problem
+
 Role = Literal["client", "server"]
 
 MESSAGES_LIMIT_BYTES = 1 << 20
@@ -46,6 +48,7 @@ class Endpoint:
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
         self.process = process
+        self.events: list[Literal["ready", "done"]] = []
         self.ready = False
         self.metrics: dict[str, float] | None = None
         self.complaint = ""  # what was wrong with its messages, if anything
@@ -59,6 +62,11 @@ class Endpoint:
     def stderr(self) -> str:
         """The end of its standard error, without what is no text; PostgreSQL takes NUL for none."""
         return self._stderr.decode(errors="replace").replace("\0", "\ufffd")
+
+    @property
+    def rest(self) -> bytes:
+        """What it wrote on standard output after the end of the last line."""
+        return self._line
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""
@@ -82,9 +90,11 @@ class Endpoint:
             return
         try:
             message = Message.model_validate_json(line)
-        except ValidationError:
-            self._refuse(f"wrote {line[:80]!r}, which is neither a ready nor a done message")
+        except ValidationError as error:
+            cause = " ".join(first_problem(error).split())[:200]
+            self._refuse(f"wrote {line[:80]!r}, which is neither a ready nor a done message: {cause}")
             return
+        self.events.append(message.event)
         if message.event == "ready":
             self.ready = True
         else:

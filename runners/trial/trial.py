@@ -19,7 +19,7 @@ import dropper.command
 import dropper.model
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
-from runners.implementations.implementation import PATH
+from runners.implementations.implementation import environment
 from runners.trial import competition, starvation
 from runners.trial.endpoint import Endpoint, Role, Supervisor, assignment, command
 from runners.trial.task import (
@@ -259,12 +259,8 @@ def _folder_of(task: Task, pair: int) -> Path:
 
 
 def _environment(task: Task, log_folder: Path) -> dict[str, str]:
-    """The environment of an endpoint: nothing is inherited, so that it is the same on every machine."""
-    environment = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": str(log_folder)}
-    if task.capture:
-        environment["QLOGDIR"] = str(log_folder)
-        environment["SSLKEYLOGFILE"] = str(log_folder / "keys.log")
-    return environment
+    recorded = {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
+    return environment(log_folder) | (recorded if task.capture else {})
 
 
 def _outcome(endpoint: Endpoint) -> EndpointOutcome:
