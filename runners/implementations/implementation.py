@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -28,6 +28,13 @@ DECLARATION = "impl.toml"
 # Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
+
+
+class Lack(NamedTuple):
+    """What is wrong with a file that is needed, and the command or the deed that mends it."""
+
+    problem: str
+    mend: str
 
 
 @dataclass(frozen=True)
@@ -83,9 +90,33 @@ class Implementation:
     def _declared_files(self) -> list[Path]:
         return [self.folder / word for word in self.declaration.files]
 
+    def needed_files(self) -> list[Path]:
+        """The programs, and what `files` of impl.toml names: without them it cannot be started."""
+        return sorted({*self.programs(), *self._declared_files()})
+
     def missing_programs(self) -> list[Path]:
-        """The programs, and what `files` names, that are not there."""
-        return [path for path in (*self.programs(), *self._declared_files()) if not is_file(path)]
+        """The needed files that are not there."""
+        return [path for path in self.needed_files() if not is_file(path)]
+
+    def lack_of(self, path: Path) -> Lack | None:
+        """Why one of the needed files is of no use, if it is not."""
+        if not is_file(path):
+            inside = path.is_relative_to(self.folder)
+            return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
+        if path in self.programs() and not os.access(path, os.X_OK):
+            return Lack("is no program", f"chmod +x {path}")
+        return None
+
+    @property
+    def build_with(self) -> str:
+        """The command that a person builds it with."""
+        if self.folder.parent == IMPLEMENTATIONS:
+            return "make build"
+        return f"python -m runners.implementations.build {self.folder.parent}"
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / DECLARATION
 
     def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
         """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
@@ -116,7 +147,7 @@ class Implementation:
             raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
         except OSError as error:
             raise Refusal(
-                f"{where}: {command[0]} cannot be started: {error.strerror}: {self.remedy}"
+                f"{where}: {command[0]} cannot be started: {error.strerror}; mend: {self.build_with}"
             ) from error
         if answer.returncode != 0:
             options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
@@ -134,22 +165,9 @@ class Implementation:
 
     def check_built(self) -> None:
         """Raises Refusal when a program is missing, or cannot be executed."""
-        name = self.declaration.name
-        for path in self.missing_programs():
-            if not path.is_relative_to(self.folder):
-                declaration = self.folder / DECLARATION
-                raise Refusal(f"{name}: {path} is missing: install it, or name another one in {declaration}")
-            raise Refusal(f"{name} is not built ({path} is missing): {self.remedy}")
-        for program in self.programs():
-            if not os.access(program, os.X_OK):
-                raise Refusal(f"{name}: {program} is no program: run chmod +x {program}")
-
-    @property
-    def remedy(self) -> str:
-        """What builds it."""
-        if self.folder.parent == IMPLEMENTATIONS:
-            return "run make build"
-        return f"run python -m runners.implementations.build {self.folder.parent}"
+        for path in self.needed_files():
+            if lack := self.lack_of(path):
+                raise Refusal(f"{self.declaration.name}: {path} {lack.problem}; mend: {lack.mend}")
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -146,7 +146,7 @@ def test_a_check_says_what_is_broken_and_ends_with_1(fecbench_here: Callable[...
     assert done.returncode == 1
     checked = json.loads(done.stdout)
     program = mine / "example" / "server.sh"
-    problem = f"programs: example: {program} is no program: run chmod +x {program}"
+    problem = f"programs: example: {program} is no program; mend: chmod +x {program}"
     assert (checked["name"], checked["passed"], checked["problems"]) == ("example", False, [problem])
     assert checked["parts"] == [
         {"part": "impl.toml", "good": True, "detail": f"{mine}/example declares it"},

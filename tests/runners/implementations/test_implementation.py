@@ -45,15 +45,13 @@ def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said
 
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
     command = f"python -m runners.implementations.build {folder.parent}"
-    with pytest.raises(
-        Refusal, match=rf"^example is not built \({folder}/build/example is missing\): run {command}$"
-    ):
+    with pytest.raises(Refusal, match=rf"^example: {folder}/build/example is missing; mend: {command}$"):
         load(folder).check_built()
 
 
 def test_of_those_here_make_builds_a_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(implementations, "is_file", lambda _: False)
-    with pytest.raises(Refusal, match=r"^rquic is not built .*: run make build$"):
+    with pytest.raises(Refusal, match=r"^rquic: .*/build/rquic is missing; mend: make build$"):
         load(implementations.IMPLEMENTATIONS / "rquic").check_built()
 
 
@@ -83,7 +81,7 @@ def test_an_absolute_program_is_started_as_it_is(folder: Path) -> None:
 
 def test_an_absolute_program_that_is_missing_is_not_said_to_be_built(folder: Path) -> None:
     implementation = declare(folder, server='["/no/such/program"]', client='["/no/such/program"]')
-    wanted = f"example: /no/such/program is missing: install it, or name another one in {folder}/impl.toml"
+    wanted = f"example: /no/such/program is missing; mend: install it, or change {folder}/impl.toml"
     with pytest.raises(Refusal, match=f"^{wanted}$"):
         implementation.check_built()
 
@@ -135,7 +133,7 @@ def test_its_files_are_all_that_a_command_names_or_that_is_declared(folder: Path
 def test_a_program_that_may_not_be_executed_is_refused_with_what_allows_it(folder: Path) -> None:
     program = write_program(folder / "build/example")
     program.chmod(0o644)
-    with pytest.raises(Refusal, match=f"^example: {program} is no program: run chmod \\+x {program}$"):
+    with pytest.raises(Refusal, match=f"^example: {program} is no program; mend: chmod \\+x {program}$"):
         load(folder).check_built()
 
 
@@ -176,7 +174,7 @@ def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
 
 def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
     (checked / "check").write_bytes(b"\x7fELF, but cut off")
-    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error: run python"):
+    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error; mend: python"):
         load(checked).check_together({"window": 8}, "x")
 
 

@@ -219,7 +219,7 @@ def test_a_missing_program_is_named_and_nothing_is_started(folder: Path) -> None
     rewrite(folder / "impl.toml", '"/usr/bin/python3"', '"build/program"')
     (part,) = check(folder)
     assert not part.good
-    assert part.detail.startswith(f"example is not built ({folder}/build/program is missing)")
+    assert part.detail.startswith(f"example: {folder}/build/program is missing; mend: ")
 
 
 def test_a_check_that_refuses_the_defaults_is_named(folder: Path) -> None:
