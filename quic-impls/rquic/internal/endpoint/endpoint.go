@@ -73,12 +73,15 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 		run = e.loadPage
 	}
 	err = run(ctx, out)
-	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.closeSeries())
+	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.closeSeries(), e.observer.Recording.Write())
 }
 
 func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) (*endpoint, error) {
 	e := &endpoint{assignment: assignment, socket: s, observer: &observer.Observer{}}
 	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
+	if assignment.Series.CongestionWindow {
+		e.observer.Congestion = e.observer.Recording.Begin(seriesFile(assignment, "cwnd"), observer.CongestionColumns...)
+	}
 	if assignment.Options.Scheme == "plain" {
 		return e, nil
 	}
@@ -94,6 +97,11 @@ func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(err
 	e.fec.Observe(e.observer)
 	e.transport.Conn = e.fec
 	return e, nil
+}
+
+// seriesFile is where the contract wants a series.
+func seriesFile(assignment contract.Assignment, name string) string {
+	return filepath.Join(assignment.LogFolder, name+".series.csv")
 }
 
 func (e *endpoint) closeSeries() error {
