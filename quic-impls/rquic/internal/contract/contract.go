@@ -48,8 +48,14 @@ type Workload struct {
 	Page *Page
 }
 
+// Names of series.
+const (
+	CongestionWindow = "cwnd"
+	CodeRate         = "code_rate"
+)
+
 // Series are the tables over time that an endpoint was asked to leave in its log folder.
-type Series struct{ CongestionWindow bool }
+type Series struct{ CongestionWindow, CodeRate bool }
 
 // Unsupported says that this implementation doesn't have what was asked for.
 type Unsupported struct{ What string }
@@ -156,8 +162,10 @@ func parseSeries(names []string) (Series, error) {
 	var s Series
 	for _, name := range names {
 		switch name {
-		case "cwnd":
+		case CongestionWindow:
 			s.CongestionWindow = true
+		case CodeRate:
+			s.CodeRate = true
 		default:
 			return s, Unsupported{fmt.Sprintf("series: %q", name)}
 		}

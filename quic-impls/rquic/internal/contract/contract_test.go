@@ -168,6 +168,7 @@ func TestSeriesAreThoseThatWereAskedForAndNoneWithoutTheKey(t *testing.T) {
 		{nil, Series{}},
 		{[]string{}, Series{}},
 		{[]string{"cwnd"}, Series{CongestionWindow: true}},
+		{[]string{"code_rate", "cwnd"}, Series{CongestionWindow: true, CodeRate: true}},
 	} {
 		a, err := parse(t, with("series", c.asked))
 		if err != nil || a.Series != c.right {

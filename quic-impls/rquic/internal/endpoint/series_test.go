@@ -87,27 +87,29 @@ func TestTheCongestionWindowOverTimeIsThatOfTheTransfer(t *testing.T) {
 func TestEachConnectionOfAPageHasItsRows(t *testing.T) {
 	o := transfer{
 		workload: loading(photos(20), true), options: fecOptions,
-		series: contract.Series{CongestionWindow: true},
+		series: contract.Series{CongestionWindow: true, CodeRate: true},
 		up:     wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
 	}.succeed(t)
 	for _, role := range []string{"client", "server"} {
-		first := map[float64]float64{}
-		_, rows := o.rowsOf(t, role, "cwnd")
-		for _, row := range rows {
-			if _, known := first[row[1]]; !known {
-				first[row[1]] = row[0]
+		for _, name := range []string{"cwnd", "code_rate"} {
+			first := map[float64]float64{}
+			_, rows := o.rowsOf(t, role, name)
+			for _, row := range rows {
+				if _, known := first[row[1]]; !known {
+					first[row[1]] = row[0]
+				}
 			}
-		}
-		// The second one is dialled when the document was loaded and processed.
-		if len(first) != 3 || first[0] > 0.001 || first[1] < (20*time.Millisecond).Seconds() || first[2] < first[1] {
-			t.Errorf("%s: connections begin at %v", role, first)
+			// The second one is dialled when the document was loaded and processed.
+			if len(first) != 3 || first[0] > 0.001 || first[1] < (20*time.Millisecond).Seconds() || first[2] < first[1] {
+				t.Errorf("%s: by %s, connections begin at %v", role, name, first)
+			}
 		}
 	}
 }
 
 func TestNoSeriesIsLeftThatWasNotAskedFor(t *testing.T) {
 	o := transfer{
-		workload: download(1000), options: withScheme(fecOptions, "none"), up: wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
+		workload: download(1000), options: fecOptions, up: wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
 	}.succeed(t)
 	for _, role := range []string{"client", "server"} {
 		if files, err := os.ReadDir(filepath.Join(o.logs, role)); err != nil || len(files) != 0 {
@@ -127,5 +129,49 @@ func TestATransferThatFailsLeavesItsSeries(t *testing.T) {
 	}
 	if _, rows := o.rowsOf(t, "client", "cwnd"); len(rows) == 0 {
 		t.Error("the client left no rows")
+	}
+}
+
+func TestTheCodeRateOverTimeHasARowForEachPeriod(t *testing.T) {
+	for preset, initial := range map[string]float64{"constant": 9, "paper": 32, "code2021": 10} {
+		rate := fecOptions.Rate
+		rate.Preset = preset
+		o := transfer{
+			workload: download(2_000_000), options: withRate("xor", rate), series: contract.Series{CodeRate: true},
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(6, 0.02)),
+		}.succeed(t)
+		columns, rows := o.rowsOf(t, "server", "code_rate")
+		if right := []string{"t_s", "connection", "q", "residual_loss", "delivered", "lost", "window_packets", "smoothed_rtt_ms"}; !slices.Equal(columns, right) {
+			t.Errorf("%s: columns %v", preset, columns)
+		}
+		if !slices.Equal(rows[0], []float64{0, 0, initial, 0, 0, 0, 0, 0}) {
+			t.Errorf("%s: the first row is %v", preset, rows[0])
+		}
+		if adaptive := preset != "constant"; (len(rows) > 1) != adaptive {
+			t.Errorf("%s: %d rows", preset, len(rows))
+		}
+		delivered, lost := 0.0, 0.0
+		for _, row := range rows {
+			delivered, lost = delivered+row[4], lost+row[5]
+		}
+		// What comes after the last period isn't among them.
+		if delivered > o.server["protected_delivered"] || lost > o.server["protected_lost"] {
+			t.Errorf("%s: %v packets delivered and %v lost in all periods, %v", preset, delivered, lost, o.server)
+		}
+		if most := o.server["protected_delivered"]; preset != "constant" && delivered < most-100 {
+			t.Errorf("%s: %v of %v packets delivered in all periods", preset, delivered, most)
+		}
+	}
+}
+
+func TestWithoutACodeItsRateIsASeriesOfNothing(t *testing.T) {
+	for _, scheme := range []string{"none", "plain"} {
+		o := transfer{
+			workload: download(1000), options: withScheme(fecOptions, scheme), series: contract.Series{CodeRate: true},
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
+		}.succeed(t)
+		if _, rows := o.rowsOf(t, "server", "code_rate"); len(rows) != 0 {
+			t.Errorf("%s: %v", scheme, rows)
+		}
 	}
 }

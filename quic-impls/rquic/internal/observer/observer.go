@@ -40,8 +40,8 @@ type Connection interface {
 
 // Observer makes the traces for quic.Config.Tracer.
 type Observer struct {
-	// Open is called for every new connection; nil when nobody has to hear of packets.
-	Open func() Connection
+	// Open is called for every new connection, with its number in Recording; nil when nobody has to hear of packets.
+	Open func(number int) Connection
 	// Recording has the series, and numbers the connections.
 	Recording series.Recording
 	// Congestion takes the congestion windows over time, with the columns CongestionColumns; nil when nobody asked for it.
@@ -75,7 +75,7 @@ func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionI
 	t := &trace{observer: o, file: qlog.DefaultConnectionTracer(ctx, isClient, id)}
 	t.congestion.number = o.Recording.Open()
 	if o.Open != nil {
-		t.connection = o.Open()
+		t.connection = o.Open(t.congestion.number)
 	}
 	return t
 }

@@ -28,7 +28,7 @@ func (l *listener) Closed()                 { l.closed++ }
 func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {
 	t.Helper()
 	l := &listener{}
-	o := &Observer{Open: func() Connection { return l }}
+	o := &Observer{Open: func(int) Connection { return l }}
 	return o, o.Trace(t.Context(), true, quic.ConnectionID{}), l
 }
 
