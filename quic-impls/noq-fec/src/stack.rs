@@ -7,12 +7,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::series::{Congestion, CongestionSeries};
 use bytes::{Bytes, BytesMut};
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
     FourTuple, PathId, ServerConfig, Transmit, VarInt,
 };
+
+use crate::series::{Congestion, CongestionSeries};
 
 /// What a connection serves.
 pub trait Application {
