@@ -16,9 +16,7 @@ from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
 from runners.implementations.implementation import DECLARATION, Implementation
 from runners.probe import output_of, sha256_of
-from topologies.wire_link import WIRE_BINARY
-
-DROPPER, WIRE = COMMAND, WIRE_BINARY
+from topologies.programs import WIRE
 
 
 def cpu_model(cpuinfo: str) -> str | None:
@@ -39,6 +37,11 @@ def _installed(name: str) -> bool:
     except metadata.PackageNotFoundError:
         return False
     return True
+
+
+def host() -> str:
+    """The name of this machine; empty when it has none."""
+    return platform.node()
 
 
 def revision() -> dict[str, Any]:
@@ -67,7 +70,7 @@ def revision_of(folder: Path) -> dict[str, Any]:
 
 def binaries(implementations: Iterable[Implementation]) -> dict[str, str | None]:
     """The hash of everything that has a part in a trial: what was built here, and all files of endpoints."""
-    return hashes([DROPPER, WIRE, *(path for known in implementations for path in known.files())])
+    return hashes([COMMAND, WIRE, *(path for known in implementations for path in known.files())])
 
 
 def hashes(paths: Iterable[Path]) -> dict[str, str | None]:

@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from runners.calibration.experiments import PROBER
-from runners.campaign.provenance import DROPPER, WIRE
+from dropper.command import COMMAND
 from runners.commands.folders import ImplementationFolders
 from runners.implementations.finding import Implementations, search_path
 from runners.implementations.implementation import IMPLEMENTATIONS
@@ -21,6 +20,7 @@ from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
+from topologies.programs import PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
 
@@ -98,7 +98,7 @@ def _python() -> Iterator[Need]:
 
 
 def _built() -> Iterator[Need]:
-    for name, program in {"dropper": DROPPER, "wire": WIRE, "prober": PROBER}.items():
+    for name, program in {"dropper": COMMAND, "wire": WIRE, "prober": PROBER}.items():
         good = os.access(program, os.X_OK)
         yield Need(name, good, "built" if good else "not built", "make build")
 
@@ -140,7 +140,8 @@ def _make_tap() -> None:
 def _attach_dropper() -> None:
     """clsact, the verifier, bpf_spin_lock and the maps, all at once, with the real program."""
     _make_veth()
-    _command(str(DROPPER), "attach", "--dev", "probe0", "--ingress", "--model", "uniform", "--p", "0.5")
+    place = ["--dev", "probe0", "--ingress"]
+    _command(str(COMMAND), "attach", *place, "--model", "uniform", "--p", "0.5")
 
 
 def _add_netem() -> None:

@@ -20,17 +20,12 @@ from typing import Any
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
 from runners.trial import certificates
-from runners.trial.endpoint import (
-    OBEY_LIMIT_S,
-    UNSUPPORTED,
-    Endpoint,
-    Role,
-    Supervisor,
-    assignment,
-    command,
-)
+from runners.trial.assignment import PORT, SERVER_NAME, assignment, command
+from runners.trial.endpoint import UNSUPPORTED, Endpoint
 from runners.trial.isolation import run_isolated
-from runners.trial.trial import PORT, READY_LIMIT_S, SERVER_NAME
+from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
+from runners.trial.task import EndpointTask, Role
+from runners.trial.transfer import READY_LIMIT_S
 from topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
@@ -98,17 +93,23 @@ class Loopback:
         folder = self._folder / str(len(self._supervisor.endpoints))
         log_folder = folder / role
         log_folder.mkdir(parents=True)
+        declaration = self.implementation.declaration
+        end = EndpointTask(
+            implementation=declaration.name,
+            options=dict(self.implementation.options({}, "the defaults")),
+            local_addresses=declaration.local_addresses,
+        )
         document = assignment(
             role,
-            address=ADDRESS,
-            port=self._port,
-            server_name=SERVER_NAME,
+            end,
             workload=dict(workload),
             content_seed=content_seed,
-            options=dict(self.implementation.options({}, "the defaults")),
+            server_address=ADDRESS,
+            local_addresses=[ADDRESS],
             certificates=self._folder,
             log_folder=log_folder,
             deadline_s=DEADLINE_S,
+            port=self._port,
         )
         process = subprocess.Popen(
             command(self.implementation.command(role), document, folder),

@@ -29,10 +29,11 @@ from typing import Any
 import pytest
 import typer
 
+from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.command_line import app
 from runners.implementations.finding import ours
+from topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 LIMIT_S = 250  # of a command
