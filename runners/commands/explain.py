@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 from runners.commands.show import one_campaign
 from runners.refusal import Refusal
 

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from fecbench.hints import nearest
-from results.store.database import CampaignInfo, Database, StoredTrial
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial
 from runners.refusal import Refusal
 
 PIPE_COLUMNS = 200

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
+from results.store.database import Database
+from results.store.records import TrialKey, TrialRecord, VerdictLog
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
 from runners.refusal import Refusal
