@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import tomli_w
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -207,7 +208,11 @@ def load(path: str | Path) -> Design:
 
     Raises DesignError with the file, the key, its value, and what would be right.
     """
-    text = _read(Path(path))
+    return parse(_read(Path(path)), path)
+
+
+def parse(text: str, path: str | Path) -> Design:
+    """The design that a file at `path` with this text would hold. Raises DesignError as `load` does."""
     try:
         design = Design.model_validate(_parsed(path, text))
     except ValidationError as error:
@@ -215,6 +220,14 @@ def load(path: str | Path) -> Design:
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
     design._text, design._path = text, str(path)
     return design
+
+
+def rewritten(design: Design, **tables: Any) -> Design:
+    """The design with other tables in the place of its own, given as a file would hold them.
+
+    Its text is a file that holds exactly this design. Raises DesignError as `load` does.
+    """
+    return parse(tomli_w.dumps({**tomllib.loads(design.text), **tables}), design.path)
 
 
 def _parsed(path: str | Path, text: str) -> dict[str, Any]:
