@@ -5,10 +5,8 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Protocol
 
-import designs
 from designs import Design
 from results.store.database import (
     CampaignInfo,
@@ -64,7 +62,7 @@ class Request:
 
 
 def request(
-    path: Path,
+    design: Design,
     *,
     name: str,
     backend: Backend,
@@ -74,7 +72,6 @@ def request(
     calibrate: bool,
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input."""
-    design = designs.load(path)
     parameters.check_names(design)
     points = design.plan().points
     parameters.check_values(design, points)

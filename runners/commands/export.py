@@ -5,24 +5,24 @@ from typing import Annotated, Literal
 
 import typer
 
+from results.analysis import frames
 from results.store.database import Database
-from runners.commands.show import one_campaign
+from results.store.export import check, write
+from runners.commands import arguments
+from runners.commands.choice import one_campaign
+from runners.commands.terminal import say
 
 
 def export(
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    db: arguments.Database,
     output: Annotated[Path, typer.Option(help="The file to write; must end with .csv or .parquet.")],
-    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
+    campaign: arguments.Campaign = "",
     table: Annotated[
         Literal["trials", "points", "metrics"],
         typer.Option(help="A row a trial, a row a point, or a row a metric of a trial."),
     ] = "trials",
 ) -> None:
     """Write a table of a campaign to a file (CSV or Parquet)."""
-    # Imported here: pandas takes longer to load than most commands take to run.
-    from results.analysis import frames
-    from results.store.export import check, write
-
     check(output)  # before minutes of reading
     with Database.open(db) as database:
         chosen = one_campaign(database, campaign)
@@ -30,4 +30,4 @@ def export(
     if table == "metrics":
         frame = frames.metrics(frame)
     write(frame, output)
-    print(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")
+    say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from runners.commands.terminal import say
 from runners.refusal import Refusal
 from runners.workloads import har, photo_site
 from runners.workloads.web_page import Page
@@ -38,14 +39,14 @@ def make(
     _write(photo_site.make(seed, size_bytes, command), output)
 
 
-def _write(made: Page, output: Path) -> None:
+def _write(page: Page, output: Path) -> None:
     if output.suffix != ".json":
         raise Refusal(f"--output {output}: must end with .json")
     try:
-        output.write_text(made.text())
+        output.write_text(page.text())
     except OSError as error:
         raise Refusal(f"--output {output}: cannot be written: {error.strerror}") from error
-    print(
-        f"{output}: {len(made.objects)} objects of {made.size_bytes} bytes from {len(made.origins)} origins,"
-        f" {made.depth} deep"
+    say(
+        f"{output}: {len(page.objects)} objects of {page.size_bytes} bytes from {len(page.origins)} origins,"
+        f" {page.depth} deep"
     )

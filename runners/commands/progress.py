@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from results.store.database import TrialKey
+from runners.commands.terminal import one_line
 from runners.trial.judge import Judgement
 
 
@@ -76,4 +77,4 @@ class Reporter:
         self._bar.stop()
 
     def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

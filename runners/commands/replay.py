@@ -1,7 +1,5 @@
 """`fecbench replay`: the same trial again, same seeds, with packet captures, qlog and TLS secrets."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +10,11 @@ from results.store.database import CampaignInfo, Database, StoredTrial, VerdictL
 from runners.campaign import provenance, schedule
 from runners.campaign.campaign import implementations_of, record_of
 from runners.campaign.schedule import Setting
-from runners.commands.show import one_campaign, trial_document
+from runners.commands import arguments
+from runners.commands.choice import one_campaign
+from runners.commands.document import print_document, trial_document
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import note, say
 from runners.engines import scratch
 from runners.engines.crew import Crew, Finished
 from runners.refusal import Refusal
@@ -23,10 +25,10 @@ from runners.trial.trial import SERVER_NAME
 
 def replay(
     trial: Annotated[int, typer.Argument(help="The id of the trial: fecbench show --trials tells it.")],
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    db: arguments.Database,
     output: Annotated[Path, typer.Option(help="A new folder for captures, qlog, secrets and logs.")],
-    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print both runs as JSON.")] = False,
+    campaign: arguments.Campaign = "",
+    as_json: arguments.Json = False,
 ) -> int:
     """Run a trial again as it was and record everything; 0 when state and losses are the same.
 
@@ -44,10 +46,10 @@ def replay(
     same = _same_losses(before, after) and before.record.state == after.record.state
     recorded, replayed = trial_document(info, before), trial_document(info, after)
     if as_json:
-        print(json.dumps({"same": same, "recorded": recorded, "replayed": replayed}, indent=1))
+        print_document({"same": same, "recorded": recorded, "replayed": replayed})
     else:
         _print_comparison(recorded, replayed)
-        print(f"{'the same losses' if same else 'NOT the same'}; artefacts in {output}")
+        say(f"{'the same losses' if same else 'NOT the same'}; artefacts in {output}")
     return 0 if same else 1
 
 
@@ -61,13 +63,11 @@ def _trial_of(database: Database, campaign: CampaignInfo, number: int) -> Stored
 def _run(campaign: CampaignInfo, stored: StoredTrial, output: Path) -> Finished:
     with scratch.folder() as folder:
         # The design as it was stored, not as it may be now.
-        path = folder / "design.toml"
-        path.write_text(campaign.design_text)
-        design = designs.load(path)
+        design = designs.parse(campaign.design_text, f"campaign {campaign.name}")
         used = implementations_of(design)
         for program, digest in provenance.binaries(used).items():
             if campaign.provenance["binaries"].get(program) != digest:
-                print(f"note: {program} is not the one that the campaign ran", file=sys.stderr)
+                note(f"{program} is not the one that the campaign ran")
         certificates.write(folder, SERVER_NAME)
         pages = campaign.provenance.get("pages", {})  # older campaigns have none
         setting = Setting(design, campaign.points, campaign.provenance["link"], folder, pages)
@@ -94,16 +94,16 @@ def _same_prefix(one: VerdictLog, other: VerdictLog) -> bool:
 
 
 def _print_comparison(recorded: dict[str, Any], replayed: dict[str, Any]) -> None:
-    print(f"{'':32} {'recorded':>14} {'replayed':>14}")
-    print(f"{'state':32} {recorded['state']:>14} {replayed['state']:>14}")
+    rows = [("state", recorded["state"], replayed["state"])]
     for name, log in recorded["verdicts"].items():
-        for what in ("packets", "dropped"):
-            numbers = [each["verdicts"].get(name, log)[what] for each in (recorded, replayed)]
-            counts = [len(number) if isinstance(number, list) else number for number in numbers]
-            print(f"{f'{name} {what}':32} {counts[0]:>14} {counts[1]:>14}")
+        again = replayed["verdicts"].get(name, log)
+        rows.append((f"{name} packets", log["packets"], again["packets"]))
+        rows.append((f"{name} dropped", len(log["dropped"]), len(again["dropped"])))
     for endpoint, metrics in recorded["metrics"].items():
         for name, value in metrics.items():
-            now = replayed["metrics"].get(endpoint, {}).get(name)
-            print(f"{f'{endpoint} {name}':32} {value:>14.6g} {'-' if now is None else f'{now:.6g}':>14}")
+            again = replayed["metrics"].get(endpoint, {}).get(name)
+            rows.append((f"{endpoint} {name}", f"{value:.6g}", "-" if again is None else f"{again:.6g}"))
+    numbers = ("recorded", "replayed")
+    print_table(table_of(("", *numbers), rows, right=numbers))
     if replayed["reason"]:
-        print(replayed["reason"])
+        say(replayed["reason"])

@@ -1,36 +1,36 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from results.report.report import report as write
 from results.store.database import Database
-from runners.commands.show import one_campaign
+from runners.commands import arguments
+from runners.commands.choice import one_campaign
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 
 
 def report(
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    db: arguments.Database,
     output: Annotated[Path, typer.Option(help="The folder for the page and its figures.")],
-    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
+    campaign: arguments.Campaign = "",
+    as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
-    # Imported here: drawing takes longer to load than most commands take to run.
-    from results.report.report import report as write
-
     with Database.open(db) as database:
         paths = write(database, one_campaign(database, campaign), output)
-    made = {
+    document = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],
         "svgs": [str(path) for path in paths.svgs],
         "pdfs": [str(path) for path in paths.pdfs],
     }
     if as_json:
-        print(json.dumps(made))
+        print_document(document)
         return
-    print(f"report {made['html']}")
-    for path in [*made["pngs"], *made["svgs"], *made["pdfs"]]:
-        print(f"figure {path}")
+    say(f"report {paths.html}")
+    for path in [*paths.pngs, *paths.svgs, *paths.pdfs]:
+        say(f"figure {path}")

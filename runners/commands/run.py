@@ -1,32 +1,30 @@
 """`fecbench run`: a design into a results database."""
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from results.store.database import Database
 from runners.campaign import campaign
+from runners.commands import arguments
+from runners.commands.choice import design_of
+from runners.commands.document import print_document
 from runners.commands.progress import Reporter
-from runners.commands.show import states_line, summary_table
+from runners.commands.summary import print_summary, states_line
+from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
 from runners.trial import isolation
-from topologies.topology import Backend
 
 
 def run(
-    design: Annotated[Path, typer.Argument(help="The design, a TOML file.")],
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    design: arguments.DesignFile,
+    db: arguments.Database,
     name: Annotated[
         str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
     ] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")] = False,
-    jobs: Annotated[
-        str,
-        typer.Option(metavar="N|auto", help="Trials at a time; auto: as many as do not disturb each other."),
-    ] = "1",
-    link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    resume: arguments.Resume = False,
+    jobs: arguments.Jobs = "1",
+    link: arguments.Link = "auto",
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,14 +33,12 @@ def run(
             " alternatives.",
         ),
     ] = None,
-    no_calibrate: Annotated[
-        bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
+    no_calibrate: arguments.NoCalibrate = False,
+    as_json: arguments.Json = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
     request = campaign.request(
-        design,
+        design_of(design),
         name=name,
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
@@ -60,8 +56,8 @@ def run(
         states = [state for state, _ in database.states(done.id).values()]
         if as_json:
             counts = {state: states.count(state) for state in sorted(set(states))}
-            print(json.dumps({"campaign": done.name, "planned": done.planned_trials, "states": counts}))
+            print_document({"campaign": done.name, "planned": done.planned_trials, "states": counts})
         else:
-            summary_table(database, done)
-            print(states_line(states, done.planned_trials))
+            print_summary(database, done)
+            say(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1

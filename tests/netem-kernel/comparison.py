@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+import designs
 from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
@@ -45,7 +46,7 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
     request = campaign.request(
-        DESIGN, name=backend, backend=backend, jobs=1, resume=False, filters=[], calibrate=False
+        designs.load(DESIGN), name=backend, backend=backend, jobs=1, resume=False, filters=[], calibrate=False
     )
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
         done = campaign.run(request, database, Progress())

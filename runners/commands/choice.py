@@ -1,0 +1,43 @@
+"""Which database, campaign or design a command means."""
+
+from pathlib import Path
+
+import designs
+from designs import Design
+from fecbench.hints import nearest
+from results.store.database import CampaignInfo, Database
+from runners.refusal import Refusal
+
+
+def campaigns_of(database: Database, name: str) -> list[CampaignInfo]:
+    """The campaign of that name, or all of them for no name. Raises Refusal when there is none."""
+    campaigns = database.campaigns()
+    if not campaigns:
+        raise Refusal(f"{database.address}: is empty: no campaign was run into it")
+    chosen = [campaign for campaign in campaigns if name in ("", campaign.name)]
+    if not chosen:
+        hint = nearest(name, [campaign.name for campaign in campaigns])
+        raise Refusal(f"{database.address}: has no campaign {name!r}; {hint}")
+    return chosen
+
+
+def one_campaign(database: Database, name: str) -> CampaignInfo:
+    """The campaign of that name, or the only one. Raises Refusal when a name is needed."""
+    chosen = campaigns_of(database, name)
+    if len(chosen) > 1:
+        known = ", ".join(campaign.name for campaign in chosen)
+        raise Refusal(
+            f"{database.address}: has {len(chosen)} campaigns: choose with --campaign one of {known}"
+        )
+    return chosen[0]
+
+
+def design_of(named: Path) -> Design:
+    """The design in this file, or the one of the catalogue that has this name."""
+    if named.exists():
+        return designs.load(named)
+    known = designs.catalogue()
+    if str(named) not in known:
+        hint = nearest(named.stem, known)
+        raise Refusal(f"{named}: cannot be read: no such file, nor a design of the catalogue; {hint}")
+    return designs.load(known[str(named)])
