@@ -18,7 +18,7 @@ from results.store.database import CampaignInfo, Database
 from runners.campaign import campaign
 from runners.campaign.against_itself import against_itself
 from runners.commands import arguments
-from runners.commands.choice import design_of, one_campaign
+from runners.commands.choice import design_of, one_campaign, open_database
 from runners.commands.document import print_document
 from runners.commands.progress import Reporter
 from runners.commands.terminal import say
@@ -80,7 +80,7 @@ class _Manner:
 def itself(
     design: arguments.DesignFile,
     variant: Variant,
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     resume: arguments.Resume = False,
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
@@ -93,7 +93,7 @@ def itself(
     manner = _Manner(link, resume, not no_calibrate)
     request = manner.request(made, f"{AA_PREFIX}{made.name}-{label}", parse_jobs("--jobs", jobs))
     isolation.require("fecbench aa")
-    with Database.open(db, create=True) as database:
+    with open_database(db, create=True) as database:
         info = _run(request, database)
         result = _compared(equality.of_itself, database, info)
     return _answer(f"campaign {info.name}", result, as_json)
@@ -103,7 +103,7 @@ def itself(
 def with_other_jobs(
     design: arguments.DesignFile,
     against_jobs: AgainstJobs,
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     resume: arguments.Resume = False,
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
@@ -117,7 +117,7 @@ def with_other_jobs(
     loaded, manner = design_of(design), _Manner(link, resume, not no_calibrate)
     requests = [manner.request(loaded, f"{loaded.name}-jobs-{number}", number) for number in numbers]
     isolation.require("fecbench aa")
-    with Database.open(db, create=True) as database:
+    with open_database(db, create=True) as database:
         first, second = (_run(request, database) for request in requests)
         result = _compared(equality.between, database, first, second)
     return _answer(f"{second.name} against {first.name}", result, as_json)
@@ -127,11 +127,11 @@ def with_other_jobs(
 def between(
     first: Annotated[str, typer.Argument(help="The campaign that is compared with.")],
     second: Annotated[str, typer.Argument(help="The campaign that is compared, of the same design.")],
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     as_json: arguments.Json = False,
 ) -> int:
     """Compare two campaigns of one design, trial by trial, without running anything."""
-    with Database.open(db) as database:
+    with open_database(db) as database:
         one, other = one_campaign(database, first), one_campaign(database, second)
         if one.design_text != other.design_text:
             raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
@@ -141,7 +141,7 @@ def between(
 
 @aa.command(FORMER, hidden=True)
 def former(
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     design: Annotated[Path | None, typer.Argument(metavar="DESIGN")] = None,
     variant: Variant = "",
     resume: arguments.Resume = False,

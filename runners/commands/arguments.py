@@ -13,9 +13,35 @@ DesignFile = Annotated[
         metavar="DESIGN", help="The design: a TOML file, or the name of a design of the catalogue."
     ),
 ]
-Database = Annotated[str, typer.Option("--db", help="The results database: a file, or a PostgreSQL URL.")]
+Database = Annotated[
+    str,
+    typer.Option("--db", envvar="FECBENCH_DB", help="The results database: a file, or a PostgreSQL URL."),
+]
+DATABASE = "fecbench.sqlite"
+"""The database of all commands, when none is named."""
+
 Campaign = Annotated[str, typer.Option("--campaign", help="The campaign, when the database holds several.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
+
+OutputFile = Annotated[
+    Path, typer.Option("--output", metavar="FILE", help="The file to write. One of that name is replaced.")
+]
+_FOLDER = typer.Option(
+    "--output",
+    metavar="FOLDER",
+    help="The folder to write into. It is made when it is absent; of what is in it, only what this command"
+    " wrote there before is replaced.",
+)
+OutputFolder = Annotated[Path, _FOLDER]
+OptionalOutputFolder = Annotated[Path | None, _FOLDER]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE.png", help="Draw it (PNG, SVG or PDF). A file of that name is replaced."
+    ),
+]
+DRAWN = (".png", ".svg", ".pdf")
+"""How the name of a figure may end."""
 
 Jobs = Annotated[
     str,

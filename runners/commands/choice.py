@@ -6,7 +6,17 @@ import designs
 from designs import Design
 from fecbench.hints import nearest
 from results.store.database import CampaignInfo, Database
+from runners.commands import arguments
+from runners.commands.terminal import note
 from runners.refusal import Refusal
+
+
+def open_database(db: str, *, create: bool = False) -> Database:
+    """The results database; the default one is told on standard error. `create` makes an absent one."""
+    database = Database.open(db, create=create)
+    if db == arguments.DATABASE:
+        note(f"the database is {db} in this folder; choose another with --db or FECBENCH_DB")
+    return database
 
 
 def campaigns_of(database: Database, name: str) -> list[CampaignInfo]:

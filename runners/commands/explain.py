@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,30 +16,33 @@ from results.figures import explanation as figures
 from results.figures.saving import Folder, stem
 from results.store.database import CampaignInfo, Database
 from runners.commands import arguments
-from runners.commands.choice import one_campaign
+from runners.commands.choice import one_campaign, open_database
+from runners.commands.destination import check_folder
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.refusal import Refusal
 
 
 def explain(
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     variant: Annotated[str, typer.Option(help="The variant; by default all but the baseline.")] = "",
     baseline: Annotated[str, typer.Option(help="Compare with this variant, not the design's baseline.")] = "",
     metric: Annotated[str, typer.Option(help="The metric whose ratio is explained.")] = "client.dct_s",
-    output: Annotated[Path | None, typer.Option(help="A folder for the figures (PNG, SVG and PDF).")] = None,
+    output: arguments.OptionalOutputFolder = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
-    with Database.open(db) as database:
+    if output is not None:
+        check_folder("--output", output)  # before minutes of computing
+    with open_database(db) as database:
         info = one_campaign(database, campaign)
         against, variants = arms_of(db, info, baseline, variant)
-        folder = None if output is None else _folder(output)  # before minutes of computing
         comparisons = compare(database, info, against, variants, metric)
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{db}: {reasons}")
+    folder = None if output is None else Folder(output)
     documents = []
     for comparison in comparisons:
         paths = [] if folder is None else _draw(comparison, folder)
@@ -108,15 +110,6 @@ def arms_of(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tup
     if against in others:
         raise Refusal(f"{db}: --variant {variant}: is the baseline: choose another")
     return against, others
-
-
-def _folder(path: Path) -> Folder:
-    try:
-        return Folder(path)
-    except OSError as error:
-        raise Refusal(
-            f"--output {path}: cannot be made a folder: {error.strerror}: give the name of a folder"
-        ) from None
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:

@@ -1,21 +1,20 @@
 """`fecbench export`: the tables of a campaign as CSV or Parquet."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from results.analysis import frames
-from results.store.database import Database
-from results.store.export import check, write
+from results.store.export import SUFFIXES, write
 from runners.commands import arguments
-from runners.commands.choice import one_campaign
+from runners.commands.choice import one_campaign, open_database
+from runners.commands.destination import check_file
 from runners.commands.terminal import say
 
 
 def export(
-    db: arguments.Database,
-    output: Annotated[Path, typer.Option(help="The file to write; must end with .csv or .parquet.")],
+    output: arguments.OutputFile,
+    db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     table: Annotated[
         Literal["trials", "points", "metrics"],
@@ -23,8 +22,8 @@ def export(
     ] = "trials",
 ) -> None:
     """Write a table of a campaign to a file (CSV or Parquet)."""
-    check(output)  # before minutes of reading
-    with Database.open(db) as database:
+    check_file("--output", output, SUFFIXES)  # before minutes of reading
+    with open_database(db) as database:
         chosen = one_campaign(database, campaign)
         frame = frames.points(chosen) if table == "points" else frames.trials(database, chosen)
     if table == "metrics":

@@ -1,30 +1,29 @@
 """`fecbench plan`: the points of a design and how well they fill its space. Needs no root."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
 import designs
 from designs import Design, Plan
-from runners.campaign import parameters
+from runners.campaign import parameters, schedule
 from runners.commands import arguments
 from runners.commands.choice import design_of
+from runners.commands.destination import check_file, writing
 from runners.commands.document import print_document
+from runners.commands.progress import duration
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
-from runners.refusal import Refusal
 
 
 def plan(
     design: arguments.DesignFile,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the points, each pair of factors.")
-    ] = None,
+    plot: arguments.Plot = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Show the points of a design, and the criteria of their quality."""
+    if plot is not None:
+        check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
     parameters.check_names(loaded)
     planned = loaded.plan()
@@ -44,20 +43,19 @@ def plan(
 def _draw(design: Design, plan: Plan, path: Path) -> None:
     from designs.pair_plot import draw_pair_plot
 
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise Refusal(f"--plot {path}: must end with .png, .svg or .pdf")
-    try:
+    with writing("--plot", path):
         draw_pair_plot(design, plan, path)
-    except OSError as error:
-        raise Refusal(f"--plot {path}: cannot be written: {error.strerror}") from error
 
 
 def _heading(design: Design, plan: Plan) -> str:
     trials = len(plan.points) * len(design.workloads) * len(design.variants) * design.repetitions
+    timeout_s = design.timeout_s or schedule.DEFAULT_TIMEOUT_S
     return (
         f"{design.name}: {design.title}\n"
         f"{len(plan.points)} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {design.repetitions} repetitions = {trials} trials"
+        f" x {design.repetitions} repetitions = {trials} trials\n"
+        f"at most {duration(trials * timeout_s)} if one trial runs after another and each takes all of its"
+        f" {timeout_s:g} s"
     )
 
 

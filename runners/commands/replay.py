@@ -11,7 +11,7 @@ from runners.campaign import provenance, schedule
 from runners.campaign.campaign import implementations_of, record_of
 from runners.campaign.schedule import Setting
 from runners.commands import arguments
-from runners.commands.choice import one_campaign
+from runners.commands.choice import one_campaign, open_database
 from runners.commands.document import print_document, trial_document
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
@@ -25,8 +25,8 @@ from runners.trial.trial import SERVER_NAME
 
 def replay(
     trial: Annotated[int, typer.Argument(help="The id of the trial: fecbench show --trials tells it.")],
-    db: arguments.Database,
-    output: Annotated[Path, typer.Option(help="A new folder for captures, qlog, secrets and logs.")],
+    output: arguments.OutputFolder,
+    db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     as_json: arguments.Json = False,
 ) -> int:
@@ -37,7 +37,7 @@ def replay(
     isolation.require("fecbench replay")
     if output.exists():
         raise Refusal(f"--output {output}: exists: give the name of a new folder")
-    with Database.open(db) as database:
+    with open_database(db) as database:
         info = one_campaign(database, campaign)
         before = _trial_of(database, info, trial)
     again = _run(info, before, output)

@@ -1,26 +1,22 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from results.report.report import report as write
-from results.store.database import Database
 from runners.commands import arguments
-from runners.commands.choice import one_campaign
+from runners.commands.choice import one_campaign, open_database
+from runners.commands.destination import check_folder
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 
 
 def report(
-    db: arguments.Database,
-    output: Annotated[Path, typer.Option(help="The folder for the page and its figures.")],
+    output: arguments.OutputFolder,
+    db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
-    with Database.open(db) as database:
+    check_folder("--output", output)  # before minutes of computing
+    with open_database(db) as database:
         paths = write(database, one_campaign(database, campaign), output)
     document = {
         "html": str(paths.html),

@@ -4,10 +4,9 @@ from typing import Annotated
 
 import typer
 
-from results.store.database import Database
 from runners.campaign import campaign
 from runners.commands import arguments
-from runners.commands.choice import design_of
+from runners.commands.choice import design_of, open_database
 from runners.commands.document import print_document
 from runners.commands.progress import Reporter
 from runners.commands.summary import print_summary, states_line
@@ -18,7 +17,7 @@ from runners.trial import isolation
 
 def run(
     design: arguments.DesignFile,
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     name: Annotated[
         str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
     ] = "",
@@ -48,7 +47,7 @@ def run(
     )
     isolation.require("fecbench run")
     reporter = Reporter()
-    with Database.open(db, create=True) as database:
+    with open_database(db, create=True) as database:
         try:
             done = campaign.run(request, database, reporter)
         finally:

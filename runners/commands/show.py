@@ -8,9 +8,9 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from results.store.database import Database, StoredTrial
+from results.store.database import StoredTrial
 from runners.commands import arguments
-from runners.commands.choice import campaigns_of
+from runners.commands.choice import campaigns_of, open_database
 from runners.commands.document import database_document, print_document
 from runners.commands.summary import print_summary, states_line
 from runners.commands.tables import print_table, table_of
@@ -18,7 +18,7 @@ from runners.commands.terminal import say
 
 
 def show(
-    db: arguments.Database,
+    db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     trials: Annotated[bool, typer.Option("--trials", help="A line for every trial.")] = False,
     overhead: Annotated[
@@ -27,7 +27,7 @@ def show(
     as_json: arguments.Json = False,
 ) -> None:
     """Show what a results database holds."""
-    with Database.open(db) as database:
+    with open_database(db) as database:
         chosen = campaigns_of(database, campaign)
         if as_json:
             print_document(database_document(database, chosen))

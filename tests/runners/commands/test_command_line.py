@@ -138,7 +138,6 @@ def test_show_of_a_missing_database_is_refused(fecbench_here: Any, tmp_path: Pat
     "arguments",
     [
         ["run"],
-        ["run", "designs/catalog/smoke.toml"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "0"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "many"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--link", "carrier-pigeon"],
