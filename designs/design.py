@@ -186,6 +186,16 @@ class Design(Table):
         return varied | linked | set(self.constants)
 
     @property
+    def point_count(self) -> int:
+        """How many points `plan` gives, without planning them."""
+        return self.plan_settings.count(self.factors)
+
+    @property
+    def trial_count(self) -> int:
+        """How many trials the design asks for."""
+        return self.point_count * len(self.workloads) * len(self.variants) * self.repetitions
+
+    @property
     def text(self) -> str:
         """The file, verbatim."""
         return self._text

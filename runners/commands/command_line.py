@@ -18,6 +18,7 @@ from runners.commands.terminal import one_line
 COMMANDS = {
     "doctor": "Say what this machine has, what it lacks, and what mends it.",
     "calibrate": "Measure the emulated link with known traffic.",
+    "list": "List topologies, workloads, loss models, metrics and designs.",
     "plan": "Show the points of a design, and how well they fill its space.",
     "losses": "Predict which packets a loss model and a seed drop.",
     "page": "Make a web page's graph for the workload page.",
@@ -32,7 +33,10 @@ COMMANDS = {
     "clean": "Remove what a killed harness left.",
 }
 """Each command with its line in the help. It is the function or the group of that name in the module of that
-name."""
+name, or of its name in MODULES."""
+
+MODULES = {"list": "listing"}
+"""Where Python has another use for the command's name."""
 
 
 class Unloaded(TyperCommand):
@@ -41,7 +45,8 @@ class Unloaded(TyperCommand):
     def load(self) -> Any:
         """The command itself."""
         assert self.name
-        command = getattr(import_module(f"runners.commands.{self.name}"), self.name)
+        module = MODULES.get(self.name, self.name)
+        command = getattr(import_module(f"runners.commands.{module}"), module)
         if not isinstance(command, typer.Typer):
             alone = typer.Typer(add_completion=False)
             alone.command(self.name)(command)

@@ -8,6 +8,8 @@ import typer
 from numpy.typing import NDArray
 
 from dropper.model import (
+    MEANINGS,
+    PARAMETERS,
     LossModel,
     Pattern,
     loss_model,
@@ -24,34 +26,27 @@ SHOWN_LOSSES = 20
 
 losses = typer.Typer(no_args_is_help=True, help="Predict which packets a loss model and a seed drop.")
 
-GoodToBad = Annotated[float | None, typer.Option("--p", help="The probability of good → bad after a packet.")]
-BadToGood = Annotated[float | None, typer.Option("--r", help="The probability of bad → good after a packet.")]
-DeliveryInGood = Annotated[
-    float | None, typer.Option("--k", help="The probability of delivery in the good state; 1 without it.")
-]
-DeliveryInBad = Annotated[
-    float | None, typer.Option("--h", help="The probability of delivery in the bad state; 0 without it.")
-]
-Rate = Annotated[float | None, typer.Option("--rate", help="The mean loss rate, in place of p and r.")]
-Burst = Annotated[
-    float | None, typer.Option("--burst", help="The mean burst length in packets, in place of p and r.")
-]
+GoodToBad = Annotated[float | None, typer.Option("--p", help=PARAMETERS["ge"]["p"])]
+BadToGood = Annotated[float | None, typer.Option("--r", help=PARAMETERS["ge"]["r"])]
+DeliveryInGood = Annotated[float | None, typer.Option("--k", help=PARAMETERS["ge"]["k"])]
+DeliveryInBad = Annotated[float | None, typer.Option("--h", help=PARAMETERS["ge"]["h"])]
+Rate = Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge"]["rate"])]
+Burst = Annotated[float | None, typer.Option("--burst", help=PARAMETERS["ge"]["burst"])]
 Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
 Packets = Annotated[int, typer.Option("--packets", help="How many packets to judge.")]
 
 
-@losses.command()
+@losses.command(help=MEANINGS["uniform"])
 def uniform(
-    p: Annotated[float, typer.Option("--p", help="The loss probability of each packet.")],
+    p: Annotated[float, typer.Option("--p", help=PARAMETERS["uniform"]["p"])],
     seed: Seed = 0,
     packets: Packets = 1000,
     as_json: arguments.Json = False,
 ) -> None:
-    """Each packet is lost with probability p, independently of the others."""
     _print_losses(_model_of("uniform", p=p), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["ge"])
 def ge(
     p: GoodToBad = None,
     r: BadToGood = None,
@@ -63,11 +58,10 @@ def ge(
     packets: Packets = 1000,
     as_json: arguments.Json = False,
 ) -> None:
-    """The Gilbert-Elliott model: by p and r, or by the mean loss rate and burst length."""
     _print_losses(_model_of("ge", p=p, r=r, k=k, h=h, rate=rate, burst=burst), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["markov"])
 def markov(
     p: GoodToBad = None,
     r: BadToGood = None,
@@ -77,20 +71,18 @@ def markov(
     packets: Packets = 1000,
     as_json: arguments.Json = False,
 ) -> None:
-    """Gilbert-Elliott with k = 1 and h = 0: all packets pass in the good state, none in the bad."""
     _print_losses(_model_of("markov", p=p, r=r, rate=rate, burst=burst), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["pattern"])
 def pattern(
-    drop: Annotated[str, typer.Option("--drop", help="The packets to drop, as indices and ranges: 3,7-9.")],
-    length: Annotated[int | None, typer.Option("--length", help="How many packets the pattern has.")] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help="Begin the pattern again at its end.")] = False,
+    drop: Annotated[str, typer.Option("--drop", help=PARAMETERS["pattern"]["drop"])],
+    length: Annotated[int | None, typer.Option("--length", help=PARAMETERS["pattern"]["length"])] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help=PARAMETERS["pattern"]["repeat"])] = False,
     seed: Seed = 0,
     packets: Packets = 1000,
     as_json: arguments.Json = False,
 ) -> None:
-    """Exactly these packets are lost."""
     _print_losses(_model_of("pattern", drop=drop, length=length, repeat=repeat), seed, packets, as_json)
 
 

@@ -48,14 +48,13 @@ def _draw(design: Design, plan: Plan, path: Path) -> None:
 
 
 def _heading(design: Design, plan: Plan) -> str:
-    trials = len(plan.points) * len(design.workloads) * len(design.variants) * design.repetitions
     timeout_s = design.timeout_s or schedule.DEFAULT_TIMEOUT_S
     return (
         f"{design.name}: {design.title}\n"
         f"{len(plan.points)} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {design.repetitions} repetitions = {trials} trials\n"
-        f"at most {duration(trials * timeout_s)} if one trial runs after another and each takes all of its"
-        f" {timeout_s:g} s"
+        f" x {design.repetitions} repetitions = {design.trial_count} trials\n"
+        f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
+        f" all of its {timeout_s:g} s"
     )
 
 

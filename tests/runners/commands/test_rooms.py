@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.commands.command_line import COMMANDS
+from runners.commands.command_line import COMMANDS, MODULES
 
 FOLDER = REPOSITORY / "runners" / "commands"
 PACKAGES = ("fecbench", "dropper", "topologies", "designs", "results", "runners")
@@ -25,7 +25,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def module_of(command: str) -> str:
-    return f"runners.commands.{command}"
+    return f"runners.commands.{MODULES.get(command, command)}"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
