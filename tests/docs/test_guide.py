@@ -31,7 +31,7 @@ import typer
 
 from fecbench.checkout import REPOSITORY
 from runners.campaign.provenance import DROPPER, WIRE
-from runners.commands.command_line import app
+from runners.commands.command_line import Unloaded, app
 from runners.implementations.finding import all_of_them
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
@@ -180,7 +180,7 @@ def reader(
     """A reader with a copy of this checkout; what was built is linked, not copied."""
     checkout = tmp_path / "fecbench"
     unneeded = shutil.ignore_patterns("build", "__pycache__", "wheels", "target", ".*")
-    for name in ("designs", "dropper", "notebooks", "results", "runners", "topologies"):
+    for name in ("designs", "dropper", "fecbench", "notebooks", "results", "runners", "topologies"):
         shutil.copytree(REPOSITORY / name, checkout / name, ignore=unneeded)
     for part in ("dropper", "topologies/wire", "topologies/prober"):
         (checkout / part / "build").symlink_to(REPOSITORY / part / "build")
@@ -216,8 +216,9 @@ def test_the_targets_of_make_that_a_page_names_exist(page: str) -> None:
 def test_the_commands_that_a_page_mentions_exist_with_their_options(page: str) -> None:
     for mentioned in _INLINE.findall((REPOSITORY / page).read_text()):
         command, words = typer.main.get_command(app), mentioned.split()
-        while hasattr(command, "commands"):
+        while words and hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
+            command = command.load() if isinstance(command, Unloaded) else command
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(words) <= known, f"`fecbench {mentioned}`: values belong into a block, which is run"
 
