@@ -4,7 +4,6 @@ import os
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from runners.calibration import experiments as calibration
 from runners.calibration.experiments import Kind
@@ -32,14 +31,14 @@ def calibrate(
     if as_json:
         print(table.model_dump_json(indent=1))
     else:
-        print_table(_table_of_measurements(table))
+        _print(table)
     return 0 if table.good else 1
 
 
-def _table_of_measurements(table: calibration.Table) -> Table:
+def _print(table: calibration.Table) -> None:
     rows = []
     for measurement in table.measurements:
         bound = "" if measurement.bound is None else f"{measurement.bound:.4g}"
         verdict = "" if measurement.bound is None else "good" if measurement.good else "BAD"
         rows.append((measurement.name, f"{measurement.value:.4g}", bound, measurement.unit, verdict))
-    return table_of(("measured", "value", "bound", "unit", ""), rows, right=("value", "bound"))
+    print_table(table_of(("measured", "value", "bound", "unit", ""), rows, right=("value", "bound")))

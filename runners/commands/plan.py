@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from rich.table import Table
-
 import designs
 from designs import Design, Plan
 from runners.campaign import parameters, schedule
@@ -36,8 +34,8 @@ def plan(
         print_document({"points": planned.points, "criteria": planned.criteria, "dmin": planned.dmin})
     else:
         say(_heading(loaded, planned))
-        print_table(_points_table(planned))
-        print_table(_criteria_table(planned))
+        _print_points(planned)
+        _print_criteria(planned)
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:
@@ -58,17 +56,17 @@ def _heading(design: Design, plan: Plan) -> str:
     )
 
 
-def _points_table(plan: Plan) -> Table:
+def _print_points(plan: Plan) -> None:
     names = list(plan.points[0])
     rows = [(index, *map(_short, point.values())) for index, point in enumerate(plan.points)]
-    return table_of(("point", *names), rows, right=("point", *names))
+    print_table(table_of(("point", *names), rows, right=("point", *names)))
 
 
-def _criteria_table(plan: Plan) -> Table:
+def _print_criteria(plan: Plan) -> None:
     rows = [(name, _short(value)) for name, value in plan.criteria.items()]
     if plan.dmin is not None:
         rows += [("dmin", _short(plan.dmin)), ("sets of candidates", str(plan.candidate_set + 1))]
-    return table_of(("criterion", "value"), rows, right=("value",))
+    print_table(table_of(("criterion", "value"), rows, right=("value",)))
 
 
 def _short(value: designs.Value) -> str:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from results.store.database import StoredTrial
 from runners.commands import arguments
@@ -36,20 +35,20 @@ def show(
             stored = list(database.trials(info.id))
             say(f"campaign {info.name}: {info.title}, {info.created_at}")
             if overhead:
-                print_table(overhead_table(stored))
+                _print_overhead(stored)
             elif trials:
-                print_table(trials_table(stored))
+                _print_trials(stored)
             else:
                 print_summary(database, info)
                 if doubtful := [trial for trial in stored if trial.record.state != "ok"]:
-                    print_table(trials_table(doubtful))
+                    _print_trials(doubtful)
             say(states_line([trial.record.state for trial in stored], info.planned_trials))
 
 
-def trials_table(stored: Sequence[StoredTrial]) -> Table:
+def _print_trials(stored: Sequence[StoredTrial]) -> None:
     """A line for every trial."""
     headings = ("id", "variant", "workload", "point", "repetition", "state", "dct_s", "dropped", "reason")
-    return table_of(headings, map(_trial_row, stored))
+    print_table(table_of(headings, map(_trial_row, stored)))
 
 
 def _trial_row(trial: StoredTrial) -> tuple[object, ...]:
@@ -68,7 +67,7 @@ def _trial_row(trial: StoredTrial) -> tuple[object, ...]:
     )
 
 
-def overhead_table(stored: Sequence[StoredTrial]) -> Table:
+def _print_overhead(stored: Sequence[StoredTrial]) -> None:
     """Where the time of a trial goes that is not the client's own: median and 90 % quantile per phase."""
     phases = dict.fromkeys(name for trial in stored for name in trial.record.overhead_s)
     rows = []
@@ -79,4 +78,4 @@ def overhead_table(stored: Sequence[StoredTrial]) -> Table:
         median_ms, p90_ms = statistics.median(times_ms), np.quantile(times_ms, 0.9)
         rows.append((name, f"{median_ms:.1f}", f"{p90_ms:.1f}", len(times_ms)))
     numbers = ("median ms", "p90 ms", "trials")
-    return table_of(("phase", *numbers), rows, right=numbers)
+    print_table(table_of(("phase", *numbers), rows, right=numbers))
