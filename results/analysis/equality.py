@@ -18,7 +18,8 @@ from scipy import stats
 
 from results.analysis import frames
 from results.analysis.frames import DCT
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 
 AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
 

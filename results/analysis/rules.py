@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeRegressor
 from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
 from results.figures.distributions import size
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
 _DEPTH = 3  # more conditions are hard to read

@@ -33,7 +33,7 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _DATES_AND_PROGRAMS = {
     ".png": ["Software"],

@@ -49,7 +49,7 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4

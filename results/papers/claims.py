@@ -19,7 +19,7 @@ from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
 from results.figures.distributions import NothingToDraw
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _Said = TypeVar("_Said")
 

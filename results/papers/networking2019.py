@@ -25,7 +25,7 @@ from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_int
 from results.figures.distributions import NothingToDraw, ecdf_panels, size
 from results.figures.style import box, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 Unit = Literal["point", "repetition"]
 

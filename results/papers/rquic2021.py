@@ -30,7 +30,7 @@ from results.analysis.intervals import FEWEST, ratio_intervals
 from results.figures.distributions import NothingToDraw
 from results.figures.style import box, legend_below, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 LOSS = "loss.p"
 BTO = "option.bto_ms"

@@ -33,7 +33,8 @@ from results.figures import ratios as ratio_figures
 from results.figures.distributions import NothingToDraw
 from results.figures.saving import SUFFIXES, Drawing, Folder, stem
 from results.papers.claims import Claim
-from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
+from results.store.database import Database, DatabaseError
+from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
 METRIC_SOURCES = ("client.", "server.", "background_server.", "competition.")

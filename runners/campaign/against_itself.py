@@ -25,6 +25,11 @@ def against_itself(design: Design, label: str) -> Design:
             "against itself; use fecbench aa jobs"
         )
     chosen = design.variants[labels.index(label)]
+    if chosen.server or any("server" in workload.parameters for workload in design.workloads):
+        raise Refusal(
+            f"{design.path}: --variant {label}: another variant runs its servers, so it cannot be run against "
+            "itself; use fecbench aa jobs"
+        )
     return designs.rewritten(design, variants=[_arm(chosen, arm) for arm in ARMS])
 
 

@@ -2,7 +2,7 @@
 number of trials at a time. It is the yardstick for how many repetitions a difference needs."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -14,13 +14,14 @@ from typer.core import TyperGroup
 from designs import Design
 from results.analysis import equality
 from results.analysis.equality import AA_PREFIX, Equality, NothingToCompare
-from results.store.database import CampaignInfo, Database
-from runners.campaign import campaign
+from results.store.database import Database
+from results.store.records import CampaignInfo
 from runners.campaign.against_itself import against_itself
+from runners.campaign.request import Request, request
 from runners.commands import arguments
-from runners.commands.choice import design_of, one_campaign, open_database
+from runners.commands.choice import design_of, implementations_in, one_campaign, open_database
 from runners.commands.document import print_document
-from runners.commands.progress import Reporter
+from runners.commands.running import run_here
 from runners.commands.terminal import say
 from runners.engines.admission import Jobs, parse_jobs
 from runners.refusal import Refusal
@@ -56,24 +57,29 @@ AgainstJobs = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class _Manner:
+@dataclass(frozen=True, kw_only=True)
+class Manner:
     """How every campaign that is compared is run."""
 
+    jobs: str
     link: Backend
     resume: bool
     calibrate: bool
+    folders: Sequence[Path] | None
+    """Of implementations, beside ours."""
 
-    def request(self, design: Design, name: str, jobs: Jobs) -> campaign.Request:
-        return campaign.request(
+    def request(self, design: Design, name: str, jobs: Jobs) -> Request:
+        wanted = request(
             design,
+            implementations_in(self.folders),
             name=name,
             backend=self.link,
             jobs=jobs,
             resume=self.resume,
-            filters=[],
             calibrate=self.calibrate,
         )
+        isolation.require("fecbench aa")
+        return wanted
 
 
 @aa.command()
@@ -85,18 +91,12 @@ def itself(
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
     """Run a variant of a design against itself: the campaign aa-DESIGN-VARIANT."""
-    made = against_itself(design_of(design), variant)
-    label = re.sub("[^A-Za-z0-9]+", "-", variant).strip("-")
-    manner = _Manner(link, resume, not no_calibrate)
-    request = manner.request(made, f"{AA_PREFIX}{made.name}-{label}", parse_jobs("--jobs", jobs))
-    isolation.require("fecbench aa")
-    with open_database(db, create=True) as database:
-        info = _run(request, database)
-        result = _compared(equality.of_itself, database, info)
-    return _answer(f"campaign {info.name}", result, as_json)
+    manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
+    return _answer(*compare_with_itself(db, design_of(design), variant, manner), as_json)
 
 
 @aa.command("jobs")
@@ -108,19 +108,12 @@ def with_other_jobs(
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
     """Run a design with two numbers of trials at a time: do trials disturb each other?"""
-    numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", jobs)
-    if numbers[0] == numbers[1]:
-        raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
-    loaded, manner = design_of(design), _Manner(link, resume, not no_calibrate)
-    requests = [manner.request(loaded, f"{loaded.name}-jobs-{number}", number) for number in numbers]
-    isolation.require("fecbench aa")
-    with open_database(db, create=True) as database:
-        first, second = (_run(request, database) for request in requests)
-        result = _compared(equality.between, database, first, second)
-    return _answer(f"{second.name} against {first.name}", result, as_json)
+    manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
+    return _answer(*compare_jobs(db, design_of(design), against_jobs, manner), as_json)
 
 
 @aa.command()
@@ -131,12 +124,7 @@ def between(
     as_json: arguments.Json = False,
 ) -> int:
     """Compare two campaigns of one design, trial by trial, without running anything."""
-    with open_database(db) as database:
-        one, other = one_campaign(database, first), one_campaign(database, second)
-        if one.design_text != other.design_text:
-            raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
-        result = _compared(equality.between, database, one, other)
-    return _answer(f"{second} against {first}", result, as_json)
+    return _answer(*compare_campaigns(db, first, second), as_json)
 
 
 @aa.command(FORMER, hidden=True)
@@ -149,27 +137,51 @@ def former(
     against_jobs: AgainstJobs = "",
     link: arguments.Link = "auto",
     no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
     first: Annotated[str, typer.Option("--between")] = "",
     second: Annotated[str, typer.Option("--and")] = "",
     as_json: arguments.Json = False,
 ) -> int:
     """The form without subcommands."""
+    manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
     campaigns = (first, second)
     if design and variant and not (against_jobs or any(campaigns)):
-        return itself(design, variant, db, resume, jobs, link, no_calibrate, as_json)
+        return _answer(*compare_with_itself(db, design_of(design), variant, manner), as_json)
     if design and against_jobs and not (variant or any(campaigns)):
-        return with_other_jobs(design, against_jobs, db, resume, jobs, link, no_calibrate, as_json)
+        return _answer(*compare_jobs(db, design_of(design), against_jobs, manner), as_json)
     if all(campaigns) and not (design or variant or against_jobs):
-        return between(first, second, db, as_json)
+        return _answer(*compare_campaigns(db, first, second), as_json)
     raise Refusal("fecbench aa needs DESIGN with --variant or --against-jobs, or --between and --and")
 
 
-def _answer(compared: str, result: Equality, as_json: bool) -> int:
-    if as_json:
-        print_document({"compared": compared, **asdict(result), "differ": result.differ})
-    else:
-        say("\n".join([compared, *equality.sentences(result)]))
-    return 1 if result.differ else 0
+def compare_with_itself(db: str, design: Design, label: str, manner: Manner) -> tuple[str, Equality]:
+    """Run a variant against itself: what was compared, in words, and how equal it is."""
+    twice = against_itself(design, label)
+    name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
+    wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs))
+    with open_database(db, create=True) as database:
+        info = run_here(wanted, database)
+        return f"campaign {info.name}", _compared(equality.of_itself, database, info)
+
+
+def compare_jobs(db: str, design: Design, against_jobs: str, manner: Manner) -> tuple[str, Equality]:
+    """Run a design with two numbers of trials at a time, and compare the second campaign with the first."""
+    numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", manner.jobs)
+    if numbers[0] == numbers[1]:
+        raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
+    requests = [manner.request(design, f"{design.name}-jobs-{number}", number) for number in numbers]
+    with open_database(db, create=True) as database:
+        first, second = (run_here(wanted, database) for wanted in requests)
+        return f"{second.name} against {first.name}", _compared(equality.between, database, first, second)
+
+
+def compare_campaigns(db: str, first: str, second: str) -> tuple[str, Equality]:
+    """Compare a second campaign with a first one of the same design."""
+    with open_database(db) as database:
+        one, other = one_campaign(database, first), one_campaign(database, second)
+        if one.design_text != other.design_text:
+            raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
+        return f"{second} against {first}", _compared(equality.between, database, one, other)
 
 
 def _compared(compare: Callable[..., Equality], database: Database, *campaigns: CampaignInfo) -> Equality:
@@ -179,10 +191,9 @@ def _compared(compare: Callable[..., Equality], database: Database, *campaigns: 
         raise Refusal(f"{database.address}: nothing to compare: {error}") from None
 
 
-def _run(request: campaign.Request, database: Database) -> CampaignInfo:
-    """The campaign, complete."""
-    reporter = Reporter()
-    try:
-        return campaign.run(request, database, reporter)
-    finally:
-        reporter.close()
+def _answer(compared: str, result: Equality, as_json: bool) -> int:
+    if as_json:
+        print_document({"compared": compared, **asdict(result), "differ": result.differ})
+    else:
+        say("\n".join([compared, *equality.sentences(result)]))
+    return 1 if result.differ else 0

@@ -21,6 +21,7 @@ DATABASE = "fecbench.sqlite"
 """The database of all commands, when none is named."""
 
 Campaign = Annotated[str, typer.Option("--campaign", help="The campaign, when the database holds several.")]
+Trial = Annotated[int, typer.Argument(help="The number of the trial: fecbench show --trials tells it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
 
 OutputFile = Annotated[
@@ -43,6 +44,15 @@ Plot = Annotated[
 DRAWN = (".png", ".svg", ".pdf")
 """How the name of a figure may end."""
 
+ImplementationFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--implementations",
+        metavar="DIR",
+        help="A folder that holds implementations, each in a folder of its own, beside ours; repeatable."
+        " Those of FECBENCH_IMPLEMENTATIONS, separated by ':', are looked in, too.",
+    ),
+]
 Jobs = Annotated[
     str,
     typer.Option(

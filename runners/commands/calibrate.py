@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from runners.calibration import experiments as calibration
-from runners.calibration.experiments import Kind
+from runners.calibration.table import Kind, Table
 from runners.commands import arguments
 from runners.commands.tables import print_table, table_of
 from runners.refusal import Refusal
@@ -35,7 +35,7 @@ def calibrate(
     return 0 if table.good else 1
 
 
-def _print(table: calibration.Table) -> None:
+def _print(table: Table) -> None:
     rows = []
     for measurement in table.measurements:
         bound = "" if measurement.bound is None else f"{measurement.bound:.4g}"

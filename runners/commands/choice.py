@@ -1,13 +1,16 @@
 """Which database, campaign or design a command means."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import designs
 from designs import Design
 from fecbench.hints import nearest
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
 from runners.commands.terminal import note
+from runners.implementations.finding import Implementations, search_path
 from runners.refusal import Refusal
 
 
@@ -40,6 +43,21 @@ def one_campaign(database: Database, name: str) -> CampaignInfo:
             f"{database.address}: has {len(chosen)} campaigns: choose with --campaign one of {known}"
         )
     return chosen[0]
+
+
+def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignInfo, StoredTrial]:
+    """The run of this id, and its campaign; that of the given name, or any for none."""
+    campaigns = {info.id: info for info in campaigns_of(database, campaign)}
+    stored = database.trial(None, number)
+    if stored is None or stored.campaign_id not in campaigns:
+        place = f"campaign {campaign!r}" if campaign else "it"
+        raise Refusal(f"{database.address}: {place} has no trial {number}: see fecbench show --trials")
+    return campaigns[stored.campaign_id], stored
+
+
+def implementations_in(folders: Sequence[Path] | None) -> Implementations:
+    """Those of ours, of these folders, and of the environment's."""
+    return Implementations(search_path(folders or []))
 
 
 def design_of(named: Path) -> Design:

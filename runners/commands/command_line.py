@@ -18,6 +18,7 @@ from runners.commands.terminal import one_line
 COMMANDS = {
     "doctor": "Say what this machine has, what it lacks, and what mends it.",
     "calibrate": "Measure the emulated link with known traffic.",
+    "implementations": "List the implementations, or check one of them.",
     "list": "List topologies, workloads, loss models, metrics and designs.",
     "plan": "Show the points of a design, and how well they fill its space.",
     "losses": "Predict which packets a loss model and a seed drop.",

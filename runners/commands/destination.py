@@ -4,7 +4,9 @@ They mean the same everywhere. What the command wrote under this name before is 
 touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +31,43 @@ def check_folder(option: str, path: Path) -> None:
         raise Refusal(
             f"{option} {path}: cannot be made a folder: {there} is a file: give the name of a folder"
         )
+
+
+def check_own_folder(option: str, path: Path, report: str) -> None:
+    """Raises Refusal as `check_folder` does, and for a folder that holds files but not the report that the
+    command leaves beside its artefacts: a folder of somebody else's."""
+    check_folder(option, path)
+    if path.is_dir() and any(path.iterdir()) and not (path / report).is_file():
+        raise Refusal(f"{option} {path}: holds other files, and no {report}: give the name of a new folder")
+    _artefacts(path / report)
+
+
+def fill_own_folder(path: Path, source: Path, report: str, document: Mapping[str, object]) -> None:
+    """Move all that is in `source`, if it exists, into the folder, in the place of what was moved before.
+
+    The report has the document, and `artefacts`: the names of what was moved.
+    """
+    for name in _artefacts(path / report):
+        if (path / name).is_dir():
+            shutil.rmtree(path / name)
+        else:
+            (path / name).unlink(missing_ok=True)
+    moved = sorted(source.iterdir()) if source.is_dir() else []
+    for artefact in moved:
+        artefact.rename(path / artefact.name)
+    text = json.dumps({**document, "artefacts": [artefact.name for artefact in moved]}, indent=1)
+    (path / report).write_text(text + "\n")
+
+
+def _artefacts(report: Path) -> list[str]:
+    """The names in a report that an earlier run left, if there is one. Raises Refusal for another file."""
+    try:
+        names = json.loads(report.read_text())["artefacts"]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        raise Refusal(f"{report}: no command wrote this: give the name of a new folder") from None
+    return [Path(str(name)).name for name in names]
 
 
 @contextmanager

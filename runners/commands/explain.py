@@ -14,7 +14,8 @@ from results.analysis import rules as analysis
 from results.analysis.rules import Explanation, NothingToExplain, Rule
 from results.figures import explanation as figures
 from results.figures.saving import Folder, stem
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 from runners.commands import arguments
 from runners.commands.choice import one_campaign, open_database
 from runners.commands.destination import check_folder

@@ -10,7 +10,7 @@ from dropper.model import FORMS, MEANINGS, PARAMETERS
 from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.tables import print_table, table_of
-from runners.workloads import registry
+from runners.workloads import WORKLOADS
 from topologies.topology import TOPOLOGIES
 
 listing = typer.Typer(no_args_is_help=True, help="List the names that designs and options may use.")
@@ -32,16 +32,18 @@ def topology_documents() -> list[Document]:
 
 
 def workload_documents() -> list[Document]:
-    """Each workload: its parameters, and how many pairs of client and server it needs."""
+    """Each workload: its parameters, how many pairs of client and server it needs, and what is compared."""
     return [
         {
-            "name": name,
+            "name": workload.name,
+            "meaning": workload.summary,
             "parameters": {
-                parameter: option.model_dump(exclude={"default"}) for parameter, option in parameters.items()
+                name: option.model_dump(exclude={"default"}) for name, option in workload.parameters.items()
             },
-            "pairs": registry.pairs_of(name),
+            "pairs": workload.pairs,
+            "compared": workload.compared,
         }
-        for name, parameters in registry.PARAMETERS.items()
+        for workload in WORKLOADS.values()
     ]
 
 
@@ -97,12 +99,20 @@ def list_topologies(as_json: arguments.Json = False) -> None:
 def list_workloads(as_json: arguments.Json = False) -> None:
     """List the workloads, with their parameters."""
     documents = workload_documents()
-    rows = [
-        (workload["name"], workload["pairs"], name, _values_of(option), option["help"])
+    if as_json:
+        print_document({"workloads": documents})
+        return
+    workloads = [
+        (workload["name"], workload["pairs"], workload["compared"], workload["meaning"])
+        for workload in documents
+    ]
+    print_table(table_of(("workload", "pairs", "compared", "meaning"), workloads))
+    parameters = [
+        (workload["name"], name, _values_of(option), option["help"])
         for workload in documents
         for name, option in workload["parameters"].items()
     ]
-    _print("workloads", documents, ("workload", "pairs", "parameter", "values", "meaning"), rows, as_json)
+    print_table(table_of(("workload", "parameter", "values", "meaning"), parameters))
 
 
 @listing.command("losses")

@@ -9,7 +9,7 @@ from runners.commands import arguments
 from runners.commands.destination import check_file, writing
 from runners.commands.terminal import say
 from runners.workloads import har, photo_site
-from runners.workloads.web_page import Page
+from runners.workloads.page_graph import Page
 
 page = typer.Typer(
     no_args_is_help=True,

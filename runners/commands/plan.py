@@ -4,9 +4,9 @@ from pathlib import Path
 
 import designs
 from designs import Design, Plan
-from runners.campaign import parameters, schedule
+from runners.campaign.experiment import Experiment
 from runners.commands import arguments
-from runners.commands.choice import design_of
+from runners.commands.choice import design_of, implementations_in
 from runners.commands.destination import check_file, writing
 from runners.commands.document import print_document
 from runners.commands.progress import duration
@@ -17,23 +17,23 @@ from runners.commands.terminal import note, say
 def plan(
     design: arguments.DesignFile,
     plot: arguments.Plot = None,
+    implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Show the points of a design, and the criteria of their quality."""
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
-    parameters.check_names(loaded)
     planned = loaded.plan()
-    parameters.check_values(loaded, planned.points)
-    for name in sorted(parameters.check_combinations(loaded, planned.points)):
+    experiment = Experiment(loaded, planned.points, implementations_in(implementations))
+    for name in sorted(experiment.check_combinations()):
         note(f"{name} is not built, so nothing tells whether its options fit together")
     if plot is not None:
         _draw(loaded, planned, plot)
     if as_json:
         print_document({"points": planned.points, "criteria": planned.criteria, "dmin": planned.dmin})
     else:
-        say(_heading(loaded, planned))
+        say(_heading(experiment))
         _print_points(planned)
         _print_criteria(planned)
 
@@ -45,11 +45,11 @@ def _draw(design: Design, plan: Plan, path: Path) -> None:
         draw_pair_plot(design, plan, path)
 
 
-def _heading(design: Design, plan: Plan) -> str:
-    timeout_s = design.timeout_s or schedule.DEFAULT_TIMEOUT_S
+def _heading(experiment: Experiment) -> str:
+    design, timeout_s = experiment.design, experiment.timeout_s
     return (
         f"{design.name}: {design.title}\n"
-        f"{len(plan.points)} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
+        f"{design.point_count} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
         f" x {design.repetitions} repetitions = {design.trial_count} trials\n"
         f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
         f" all of its {timeout_s:g} s"

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from runners.campaign import campaign
+from runners.campaign.request import request
 from runners.commands import arguments
-from runners.commands.choice import design_of, open_database
+from runners.commands.choice import design_of, implementations_in, open_database
 from runners.commands.document import print_document
-from runners.commands.progress import Reporter
+from runners.commands.running import run_here
 from runners.commands.summary import print_summary, states_line
 from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
@@ -33,11 +33,13 @@ def run(
         ),
     ] = None,
     no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
-    request = campaign.request(
+    wanted = request(
         design_of(design),
+        implementations_in(implementations),
         name=name,
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
@@ -46,12 +48,8 @@ def run(
         calibrate=not no_calibrate,
     )
     isolation.require("fecbench run")
-    reporter = Reporter()
     with open_database(db, create=True) as database:
-        try:
-            done = campaign.run(request, database, reporter)
-        finally:
-            reporter.close()
+        done = run_here(wanted, database)
         states = [state for state, _ in database.states(done.id).values()]
         if as_json:
             counts = {state: states.count(state) for state in sorted(set(states))}

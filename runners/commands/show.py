@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from results.store.database import StoredTrial
+from results.store.records import StoredTrial
 from runners.commands import arguments
 from runners.commands.choice import campaigns_of, open_database
 from runners.commands.document import database_document, print_document

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from results.analysis import frames
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 

@@ -29,10 +29,11 @@ from typing import Any
 import pytest
 import typer
 
+from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.command_line import Unloaded, app
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
+from topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 LIMIT_S = 250  # of a command
@@ -184,11 +185,11 @@ def reader(
         shutil.copytree(REPOSITORY / name, checkout / name, ignore=unneeded)
     for part in ("dropper", "topologies/wire", "topologies/prober"):
         (checkout / part / "build").symlink_to(REPOSITORY / part / "build")
-    for implementation in all_of_them().values():
-        copied = checkout / "quic-impls" / implementation.folder.name
+    for name, (folder,) in ours().folders.items():
+        copied = checkout / "quic-impls" / name
         copied.mkdir(parents=True)
-        shutil.copy(implementation.folder / "impl.toml", copied)
-        (copied / "build").symlink_to(implementation.folder / "build")
+        shutil.copy(folder / "impl.toml", copied)
+        (copied / "build").symlink_to(folder / "build")
     yield Reader(checkout, ahead, patiently, has_invalid_trials)
     shutil.rmtree(checkout)
 
@@ -198,7 +199,7 @@ def reader(
 def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: makes namespaces")
-    for program in (DROPPER, WIRE, *all_of_them()["rquic"].programs()):
+    for program in (DROPPER, WIRE, *ours().find("rquic", "tests").programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
     for block in blocks_of((REPOSITORY / page).read_text()):

@@ -17,7 +17,8 @@ from typing import Any, Literal
 import pytest
 
 from runners.implementations import build
-from runners.implementations.finding import Implementation, all_of_them
+from runners.implementations.finding import ours
+from runners.implementations.implementation import Implementation
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.trial import certificates
 
@@ -123,7 +124,7 @@ def endpoints_of() -> Callable[[str], Endpoints]:
 
     @functools.cache
     def endpoints_of(name: str) -> Endpoints:
-        implementation = all_of_them()[name]
+        implementation = ours().find(name, "tests")
         if (needed := implementation.declaration.toolchain) and not TOOLCHAINS[needed].is_recent:
             pytest.skip(f"{name} {TOOLCHAINS[needed].problem}")
         build.build(implementation)

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 
 IMPLEMENTATIONS = {
-    name: tomllib.loads((implementations.IMPLEMENTATIONS / name / "impl.toml").read_text())
-    for name in implementations.names()
+    name: tomllib.loads((folder / "impl.toml").read_text()) for name, (folder,) in ours().folders.items()
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),

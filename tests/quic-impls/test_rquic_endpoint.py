@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
 
-DECLARATION = all_of_them()["rquic"].declaration
+DECLARATION = ours().find("rquic", "tests").declaration
 COUNTERS = {
     *("generations_sent", "generation_size_min", "generation_size_max", "code_rate_mean", "overhead"),
     *("protected_delivered", "protected_lost", "residual_loss"),

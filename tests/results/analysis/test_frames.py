@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.analysis import frames
-from results.store.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
+from results.store.database import Database
+from results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]
 Outcomes = dict[TrialKey, tuple[str, float]]

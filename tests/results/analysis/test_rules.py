@@ -21,7 +21,7 @@ from results.analysis.intervals import LEVEL
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from results.figures.distributions import NothingToDraw, save
 from results.figures.explanation import benefit_map, effects
-from results.store.database import CampaignInfo, Variant, Workload
+from results.store.records import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"
 Point = dict[str, Any]
@@ -77,7 +77,20 @@ def compared(
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
     ]
-    campaign = CampaignInfo(1, "c", "", "", "", 1, 1, "median", {}, drawn, variants, workloads)
+    campaign = CampaignInfo(
+        id=1,
+        name="c",
+        title="",
+        created_at="",
+        design_text="",
+        seed=1,
+        repetitions=1,
+        statistic="median",
+        provenance={},
+        points=drawn,
+        variants=variants,
+        workloads=workloads,
+    )
     return frames.paired(pd.DataFrame(rows, columns=columns), OFF, XOR), campaign
 
 

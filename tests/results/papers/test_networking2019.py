@@ -14,7 +14,7 @@ from results.analysis.frames import DCT
 from results.figures.distributions import NothingToDraw
 from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
-from results.store.database import CampaignInfo, Variant, Workload
+from results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 24

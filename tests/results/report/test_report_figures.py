@@ -20,7 +20,8 @@ from results.analysis.intervals import FEWEST, median_interval
 from results.figures import ratios as ratio_figures
 from results.figures.distributions import NothingToDraw, ecdf_panels
 from results.figures.style import looks, ratio_ticks
-from results.store.database import CampaignInfo, Database, TrialKey, Variant
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, Variant
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

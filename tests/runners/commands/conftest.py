@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
@@ -31,7 +32,18 @@ def _plant(
     workload = Workload(label="download-1000", name="download", parameters={"size_bytes": 1000})
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
-            "planted", "", 1, {}, drawn, variants, [workload], 1, "median", "Planted"
+            NewCampaign(
+                name="planted",
+                title="Planted",
+                design_text="",
+                seed=1,
+                repetitions=1,
+                statistic="median",
+                provenance={},
+                points=drawn,
+                variants=variants,
+                workloads=[workload],
+            )
         )
         for point, factors in enumerate(drawn):
             for label in labels:

@@ -9,26 +9,29 @@ import pytest
 
 from results.analysis.equality import took_s
 from results.report.report import report
-from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
+from results.store.database import Database
+from results.store.records import CampaignInfo, NewCampaign, State, TrialKey, TrialRecord
 from runners.refusal import Refusal
 
 
 def filled(database: Database, name: str, text: str, factor: float) -> CampaignInfo:
     """A campaign of two variants over 20 repetitions, all times multiplied by `factor`."""
     campaign = database.create_campaign(
-        name=name,
-        design_text=text,
-        seed=1,
-        provenance={},
-        points=[{"owd_ms": 5}, {"owd_ms": 6}],
-        variants=[
-            {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
-            for label in ("A", "B")
-        ],
-        workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
-        repetitions=20,
-        statistic="median",
-        title="x",
+        NewCampaign(
+            name=name,
+            design_text=text,
+            seed=1,
+            provenance={},
+            points=[{"owd_ms": 5}, {"owd_ms": 6}],
+            variants=[
+                {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
+                for label in ("A", "B")
+            ],
+            workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
+            repetitions=20,
+            statistic="median",
+            title="x",
+        )
     )
     for repetition in range(20):
         for label in ("A", "B"):
@@ -188,16 +191,18 @@ def test_bad_input_is_one_line_and_status_2(
         one = database.campaign("one")
         assert one
         database.create_campaign(
-            name="empty",
-            design_text="text",
-            seed=1,
-            provenance={},
-            points=one.points,
-            variants=one.variants,
-            workloads=one.workloads,
-            repetitions=20,
-            statistic="median",
-            title="x",
+            NewCampaign(
+                name="empty",
+                design_text="text",
+                seed=1,
+                provenance={},
+                points=one.points,
+                variants=one.variants,
+                workloads=one.workloads,
+                repetitions=20,
+                statistic="median",
+                title="x",
+            )
         )
     given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
     assert said in fecbench_here("aa", *given, "--db", path).refusal()

@@ -7,7 +7,7 @@ import pytest
 
 import designs
 from dropper.model import FORMS, LossModelError, loss_model
-from runners.workloads import registry
+from runners.workloads import WORKLOADS
 from topologies.topology import TOPOLOGIES
 
 VALUES = {"p": 0.01, "r": 0.5, "rate": 0.05, "burst": 2.5, "k": 0.99, "h": 0.1}
@@ -45,11 +45,11 @@ def test_topologies_have_their_links_and_the_hosts_of_their_pairs(listed: Any) -
 
 def test_workloads_have_parameters_that_a_design_may_set(listed: Any) -> None:
     workloads = listed("workloads")
-    assert workloads.keys() == registry.PARAMETERS.keys()
+    assert workloads.keys() == WORKLOADS.keys()
     assert workloads["competing"]["pairs"] == 2
     assert workloads["page"]["parameters"]["connections"]["choices"] == ["one", "per_origin"]
     for name, workload in workloads.items():
-        assert workload["parameters"].keys() == registry.parameters_of(name, "here").keys()
+        assert workload["parameters"].keys() == WORKLOADS[name].parameters.keys()
         assert all(parameter["help"].endswith(".") for parameter in workload["parameters"].values())
 
 
