@@ -25,15 +25,16 @@ def against_itself(design: Design, label: str) -> Design:
             "against itself; use fecbench aa jobs"
         )
     chosen = design.variants[labels.index(label)]
-    if chosen.server or any("server" in workload.parameters for workload in design.workloads):
+    by_workloads = any("server" in workload.parameters for workload in design.workloads)
+    if by_workloads or chosen.server not in (None, label):
         raise Refusal(
-            f"{design.path}: --variant {label}: another variant runs its servers, so it cannot be run against "
-            "itself; use fecbench aa jobs"
+            f"{design.path}: --variant {label}: its servers are another variant's, so it cannot be run against"
+            " itself; use fecbench aa jobs"
         )
     return designs.rewritten(design, variants=[_arm(chosen, arm) for arm in ARMS])
 
 
 def _arm(variant: Variant, arm: str) -> dict[str, Any]:
     """The table of the variant as one of the two."""
-    table = variant.model_dump(exclude_unset=True)
+    table = variant.model_dump(exclude_unset=True, exclude={"server"})
     return {**table, "label": f"{variant.label} ({arm})", "baseline": arm == ARMS[0]}

@@ -132,11 +132,11 @@ def test_the_form_without_subcommands_does_what_the_subcommands_do(
 
     requested = []
 
-    def request(design: Any, **manner: Any) -> None:
+    def request(design: Any, _: object, **manner: Any) -> None:
         requested.append((design.text, manner))
         raise Refusal("enough")
 
-    monkeypatch.setattr("runners.campaign.campaign.request", request)
+    monkeypatch.setattr("runners.commands.aa.request", request)
     rest = ["smoke", "--db", path, "--jobs", "7"]
     for form in (["aa"], ["aa", "itself"], ["aa", "--resume", "--no-calibrate", "itself"]):
         fecbench_here(*form, *rest, "--variant", "rQUIC, FEC off")
