@@ -192,10 +192,12 @@ class NetemLink:
 
     def _drain(self) -> _Snapshot:
         deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
-        before, now = None, self._snapshot()
-        # Twice the same: nothing is on its way between two qdiscs either.
-        while (now != before or _queued(now)) and time.monotonic() < deadline:
+        before, now, is_over = None, self._snapshot(), False
+        # Twice the same: nothing is on its way between two qdiscs either. A busy machine may need so long for
+        # a snapshot that what it has read first is old: the last one begins when the time is over.
+        while not is_over and (now != before or _queued(now)):
             time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
+            is_over = time.monotonic() >= deadline
             before, now = now, self._snapshot()
         return now
 

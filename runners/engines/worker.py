@@ -9,7 +9,6 @@ import time
 
 from pydantic import BaseModel, ConfigDict
 
-import topologies.network  # noqa: F401  Mininet: else every trial would import it anew
 from runners.trial import isolation, trial
 from runners.trial.outcome import Outcome
 from runners.trial.site import Site

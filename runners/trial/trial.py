@@ -9,6 +9,7 @@ import subprocess
 
 import dropper.command
 import dropper.model
+import topologies.network  # Mininet: a process that runs many trials imports it once
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
 from runners.trial import capture

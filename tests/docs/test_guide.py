@@ -1,5 +1,5 @@
 """Every block of commands and every example of the README and of docs/ is run as a reader would run it, in a
-copy of the checkout.
+folder that looks like the checkout. What a page has its reader write elsewhere is written beside that folder.
 
 How a fenced block begins says what it is:
 
@@ -65,7 +65,7 @@ def commands_of(block: Block) -> list[str]:
 
 
 class Reader:
-    """Does what a page says, in a checkout of its own."""
+    """Does what a page says, in a folder of its own."""
 
     def __init__(
         self,
@@ -75,6 +75,7 @@ class Reader:
         has_invalid_trials: Callable[[Path], bool],
     ) -> None:
         self.checkout = checkout
+        self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
         self._ahead = ahead
@@ -111,6 +112,10 @@ class Reader:
 
     def _run(self, command: str) -> str:
         match command.split():
+            case ["export", definition]:
+                name, _, value = definition.partition("=")
+                self.environment[name] = self._shell(f'printf %s "{value}"').stdout
+                return ""
             case ["fecbench", "run" | "aa" as name, *options]:
                 done = self._resumed(command, name, self.checkout / options[options.index("--db") + 1])
             case ["fecbench", "replay", number, *options]:
@@ -151,7 +156,7 @@ class Reader:
         self, command: str, script: str = "", within: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
         programs = Path(sys.executable).parent
-        environment = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(self.checkout)}
+        environment = {"PATH": f"{programs}:{os.environ['PATH']}", **self.environment}
         return subprocess.run(
             [*within, "bash", "-c", command],
             cwd=self.checkout,
@@ -178,18 +183,11 @@ def reader(
     patiently: Callable[..., Any],
     has_invalid_trials: Callable[[Path], bool],
 ) -> Iterator[Reader]:
-    """A reader with a copy of this checkout; what was built is linked, not copied."""
+    """A reader in a folder that has what commands read of the checkout."""
     checkout = tmp_path / "fecbench"
-    unneeded = shutil.ignore_patterns("build", "__pycache__", "wheels", "target", ".*")
-    for name in ("designs", "dropper", "fecbench", "notebooks", "results", "runners", "topologies"):
-        shutil.copytree(REPOSITORY / name, checkout / name, ignore=unneeded)
-    for part in ("dropper", "topologies/wire", "topologies/prober"):
-        (checkout / part / "build").symlink_to(REPOSITORY / part / "build")
-    for name, (folder,) in ours().folders.items():
-        copied = checkout / "quic-impls" / name
-        copied.mkdir(parents=True)
-        shutil.copy(folder / "impl.toml", copied)
-        (copied / "build").symlink_to(folder / "build")
+    checkout.mkdir()
+    for name in ("designs", "notebooks"):
+        (checkout / name).symlink_to(REPOSITORY / name)
     yield Reader(checkout, ahead, patiently, has_invalid_trials)
     shutil.rmtree(checkout)
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import topologies.netem_link
-from topologies.link import DirectionSettings, LinkSettings, QueueLimit
+from topologies.link import DirectionSettings, LinkEnd, LinkSettings, QueueLimit
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.netem_link import (
     DELAY_LINE_LIMIT_PACKETS,
@@ -199,7 +200,7 @@ def test_frames_leave_one_serialization_apart_also_after_the_link_was_idle(
     netem_topology: tuple[Callable[..., Topology], bool],
 ) -> None:
     make, _ = netem_topology
-    link = LinkSettings(up=DirectionSettings(0.3, 20), down=DirectionSettings(0.6, 40))
+    link = LinkSettings(up=DirectionSettings(0.3, 20), down=DirectionSettings(0.2, 40))
     with make(link) as topology:
         up_s = arrivals_s(topology.client, topology.server)
         down_s = arrivals_s(topology.server, topology.client)
@@ -234,11 +235,7 @@ def test_finish_waits_until_the_link_has_drained(
 ) -> None:
     make, _ = netem_topology
     with make(LinkSettings.symmetric(1, 10, queue_packets=30)) as topology:
-        in_client = f"/proc/{topology.client.pid}/ns/net"
-        socket_made = run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
-        with socket_made as sender:
-            for _ in range(50):
-                sender.sendto(bytes(1200), (topology.server.address, 9))
+        send_50_datagrams(topology)
         started = time.monotonic()
         up = topology.finish()["internet"].directions["up"]
         drained_s = time.monotonic() - started
@@ -246,6 +243,35 @@ def test_finish_waits_until_the_link_has_drained(
     assert (up.frames_out, up.in_flight) == (31, 0)
     assert up.conserved
     assert 0.25 < drained_s < 2  # 30 frames of 9.9 ms
+
+
+@root
+def test_counters_of_a_link_that_has_drained_are_not_those_that_a_busy_machine_read_before(
+    monkeypatch: pytest.MonkeyPatch, netem_topology: tuple[Callable[..., Topology], bool]
+) -> None:
+    read = topologies.netem_link._counters
+
+    def read_slowly(end: LinkEnd) -> Any:
+        counters = read(end)
+        time.sleep(0.4)  # the machine's, which is busy
+        return counters
+
+    monkeypatch.setattr(topologies.netem_link, "_counters", read_slowly)
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(1, 10, queue_packets=30)) as topology:
+        send_50_datagrams(topology)
+        up = topology.finish()["internet"].directions["up"]
+    assert (up.in_flight, up.conserved) == (0, True)
+    assert up.frames_out == 50 - up.queue_dropped
+
+
+def send_50_datagrams(topology: Topology) -> None:
+    """At once, with 1242 bytes each, to the server."""
+    in_client = f"/proc/{topology.client.pid}/ns/net"
+    opened = run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+    with opened as sender:
+        for _ in range(50):
+            sender.sendto(bytes(1200), (topology.server.address, 9))
 
 
 def descriptors() -> int:

@@ -190,6 +190,7 @@ def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
 TWO_STACKS = """
 [constants]
 owd_ms = 5
+loss.model = "uniform"
 [[variants]]
 label = "client"
 implementation = "rquic"
