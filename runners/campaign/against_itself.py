@@ -28,8 +28,8 @@ def against_itself(design: Design, label: str) -> Design:
     by_workloads = any("server" in workload.parameters for workload in design.workloads)
     if by_workloads or chosen.server not in (None, label):
         raise Refusal(
-            f"{design.path}: --variant {label}: its servers are another variant's, so it cannot be run against"
-            " itself; use fecbench aa jobs"
+            f"{design.path}: --variant {label}: its servers are another variant's, so it cannot be run"
+            " against itself; use fecbench aa jobs"
         )
     return designs.rewritten(design, variants=[_arm(chosen, arm) for arm in ARMS])
 

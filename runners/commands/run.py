@@ -1,17 +1,21 @@
 """`fecbench run`: a design into a results database."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, cast, get_args
 
 import typer
 
-from runners.campaign.request import request
+from fecbench.hints import nearest
+from runners.campaign.request import Keep, Kept, request
 from runners.commands import arguments
 from runners.commands.choice import design_of, implementations_in, open_database
+from runners.commands.destination import check_folder
 from runners.commands.document import print_document
 from runners.commands.running import run_here
 from runners.commands.summary import print_summary, states_line
 from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
+from runners.refusal import Refusal
 from runners.trial import isolation
 
 
@@ -33,6 +37,14 @@ def run(
         ),
     ] = None,
     no_calibrate: arguments.NoCalibrate = False,
+    keep: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(
+            metavar="failed|all DIR",
+            help="Move the files of trials that are not ok, or of all, to DIR/trial-NUMBER instead of"
+            " removing them. A folder of that name is replaced.",
+        ),
+    ] = None,
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
@@ -46,6 +58,7 @@ def run(
         resume=resume,
         filters=filters or [],
         calibrate=not no_calibrate,
+        keep=None if keep is None else _keep(*keep),
     )
     isolation.require("fecbench run")
     with open_database(db, create=True) as database:
@@ -58,3 +71,11 @@ def run(
             print_summary(database, done)
             say(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1
+
+
+def _keep(which: str, folder: Path) -> Keep:
+    kinds = get_args(Kept)
+    if which not in kinds:
+        raise Refusal(f"--keep {which} {folder}: must be failed DIR or all DIR; {nearest(which, kinds)}")
+    check_folder("--keep", folder)
+    return Keep(cast(Kept, which), folder)
