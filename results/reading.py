@@ -40,15 +40,17 @@ class Campaign:
         """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
         return frames.points(self.info)
 
-    def trials(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
+    def trials(self, metrics: Collection[str] | None = None, harness: bool | None = None) -> pd.DataFrame:
         """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
-        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None.
+        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With
+        `harness`, also what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`,
+        and so on (`results.analysis.harness`); None adds it when all metrics are read.
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
         if isinstance(metrics, str):
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
-        frame = frames.trials(self.database, self.info, metrics)
+        frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
         # Where all trials failed, the DCT is no wrong name; where nothing was measured, none is known to be.
         known = self.database.metric_names(self.info.id) if absent else []
@@ -59,7 +61,7 @@ class Campaign:
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
         `metric` ("client.dct_s") and `value`."""
-        return frames.metrics(self.trials(metrics))
+        return frames.metrics(self.trials(metrics, harness=False))
 
     def series(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """A series that trials left ("cwnd"), as `frames.series`: the tables of all trials as one, with the
