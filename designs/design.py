@@ -68,6 +68,10 @@ class Variant(Table):
     implementation: Name
     options: dict[str, PlainValue] = Field(default_factory=dict)
     baseline: bool = False
+    server: Text | None = None
+    """The label of the variant that runs its servers; None: itself."""
+    series: list[Name] = Field(default_factory=list)
+    """What its endpoints are asked to leave over time."""
 
 
 class Workload(BaseModel):

@@ -15,10 +15,13 @@ from fecbench.hints import nearest
 from results.store.database import Database
 from results.store.records import CampaignInfo
 from runners.campaign import campaign
+from runners.campaign.request import Request, request
 from runners.commands.progress import Reporter
 from runners.commands.show import campaigns_of
 from runners.engines import scratch
 from runners.engines.admission import Jobs, parse_jobs
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import Implementations, search_path
 from runners.refusal import Refusal
 from runners.trial import isolation
 from topologies.topology import Backend
@@ -37,14 +40,14 @@ class _Options:
     resume: bool
     calibrate: bool
 
-    def request(self, path: Path, name: str, jobs: Jobs) -> campaign.Request:
-        return campaign.request(
-            path,
+    def request(self, path: Path, name: str, jobs: Jobs) -> Request:
+        return request(
+            designs.load(path),
+            Implementations(search_path()),
             name=name,
             backend=self.link,
             jobs=jobs,
             resume=self.resume,
-            filters=[],
             calibrate=self.calibrate,
         )
 
@@ -125,7 +128,7 @@ def _between(database: Database, first: str, second: str) -> tuple[str, "Equalit
     return f"{second} against {first}", equality.between(database, *campaigns)
 
 
-def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> campaign.Request:
+def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> Request:
     """The A/A campaign of a variant, checked whole before a database is opened."""
     from results.analysis.equality import AA_PREFIX
 
@@ -139,16 +142,17 @@ def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> ca
         return options.request(against_itself, name, jobs)
 
 
-def _with_jobs(path: Path, jobs: Jobs, options: _Options) -> campaign.Request:
+def _with_jobs(path: Path, jobs: Jobs, options: _Options) -> Request:
     """The campaign of a design with so many trials at a time."""
     return options.request(path, f"{designs.load(path).name}-jobs-{jobs}", jobs)
 
 
-def _run(request: campaign.Request, database: Database) -> CampaignInfo:
+def _run(wanted: Request, database: Database) -> CampaignInfo:
     """The campaign, complete."""
     reporter = Reporter()
     try:
-        return campaign.run(request, database, reporter)
+        engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands)
+        return campaign.run(wanted, engine, database, reporter)
     finally:
         reporter.close()
 

@@ -8,7 +8,7 @@ import typer
 from rich import box
 
 from runners.calibration import experiments as calibration
-from runners.calibration.experiments import Kind
+from runners.calibration.table import Kind, Table
 from runners.commands.show import print_table
 from runners.refusal import Refusal
 from topologies.topology import Backend, resolve_backend
@@ -36,12 +36,12 @@ def calibrate(
     return 0 if table.good else 1
 
 
-def _shown(table: calibration.Table) -> rich.table.Table:
+def _shown(table: Table) -> rich.table.Table:
     shown = rich.table.Table(box=box.SIMPLE_HEAD)
     for heading in ("measured", "value", "bound", "unit", ""):
         shown.add_column(heading, justify="right" if heading in ("value", "bound") else "left")
-    for each in table.measurements:
-        bound = "" if each.bound is None else f"{each.bound:.4g}"
-        verdict = "" if each.bound is None else "good" if each.good else "BAD"
-        shown.add_row(each.name, f"{each.value:.4g}", bound, each.unit, verdict)
+    for line in table.measurements:
+        bound = "" if line.bound is None else f"{line.bound:.4g}"
+        verdict = "" if line.bound is None else "good" if line.good else "BAD"
+        shown.add_row(line.name, f"{line.value:.4g}", bound, line.unit, verdict)
     return shown

@@ -16,6 +16,7 @@ from runners.commands.clean import clean
 from runners.commands.doctor import doctor
 from runners.commands.explain import explain
 from runners.commands.export import export
+from runners.commands.implementations import implementations
 from runners.commands.losses import losses
 from runners.commands.page import page
 from runners.commands.plan import plan
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.command()(doctor)
 app.command()(calibrate)
+app.command()(implementations)
 app.command()(plan)
 app.add_typer(losses, name="losses")
 app.add_typer(page, name="page")

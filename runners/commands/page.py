@@ -7,7 +7,7 @@ import typer
 
 from runners.refusal import Refusal
 from runners.workloads import har, photo_site
-from runners.workloads.web_page import Page
+from runners.workloads.page_graph import Page
 
 page = typer.Typer(no_args_is_help=True, help="Make a web page's graph for the workload page.")
 

@@ -11,8 +11,9 @@ from rich.table import Table
 
 import designs
 from designs import Design, Plan
-from runners.campaign import parameters
+from runners.campaign.experiment import Experiment
 from runners.commands.show import print_table
+from runners.implementations.finding import Implementations, search_path
 from runners.refusal import Refusal
 
 
@@ -25,10 +26,8 @@ def plan(
 ) -> None:
     """Show the points of a design, and the criteria of their quality."""
     loaded = designs.load(design)
-    parameters.check_names(loaded)
     made = loaded.plan()
-    parameters.check_values(loaded, made.points)
-    for name in sorted(parameters.check_combinations(loaded, made.points)):
+    for name in sorted(Experiment(loaded, made.points, Implementations(search_path())).check_combinations()):
         print(
             f"note: {name} is not built, so nothing tells whether its options fit together", file=sys.stderr
         )

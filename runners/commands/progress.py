@@ -54,7 +54,7 @@ class Reporter:
             self._bar.start()
             self._bar.add_task(campaign, total=self._planned, states="", left="?")
 
-    def ended(self, key: TrialKey, judgement: Judgement, dct_s: float | None, again: bool) -> None:
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
         """Called after each trial has been committed; `again` when it will be run again."""
         what = f"{judgement.state}{f' ({judgement.reason})' if judgement.reason else ''}"
         if not again:
@@ -65,7 +65,7 @@ class Reporter:
             counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
             self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
         if not self._console.is_terminal:
-            taken = f" {dct_s:.3f} s" if dct_s is not None else ""
+            taken = f" {completion_s:.3f} s" if completion_s else ""
             retried = ", again" if again else ""
             self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
         elif judgement.state != "ok":

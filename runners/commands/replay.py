@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,16 +13,16 @@ import typer
 import designs
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, VerdictLog
-from runners.campaign import provenance, schedule
-from runners.campaign.campaign import implementations_of, record_of
-from runners.campaign.schedule import Setting
+from runners.campaign import provenance
+from runners.campaign.experiment import Experiment
+from runners.campaign.record import record_of
 from runners.commands.show import one_campaign, trial_document
-from runners.engines import scratch
-from runners.engines.crew import Crew, Finished
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import Implementations, search_path
 from runners.refusal import Refusal
-from runners.trial import certificates, isolation
-from runners.trial import judge as verification
-from runners.trial.trial import SERVER_NAME
+from runners.trial import isolation
+from runners.trial.judge import judge
 
 
 def replay(
@@ -41,7 +43,7 @@ def replay(
         info = one_campaign(database, campaign)
         before = _trial_of(database, info, trial)
     again = _run(info, before, output)
-    judgement = verification.judge(again.task, again.outcome)
+    judgement = judge(again.task, again.outcome)
     after = dataclasses.replace(before, attempt=before.attempt + 1, record=record_of(again, judgement))
     same = _same_losses(before, after) and before.record.state == after.record.state
     recorded, replayed = trial_document(info, before), trial_document(info, after)
@@ -61,22 +63,23 @@ def _trial_of(database: Database, campaign: CampaignInfo, number: int) -> Stored
 
 
 def _run(campaign: CampaignInfo, stored: StoredTrial, output: Path) -> Finished:
-    with scratch.folder() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         # The design as it was stored, not as it may be now.
-        path = folder / "design.toml"
+        path = Path(folder) / "design.toml"
         path.write_text(campaign.design_text)
-        design = designs.load(path)
-        used = implementations_of(design)
-        for program, digest in provenance.binaries(used).items():
-            if campaign.provenance["binaries"].get(program) != digest:
-                print(f"note: {program} is not the one that the campaign ran", file=sys.stderr)
-        certificates.write(folder, SERVER_NAME)
         pages = campaign.provenance.get("pages", {})  # older campaigns have none
-        setting = Setting(design, campaign.points, campaign.provenance["link"], folder, pages)
-        task = schedule.task_of(setting, stored.record.key, output.absolute(), capture=True)
-        with Crew(jobs=1) as crew:
-            crew.add(stored.record.key, task)
-            return next(crew.results())
+        experiment = Experiment(designs.load(path), campaign.points, Implementations(search_path()), pages)
+    experiment.check_built()
+    for program, digest in provenance.binaries(experiment.implementations.values()).items():
+        if campaign.provenance["binaries"].get(program) != digest:
+            print(f"note: {program} is not the one that the campaign ran", file=sys.stderr)
+    key = stored.record.key
+    task = experiment.task(key, campaign.provenance["link"], capture=True)
+    with NamespaceEngine(1, experiment.commands) as engine:
+        (finished,) = engine.run([(key, task)])
+        if finished.folder is not None:
+            shutil.move(finished.folder, output)
+        return finished
 
 
 def _same_losses(before: StoredTrial, after: StoredTrial) -> bool:

@@ -6,11 +6,15 @@ from typing import Annotated
 
 import typer
 
+import designs
 from results.store.database import Database
 from runners.campaign import campaign
+from runners.campaign.request import request
 from runners.commands.progress import Reporter
 from runners.commands.show import states_line, summary_table
 from runners.engines.admission import parse_jobs
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import Implementations, search_path
 from runners.trial import isolation
 from topologies.topology import Backend
 
@@ -41,20 +45,22 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
-    request = campaign.request(
-        design,
+    prepared = request(
+        designs.load(design),
+        Implementations(search_path()),
         name=name,
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
-        resume=resume,
         filters=filters or [],
+        resume=resume,
         calibrate=not no_calibrate,
     )
     isolation.require("fecbench run")
+    engine = NamespaceEngine(prepared.jobs, prepared.experiment.commands)
     reporter = Reporter()
     with Database.open(db, create=True) as database:
         try:
-            done = campaign.run(request, database, reporter)
+            done = campaign.run(prepared, engine, database, reporter)
         finally:
             reporter.close()
         states = [state for state, _ in database.states(done.id).values()]
