@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from results.analysis import frames, intervals
 from results.analysis.frames import DCT, Pairing
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo
+
+Table = Literal["trials", "points", "metrics", "series"]
+"""A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,13 @@ class Campaign:
         for column in columns or ():
             _known(column, known[name], f"campaign {self.info.name!r}: series {name!r}: column")
         return frames.series(self.database, self.info, name, columns)
+
+    def table(self, kind: Table, series: str = "") -> pd.DataFrame:
+        """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
+        if kind == "series":
+            return self.series(series)
+        tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
+        return tables[kind]()
 
     def paired(self, baseline: str, variant: str, metric: str = DCT) -> Pairing:
         """Two variants compared, as `frames.paired`: `ratios` by point, `matched` by repetition, and
