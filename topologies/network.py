@@ -6,6 +6,7 @@ is made in the namespace of the caller, so networks with the same names never me
 is left out, since it overwrites sysctls of the machine.
 """
 
+import logging
 import os
 import signal
 from functools import partial
@@ -20,6 +21,9 @@ from topologies.link import MTU
 from topologies.namespace import run_in_parallel, run_inside, run_tool
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
+
+# Mininet has made its own logger the class of all to come, which print on standard error by themselves.
+logging.setLoggerClass(logging.Logger)
 
 
 class _ConfiguredInterface(Intf):  # type: ignore[misc]

@@ -142,4 +142,6 @@ def _tasks(request: Request, attempts: Mapping[TrialKey, int]) -> Iterator[tuple
 def _keep(keep: Keep | None, finished: Finished, judgement: Judgement, trial_id: int) -> None:
     """Move the trial's files to where the user wants them, as `trial-ID`."""
     if keep is not None and finished.folder is not None and (keep.which == "all" or judgement.state != "ok"):
-        shutil.move(finished.folder, keep.folder / f"trial-{trial_id}")
+        target = keep.folder / f"trial-{trial_id}"
+        shutil.rmtree(target, ignore_errors=True)  # of another database, whose trials have the same numbers
+        shutil.move(finished.folder, target)

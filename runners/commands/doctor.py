@@ -1,6 +1,5 @@
 """`fecbench doctor`: what this machine needs to run trials, what it lacks, and the command that mends it."""
 
-import json
 import os
 import platform
 import shutil
@@ -8,13 +7,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from typing import Annotated
-
-import typer
 
 from dropper.command import COMMAND
-from runners.commands.folders import ImplementationFolders
-from runners.implementations.finding import Implementations, search_path
+from runners.commands import arguments
+from runners.commands.choice import implementations_in
+from runners.commands.document import print_document
+from runners.commands.terminal import say
+from runners.implementations.finding import Implementations
 from runners.implementations.implementation import IMPLEMENTATIONS
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
@@ -196,18 +195,18 @@ def _problem_of(probe: Callable[[], None]) -> str:
 
 
 def doctor(
-    folders: ImplementationFolders = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the needs as JSON.")] = False,
+    folders: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
 ) -> int:
     """Say what this machine has and lacks; 1 when a trial could not run."""
-    all_needs = list(needs(Implementations(search_path(folders or []))))
+    all_needs = list(needs(implementations_in(folders)))
     able = all(need.good for need in all_needs if need.required)
     if as_json:
-        print(json.dumps({"able": able, "needs": [asdict(need) for need in all_needs]}, indent=1))
+        print_document({"able": able, "needs": [asdict(need) for need in all_needs]})
     else:
         for need in all_needs:
-            print(line_of(need))
-        print("trials can run" if able else "trials cannot run: see what is MISSING above")
+            say(line_of(need))
+        say("trials can run" if able else "trials cannot run: see what is MISSING above")
     return 0 if able else 1
 
 

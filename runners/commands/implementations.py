@@ -8,9 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from runners.commands.folders import ImplementationFolders
+from runners.commands import arguments
+from runners.commands.choice import implementations_in
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 from runners.engines import scratch
-from runners.implementations.finding import Implementations, search_path
+from runners.implementations.finding import Implementations
 from runners.implementations.implementation import Implementation
 from runners.options import Option
 from runners.refusal import Refusal
@@ -20,15 +23,15 @@ from runners.trial.contract import Part
 
 def implementations(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one, with all its options.")] = "",
-    folders: ImplementationFolders = None,
+    folders: arguments.ImplementationFolders = None,
     check: Annotated[
         str,
         typer.Option(metavar="NAME", help="Start this one, and say what of the contract it breaks."),
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON document.")] = False,
+    as_json: arguments.Json = False,
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
-    known = Implementations(search_path(folders or []))
+    known = implementations_in(folders)
     for chosen in filter(None, (name, check)):
         if chosen not in known.names():
             raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")
@@ -45,11 +48,11 @@ def implementations(
 def _print_list(known: Implementations, name: str, as_json: bool) -> None:
     names = [name] if name else known.names()
     if as_json:
-        print(json.dumps({"implementations": [document_of(known, listed) for listed in names]}, indent=1))
+        print_document({"implementations": [document_of(known, listed) for listed in names]})
         return
     for listed in names:
         problem = known.problem(listed)
-        print(f"{listed}: cannot be used: {problem}" if problem else listed)
+        say(f"{listed}: cannot be used: {problem}" if problem else listed)
         if problem is None:
             _print_implementation(known.find(listed, "implementations"), with_options=bool(name))
 
@@ -75,19 +78,19 @@ def document_of(known: Implementations, name: str) -> dict[str, Any]:
 
 def _print_implementation(implementation: Implementation, *, with_options: bool) -> None:
     declared = implementation.declaration
-    print(f"  title      {declared.title}")
-    print(f"  folder     {implementation.folder}")
-    print(f"  workloads  {', '.join(declared.workloads)}")
+    say(f"  title      {declared.title}")
+    say(f"  folder     {implementation.folder}")
+    say(f"  workloads  {', '.join(declared.workloads)}")
     if declared.series:
-        print(f"  series     {', '.join(declared.series)}")
+        say(f"  series     {', '.join(declared.series)}")
     if declared.fec:
-        print(f"  FEC off    {_values(declared.fec.off)}")
+        say(f"  FEC off    {_values(declared.fec.off)}")
     if not with_options:
-        print(f"  options    {', '.join(declared.options) or 'none'}")
+        say(f"  options    {', '.join(declared.options) or 'none'}")
         return
     for name, option in declared.options.items():
-        print(f"  option {name}: {_kind(option)}, default {_text(option.default)}")
-        print(f"    {option.help}")
+        say(f"  option {name}: {_kind(option)}, default {_text(option.default)}")
+        say(f"    {option.help}")
 
 
 def _kind(option: Option) -> str:
@@ -131,8 +134,8 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
             "parts": [asdict(part) for part in parts],
             "implementations": [{**document_of(known, name), "problem": "; ".join(problems) or None}],
         }
-        print(json.dumps(document, indent=1))
+        print_document(document)
         return
     for part in parts:
-        print(f"{'good  ' if part.good else 'BROKEN'}  {part.part}: {part.detail}")
-    print(f"{name} breaks the contract" if problems else f"{name} meets the contract")
+        say(f"{'good  ' if part.good else 'BROKEN'}  {part.part}: {part.detail}")
+    say(f"{name} breaks the contract" if problems else f"{name} meets the contract")

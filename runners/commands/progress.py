@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from results.store.records import TrialKey
+from runners.commands.terminal import one_line
 from runners.trial.judge import Judgement
 
 
@@ -54,7 +55,7 @@ class Reporter:
             self._bar.start()
             self._bar.add_task(campaign, total=self._planned, states="", left="?")
 
-    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float | None, again: bool) -> None:
         """Called after each trial has been committed; `again` when it will be run again."""
         what = f"{judgement.state}{f' ({judgement.reason})' if judgement.reason else ''}"
         if not again:
@@ -76,4 +77,4 @@ class Reporter:
         self._bar.stop()
 
     def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

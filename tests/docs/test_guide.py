@@ -31,7 +31,7 @@ import typer
 
 from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.commands.command_line import app
+from runners.commands.command_line import Unloaded, app
 from runners.implementations.finding import ours
 from topologies.programs import WIRE
 
@@ -215,8 +215,9 @@ def test_the_targets_of_make_that_a_page_names_exist(page: str) -> None:
 def test_the_commands_that_a_page_mentions_exist_with_their_options(page: str) -> None:
     for mentioned in _INLINE.findall((REPOSITORY / page).read_text()):
         command, words = typer.main.get_command(app), mentioned.split()
-        while hasattr(command, "commands"):
+        while words and hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
+            command = command.load() if isinstance(command, Unloaded) else command
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(words) <= known, f"`fecbench {mentioned}`: values belong into a block, which is run"
 
