@@ -242,7 +242,8 @@ def test_finish_waits_until_the_link_has_drained(
     assert (up.frames_in, up.queue_dropped) == (50, 19)
     assert (up.frames_out, up.in_flight) == (31, 0)
     assert up.conserved
-    assert 0.25 < drained_s < 2  # 30 frames of 9.9 ms
+    # 30 frames of 9.9 ms. Loose, since the machine may be busy.
+    assert 0.25 < drained_s < 5
 
 
 @root

@@ -172,14 +172,22 @@ def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anythin
 @root
 @built
 def test_a_campaign_keeps_the_calibration_of_each_of_its_starts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, patiently: Any, has_invalid_trials: Any
 ) -> None:
     measured = table(Measurement(name="x", value=0, bound=1, unit=""))
     monkeypatch.setattr(calibration, "measure", lambda *_: measured)
-    run_one_trial(tmp_path / "x.sqlite")
-    assert calibrations(tmp_path / "x.sqlite") == [measured.model_dump()]
-    run_another_trial(tmp_path / "x.sqlite", no_calibrate=True)
-    assert calibrations(tmp_path / "x.sqlite")[0] == measured.model_dump()
-    assert [start["kind"] for start in calibrations(tmp_path / "x.sqlite")] == ["full", "skipped"]
-    run_another_trial(tmp_path / "x.sqlite")  # nothing is left to run
-    assert len(calibrations(tmp_path / "x.sqlite")) == 2
+    database = tmp_path / "x.sqlite"
+    run_one_trial(database)
+    assert calibrations(database) == [measured.model_dump()]
+    run_another_trial(database, no_calibrate=True)
+    assert calibrations(database)[0] == measured.model_dump()
+    assert [start["kind"] for start in calibrations(database)] == ["full", "skipped"]
+
+    def complete(_: int) -> None:
+        for point in (0, 1):
+            run_one_trial(database, point, resume=True, no_calibrate=True)
+
+    patiently(complete, lambda _: has_invalid_trials(database))
+    complete_calibrations = calibrations(database)
+    run_another_trial(database)  # nothing is left to run
+    assert calibrations(database) == complete_calibrations
