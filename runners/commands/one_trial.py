@@ -19,7 +19,7 @@ def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial)
     say(f"trial {stored.id} of campaign {campaign.name}")
     _print(("", "trial"), _summary(database, campaign, stored))
     if len(attempts := attempts_of(database, stored)) > 1:
-        _print(("id", "attempt", "state", "started at", "reason"), map(_attempt_row, attempts))
+        _print(("attempts", "attempt", "id", "started at", "reason"), map(_attempt_row, attempts))
     unknown = [("", "not known: tasks were not kept when it ran")]
     common = {name: value for name, value in record.task.items() if name != "pairs"}
     _print(("asked for", "value"), list(_flat(common)) or unknown)
@@ -72,7 +72,7 @@ def _summary(database: Database, campaign: CampaignInfo, stored: StoredTrial) ->
 
 def _attempt_row(run: StoredTrial) -> tuple[object, ...]:
     record = run.record
-    return run.id, run.attempt, record.state, record.started_at, record.reason
+    return record.state, run.attempt, run.id, record.started_at, record.reason
 
 
 def _pair_rows(pair: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

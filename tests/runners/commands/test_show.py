@@ -109,7 +109,7 @@ def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: 
         f"variant {LABEL}",
         "point 0: owd_ms = 77",
         "state ok",
-        "1 1 invalid 2026-01-02T03:04:05+00:00 late [2Jby [bold]",  # the attempt before
+        "invalid 1 1 2026-01-02T03:04:05+00:00 late [2Jby [bold]",  # the attempt before
         "ran on a-host, Linux 6.66",
         "revision c0ffee",
         "links.internet.settings.up.bandwidth_mbps 7.25",
