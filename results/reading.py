@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from results.analysis import frames, intervals
 from results.analysis.frames import DCT, Pairing
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo
+
+Table = Literal["trials", "points", "metrics", "series"]
+"""A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,17 @@ class Campaign:
         """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
         return frames.points(self.info)
 
-    def trials(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
+    def trials(self, metrics: Collection[str] | None = None, harness: bool | None = None) -> pd.DataFrame:
         """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
-        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None.
+        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With
+        `harness`, also what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`,
+        and so on (`results.analysis.harness`); None adds it when all metrics are read.
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
         if isinstance(metrics, str):
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
-        frame = frames.trials(self.database, self.info, metrics)
+        frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
         # Where all trials failed, the DCT is no wrong name; where nothing was measured, none is known to be.
         known = self.database.metric_names(self.info.id) if absent else []
@@ -59,7 +64,7 @@ class Campaign:
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
         `metric` ("client.dct_s") and `value`."""
-        return frames.metrics(self.trials(metrics))
+        return frames.metrics(self.trials(metrics, harness=False))
 
     def series(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """A series that trials left ("cwnd"), as `frames.series`: the tables of all trials as one, with the
@@ -74,6 +79,13 @@ class Campaign:
         for column in columns or ():
             _known(column, known[name], f"campaign {self.info.name!r}: series {name!r}: column")
         return frames.series(self.database, self.info, name, columns)
+
+    def table(self, kind: Table, series: str = "") -> pd.DataFrame:
+        """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
+        if kind == "series":
+            return self.series(series)
+        tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
+        return tables[kind]()
 
     def paired(self, baseline: str, variant: str, metric: str = DCT) -> Pairing:
         """Two variants compared, as `frames.paired`: `ratios` by point, `matched` by repetition, and

@@ -15,6 +15,9 @@ Value = float | int | str
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
 
+HARNESS_COLUMNS = ("started_at", "host", "reason", "trials_at_once", "stalled_s", "overhead_s")
+"""What the harness measured of every trial, as columns of a table of trials that is read with them."""
+
 COMPARED = "client.dct_s"
 """What is compared in a workload that names no metric, as none of version 1 of the schema does."""
 
