@@ -24,7 +24,7 @@ import pandas as pd
 
 from fecbench.hints import nearest
 from results.analysis import frames, intervals
-from results.analysis.frames import DCT, Pairing
+from results.analysis.pairing import DCT, Pairing, paired
 from results.store.database import CampaignInfo, Database, DatabaseError
 
 
@@ -61,13 +61,13 @@ class Campaign:
         return frames.metrics(self.trials(metrics))
 
     def paired(self, baseline: str, variant: str, metric: str = DCT) -> Pairing:
-        """Two variants compared, as `frames.paired`: `ratios` by point, `matched` by repetition, and
+        """Two variants compared, as `pairing.paired`: `ratios` by point, `matched` by repetition, and
         `unpaired`: what was left out, and why. Raises DatabaseError for a label that the campaign lacks."""
         for label in (baseline, variant):
             _known(
                 label, [each["label"] for each in self.info.variants], f"campaign {self.info.name!r}: variant"
             )
-        return frames.paired(self.trials([metric]), baseline, variant, metric, self.info.statistic)
+        return paired(self.trials([metric]), baseline, variant, metric, self.info.statistic)
 
     def intervals(self, baseline: str, variant: str, metric: str = DCT) -> pd.DataFrame:
         """The ratios by point with their intervals and verdicts, as `statistics.ratio_intervals`."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from results.analysis import frames
-from results.analysis.frames import DCT
+from results.analysis.pairing import DCT
 from results.store.database import CampaignInfo, Database
 
 AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself

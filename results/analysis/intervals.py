@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from results.analysis.frames import Pairing
+from results.analysis.pairing import Pairing
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6

@@ -24,8 +24,8 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
-from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
+from results.analysis.pairing import Pairing
 from results.figures.distributions import size
 from results.store.database import CampaignInfo
 

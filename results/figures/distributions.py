@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from results.analysis.frames import DCT, Pairing, baseline_of, comparisons
 from results.analysis.intervals import LEVEL, ecdf
+from results.analysis.pairing import DCT, Pairing, baseline_of, comparisons
 from results.figures.style import (
     FONT,
     WIDTH,

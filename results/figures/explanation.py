@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results.analysis.frames import DCT
 from results.analysis.intervals import VERDICTS
+from results.analysis.pairing import DCT
 from results.analysis.rules import Explanation, quantity
 from results.figures.distributions import NothingToDraw
 from results.figures.style import (

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
+from results.analysis.pairing import baseline_of
 from results.analysis.rules import quantity
 from results.figures.distributions import (
     NothingToDraw,
@@ -297,7 +298,7 @@ def _ratio_axis(figure: Figure, axes: Axes, reach: float, campaign: CampaignInfo
 
 
 def _ratio_label(campaign: CampaignInfo) -> str:
-    return f"DCT / DCT of {frames.baseline_of(campaign)}"
+    return f"DCT / DCT of {baseline_of(campaign)}"
 
 
 def _factors(campaign: CampaignInfo) -> list[str]:

@@ -20,8 +20,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from results.analysis import frames
-from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
+from results.analysis.pairing import DCT, paired
 from results.figures.distributions import NothingToDraw, ecdf_panels, size
 from results.figures.style import box, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
@@ -64,11 +64,11 @@ def ratios(
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
     all that were run. Columns: these, `ratio` (NaN where no two ok trials can be compared, or one arm alone
-    timed out), `faster` (1 or 0; NaN where nobody can tell, `frames.Pairing.decided`), and the factors of the
-    point. Raises NothingToDraw when the design lacks one of the two.
+    timed out), `faster` (1 or 0; NaN where nobody can tell, `Pairing.decided`), and the factors of the point.
+    Raises NothingToDraw when the design lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, each) for each in (options, to))
-    pairing = frames.paired(frame, baseline, variant, DCT, campaign.statistic)
+    pairing = paired(frame, baseline, variant, DCT, campaign.statistic)
     key = ["workload", "point"] if unit == "point" else ["workload", "point", "repetition"]
     run = frame.loc[frame["variant"].isin([variant, baseline]), key].drop_duplicates()
     if unit == "point":
@@ -113,7 +113,7 @@ def ecdfs(
 def backgrounds(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """The trials in which the foreground has no FEC, each with the background's label as its variant.
 
-    They have one workload, `beside`: so `frames.paired` compares what the foreground met.
+    They have one workload, `beside`: so `pairing.paired` compares what the foreground met.
     """
     labels = {
         workload["label"]: workload["parameters"]["background"]
@@ -349,7 +349,7 @@ def claims_of_fig9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 def _claim_of_fairness(trials: pd.DataFrame, where: str, off: str, label: str, recovered: str) -> Claim:
     text = f"DCT without FEC beside {label} divided by that beside {off}, medians"
     text = f"{text}, where {where}" if where else text
-    intervals = ratio_intervals(frames.paired(trials, off, label))
+    intervals = ratio_intervals(paired(trials, off, label))
     ratio, of = Estimate(), "no repetitions"
     for row in intervals.to_dict("records"):  # one, or none
         ratio, of = Estimate(row["ratio"], row["low"], row["high"]), f"{row['pairs']} repetitions"
@@ -393,9 +393,7 @@ def _differences_of_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> list[
         " probe through a long one may take minutes. Supposedly, a transfer that redundancy makes longer also"
         " meets bursts that the other ends before; we have not shown that it does.",
     ]
-    pairing = frames.paired(
-        frame, variant_with(campaign, OFF), variant_with(campaign, RLC), DCT, campaign.statistic
-    )
+    pairing = paired(frame, variant_with(campaign, OFF), variant_with(campaign, RLC), DCT, campaign.statistic)
     left_out = pairing.unpaired.groupby("reason")["repetitions"].sum()
     if not left_out.empty:
         each = ", ".join(f"{repetitions} ({reason})" for reason, repetitions in left_out.items())

@@ -25,8 +25,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
 from results.analysis import frames
-from results.analysis.frames import DCT
 from results.analysis.intervals import FEWEST, ratio_intervals
+from results.analysis.pairing import DCT, baseline_of, paired
 from results.figures.distributions import NothingToDraw
 from results.figures.style import box, legend_below, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
@@ -82,7 +82,7 @@ def completion_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
     _networks(campaign)
     of_workload = frame[frame["workload"].isin(_labels(campaign, workload))]
     found = [
-        ratio_intervals(frames.paired(of_workload, _baseline(campaign), variant, DCT, "mean"), "mean").assign(
+        ratio_intervals(paired(of_workload, _baseline(campaign), variant, DCT, "mean"), "mean").assign(
             variant=variant
         )
         for variant in _with_fec(campaign)
@@ -130,7 +130,7 @@ def _labels(campaign: CampaignInfo, workload: str) -> list[str]:
 
 
 def _baseline(campaign: CampaignInfo) -> str:
-    label = frames.baseline_of(campaign)
+    label = baseline_of(campaign)
     if label is None:
         raise NothingToDraw("No variant of this design is a baseline, so nothing shows what FEC changed.")
     return label

@@ -26,7 +26,9 @@ from results import papers
 from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST, VERDICTS, shares
+from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out
 from results.analysis.rules import Explanation, NothingToExplain, explain
+from results.analysis.summary import summary
 from results.figures import distributions as figures
 from results.figures import explanation as explain_figures
 from results.figures import ratios as ratio_figures
@@ -197,15 +199,15 @@ def _explained(
     """Where each variant helps that was compared."""
     return [
         _where(folder, campaign, ratios, variant, pairing)
-        for variant, pairing in frames.comparisons(frame, campaign).items()
+        for variant, pairing in comparisons(frame, campaign).items()
         if len(ratios) and len(pairing.ratios)
     ]
 
 
 def _where(
-    folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: frames.Pairing
+    folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: Pairing
 ) -> _Explained:
-    name, baseline = stem(variant), str(frames.baseline_of(campaign))
+    name, baseline = stem(variant), str(baseline_of(campaign))
     try:
         found = explain(pairing, campaign)
     except NothingToExplain as nothing:
@@ -268,16 +270,16 @@ def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[st
 
 
 def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:
-    """What a campaign found, one row a (workload, variant): the columns of `frames.summary` and, of
+    """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
     `statistics.shares`, the share of points with each of VERDICTS and the interval `low` to `high` of the
     median ratio; NaN where no point is compared."""
-    summary = frames.summary(frame, campaign)
+    table = summary(frame, campaign)
     kept = ["workload", *VERDICTS, "low", "high"]
     of_variants = [
         shares(rows)[kept].assign(variant=variant) for variant, rows in _by_variant(ratios, campaign)
     ]
     sure = pd.concat([pd.DataFrame(columns=[*kept, "variant"]), *of_variants])
-    return summary.merge(sure.astype({"workload": str}), how="left", on=["workload", "variant"])
+    return table.merge(sure.astype({"workload": str}), how="left", on=["workload", "variant"])
 
 
 def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -291,15 +293,15 @@ def headline(frame: pd.DataFrame, campaign: CampaignInfo, found: pd.DataFrame) -
     """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
     ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
     sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
-    baseline = str(frames.baseline_of(campaign))
+    baseline = str(baseline_of(campaign))
     names = figures.workload_names(campaign)
-    for variant, pairing in frames.comparisons(frame, campaign).items():
+    for variant, pairing in comparisons(frame, campaign).items():
         rows = found.query("variant == @variant and decided_points > 0")
         parts = [_found(row, names[str(row.workload)]) for row in rows.itertuples(index=False)]
         faster = f"{variant} was faster than {baseline} at {_listed(parts)}." if parts else ""
-        left_out = frames.left_out(pairing, campaign, baseline, variant)
-        if said := " ".join(filter(None, [faster, left_out])):
-            sentences.append(said)
+        lacking = left_out(pairing, campaign, baseline, variant)
+        if sentence := " ".join(filter(None, [faster, lacking])):
+            sentences.append(sentence)
     if not found["decided_points"].any():
         sentences.append("No variant could be compared with a baseline.")
     return sentences
@@ -349,7 +351,7 @@ def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, st
     """(variant, workload, reason, repetitions) of everything that a ratio leaves out."""
     return [
         (variant, *row)
-        for variant, pairing in frames.comparisons(frame, campaign).items()
+        for variant, pairing in comparisons(frame, campaign).items()
         for row in pairing.unpaired.itertuples(index=False)
     ]
 

@@ -31,6 +31,7 @@ def explain(
     """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
     # Imported here: scikit-learn takes longer to load than most commands take to run.
     from results.analysis import frames
+    from results.analysis.pairing import left_out, paired
     from results.analysis.rules import NothingToExplain
     from results.analysis.rules import explain as explained
 
@@ -44,13 +45,13 @@ def explain(
             raise Refusal(f"{db}: campaign {chosen.name!r}: no trial measured {metric!r}; {hint}")
     comparisons = []
     for other in others:
-        pairing = frames.paired(frame, against, other, metric, chosen.statistic)
-        left_out = frames.left_out(pairing, chosen, against, other)
+        pairing = paired(frame, against, other, metric, chosen.statistic)
+        lacking = left_out(pairing, chosen, against, other)
         try:
             found: Explanation | str = explained(pairing, chosen)
         except NothingToExplain as nothing:
             found = f"nothing to explain: {nothing}"
-        comparisons.append(_Comparison(other, against, metric, found, left_out))
+        comparisons.append(_Comparison(other, against, metric, found, lacking))
     if all(isinstance(each.found, str) for each in comparisons):
         raise Refusal(f"{db}: {'; '.join(f'{each.arms}: {each.found}' for each in comparisons)}")
     documents = []

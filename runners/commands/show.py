@@ -150,18 +150,20 @@ def summary_table(database: Database, campaign: CampaignInfo) -> None:
     """Print the median DCT and the ratio to the baseline, by workload and variant, and what it leaves out."""
     # Imported here: pandas takes longer to load than most commands take to run.
     from results.analysis import frames
+    from results.analysis.pairing import DCT, baseline_of, comparisons, left_out
+    from results.analysis.summary import summary
 
-    trials = frames.trials(database, campaign, [frames.DCT])
-    summary = frames.summary(trials, campaign)
+    trials = frames.trials(database, campaign, [DCT])
+    rows = summary(trials, campaign)
     table = Table(box=box.SIMPLE_HEAD)
-    for column in summary.columns:
-        table.add_column(str(column), justify="right" if summary[column].dtype.kind in "fi" else "left")
-    for row in summary.itertuples(index=False):
+    for column in rows.columns:
+        table.add_column(str(column), justify="right" if rows[column].dtype.kind in "fi" else "left")
+    for row in rows.itertuples(index=False):
         table.add_row(*(_shown(value) for value in row))
     print_table(table)
-    baseline = frames.baseline_of(campaign) or ""
-    for variant, pairing in frames.comparisons(trials, campaign).items():
-        if sentence := frames.left_out(pairing, campaign, baseline, variant):
+    baseline = baseline_of(campaign) or ""
+    for variant, pairing in comparisons(trials, campaign).items():
+        if sentence := left_out(pairing, campaign, baseline, variant):
             print(sentence)
 
 

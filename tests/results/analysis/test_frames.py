@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.analysis import frames
+from results.analysis.pairing import baseline_of, comparisons, left_out, paired
+from results.analysis.summary import summary
 from results.store.database import STATES, CampaignInfo, Database, TrialKey, TrialRecord, Variant
 
 Make = Callable[..., TrialRecord]
@@ -112,7 +114,7 @@ def test_only_the_named_metrics_are_read(filled: Filled) -> None:
 def test_a_ratio_compares_the_repetitions_that_are_ok_in_both_variants_and_no_other(
     outcomes: Outcomes, statistic: str
 ) -> None:
-    pairing = frames.paired(frame_with(outcomes), OFF, XOR, statistic=statistic)
+    pairing = paired(frame_with(outcomes), OFF, XOR, statistic=statistic)
     expected = {}
     left_out = 0
     for workload, point in product(WORKLOADS, POINTS):
@@ -148,7 +150,7 @@ def test_a_ratio_compares_the_repetitions_that_are_ok_in_both_variants_and_no_ot
 def test_a_point_is_decided_by_what_took_longer_and_a_timeout_is_longer_than_any_time(
     outcomes: Outcomes, statistic: str
 ) -> None:
-    pairing = frames.paired(frame_with(outcomes), OFF, XOR, statistic=statistic)
+    pairing = paired(frame_with(outcomes), OFF, XOR, statistic=statistic)
     decided = {(row.workload, row.point): row for row in pairing.decided.itertuples()}
     timeouts = {(row.workload, row.point): row.timeouts for row in pairing.ratios.itertuples()}
     for place in product(WORKLOADS, POINTS):
@@ -176,7 +178,7 @@ def test_a_point_is_decided_by_what_took_longer_and_a_timeout_is_longer_than_any
 @given(outcomes=outcomes)
 def test_swapping_the_arms_inverts_every_ratio(outcomes: Outcomes) -> None:
     frame = frame_with(outcomes)
-    there, back = (frames.paired(frame, *arms).ratios for arms in ((OFF, XOR), (XOR, OFF)))
+    there, back = (paired(frame, *arms).ratios for arms in ((OFF, XOR), (XOR, OFF)))
     assert (there["ratio"] * back["ratio"]).tolist() == pytest.approx([1] * len(there))
 
 
@@ -195,7 +197,7 @@ def test_what_is_left_out_is_counted_with_its_reason(filled: Filled, make: Make)
         }
     )
     database.record(campaign.id, make(key=key(XOR, 3), metrics={"client": {"handshake_s": 0.1}}))
-    pairing = frames.paired(frames.trials(database, campaign), OFF, XOR)
+    pairing = paired(frames.trials(database, campaign), OFF, XOR)
     assert pairing.ratios["pairs"].tolist() == [1]
     assert dict(zip(pairing.unpaired["reason"], pairing.unpaired["repetitions"], strict=True)) == {
         "rquic-xor: timeout": 1,
@@ -211,9 +213,9 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
     @given(outcomes=outcomes)
     def law(outcomes: Outcomes) -> None:
         frame = frame_with(outcomes)
-        rows = list(frames.summary(frame, campaign).itertuples(index=False))
+        rows = list(summary(frame, campaign).itertuples(index=False))
         assert [(row.workload, row.variant) for row in rows] == list(product(WORKLOADS, VARIANTS))
-        pairing = frames.paired(frame, OFF, XOR)
+        pairing = paired(frame, OFF, XOR)
         ratios = pairing.ratios
         for row in rows:
             run = [outcomes[k] for k in outcomes if (k.workload, k.variant) == (row.workload, row.variant)]
@@ -245,15 +247,15 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
         repetitions=1,
     )
     frame = frames.trials(database, campaign)
-    row = frames.summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
+    row = summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
     assert (row["points"], row["planned_points"], row["decided_points"]) == (7, 20, 20)
     assert (row["median_ratio"], row["faster"]) == (0.5, 7 / 20)
-    there, back = (frames.paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
-    assert frames.left_out(there, campaign, OFF, XOR) == (
+    there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
+    assert left_out(there, campaign, OFF, XOR) == (
         "Of 40 planned pairs of rquic-xor and rquic-off, 7 have a ratio."
         " rquic-xor alone timed out in 13 pairs, rquic-off alone in 0: these are in no ratio."
     )
-    assert frames.left_out(back, campaign, XOR, OFF) == (
+    assert left_out(back, campaign, XOR, OFF) == (
         "Of 40 planned pairs of rquic-off and rquic-xor, 7 have a ratio."
         " rquic-off alone timed out in 0 pairs, rquic-xor alone in 13: these are in no ratio."
     )
@@ -262,9 +264,9 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
 def test_nothing_is_left_out_of_a_whole_campaign(filled: Filled) -> None:
     database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)), repetitions=len(REPETITIONS))
     frame = frames.trials(database, campaign)
-    assert frames.left_out(frames.paired(frame, OFF, XOR), campaign, OFF, XOR) == ""
-    some = frames.paired(frame.drop(index=0), OFF, XOR)
-    assert frames.left_out(some, campaign, OFF, XOR) == (
+    assert left_out(paired(frame, OFF, XOR), campaign, OFF, XOR) == ""
+    some = paired(frame.drop(index=0), OFF, XOR)
+    assert left_out(some, campaign, OFF, XOR) == (
         "Of 12 planned pairs of rquic-xor and rquic-off, 11 have a ratio."
     )
 
@@ -279,7 +281,7 @@ def test_a_point_at_which_the_baseline_is_0_has_no_ratio_and_says_so() -> None:
             for n, value in enumerate(values)
         }
     )
-    pairing = frames.paired(frame, OFF, XOR)
+    pairing = paired(frame, OFF, XOR)
     assert pairing.ratios[["point", "pairs", "ratio"]].to_numpy().tolist() == [[1, 3, 0.5]]
     assert pairing.matched["ratio"].dropna().tolist() == [0.5, 0.25]
     assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
@@ -292,6 +294,6 @@ def test_without_a_baseline_nothing_is_compared(
 ) -> None:
     _, campaign = filled({}, variants=variants_without_baseline)
     frame = frame_with(dict.fromkeys(KEYS, ("ok", 1.0)))
-    assert frames.baseline_of(campaign) is None
-    assert frames.comparisons(frame, campaign) == {}
-    assert (frames.summary(frame, campaign)["points"] == 0).all()
+    assert baseline_of(campaign) is None
+    assert comparisons(frame, campaign) == {}
+    assert (summary(frame, campaign)["points"] == 0).all()

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from results.analysis import frames, intervals
-from results.analysis.frames import Pairing
+from results.analysis import intervals
 from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.pairing import DCT, Pairing, paired
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +30,9 @@ def pairing(baseline: Floats, variant: Floats, statistic: str = "median") -> Pai
         "repetition": np.tile(np.arange(repetitions), 2 * points),
         "variant": np.repeat([OFF, XOR], points * repetitions),
         "state": "ok",
-        frames.DCT: np.concatenate([baseline.ravel(), variant.ravel()]),
+        DCT: np.concatenate([baseline.ravel(), variant.ravel()]),
     }
-    return frames.paired(pd.DataFrame(rows), OFF, XOR, statistic=statistic)
+    return paired(pd.DataFrame(rows), OFF, XOR, statistic=statistic)
 
 
 def times(random: np.random.Generator, shape: tuple[int, int]) -> Floats:

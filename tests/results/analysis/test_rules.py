@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.analysis import frames
 from results.analysis import rules as module
-from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL
+from results.analysis.pairing import DCT, Pairing, paired
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from results.figures.distributions import NothingToDraw, save
 from results.figures.explanation import benefit_map, effects
@@ -73,12 +72,12 @@ def compared(
             ratio = math.exp(effect(point, size) + common + random.normal(0, 0.01))
             arms = [(OFF, 1.0), (XOR, ratio)]
             rows += [(workload["label"], i, 0, variant, "ok", value) for variant, value in arms]
-    columns = ["workload", "point", "repetition", "variant", "state", frames.DCT]
+    columns = ["workload", "point", "repetition", "variant", "state", DCT]
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
     ]
     campaign = CampaignInfo(1, "c", "", "", "", 1, 1, "median", {}, drawn, variants, workloads)
-    return frames.paired(pd.DataFrame(rows, columns=columns), OFF, XOR), campaign
+    return paired(pd.DataFrame(rows, columns=columns), OFF, XOR), campaign
 
 
 def p_value(pairing: Pairing, campaign: CampaignInfo) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results.analysis.frames import DCT
+from results.analysis.pairing import DCT
 from results.figures.distributions import NothingToDraw
 from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
