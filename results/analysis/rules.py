@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
 from results.analysis.pairing import Pairing
-from results.figures.distributions import size
+from results.analysis.units import quantity
 from results.store.database import CampaignInfo
 
 FEWEST_POINTS = 30
@@ -43,10 +43,6 @@ _FEW_VALUES = 10
 _SEED = 0
 
 Floats = NDArray[np.float64]
-
-_PROBABILITIES = ("loss.p", "loss.r", "loss.k", "loss.h")
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bdp": "BDP", "packets": "packets"}
-
 
 _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
 
@@ -331,16 +327,6 @@ def _shortest_between(below: float, above: float) -> float:
     middle = (below + above) / 2
     decimals = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
     return next((decimal for decimal in decimals if below < decimal <= above), above)
-
-
-def quantity(name: str, value: float) -> str:
-    """A value of a factor with its unit: 0.021 of `loss.p` is "2.1 %", 50000 of `size_bytes` "50 kB"."""
-    if name in _PROBABILITIES:
-        return f"{100 * value:.12g} %"
-    unit = name.rpartition("_")[2]
-    if unit == "bytes":
-        return size(round(value))
-    return f"{value:.12g} {_UNITS[unit]}" if unit in _UNITS else f"{value:.12g}"
 
 
 def _forest(data: _Data) -> RandomForestRegressor:

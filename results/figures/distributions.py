@@ -8,7 +8,6 @@ sentence that says what.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,11 @@ from matplotlib.ticker import PercentFormatter
 
 from results.analysis.intervals import LEVEL, ecdf
 from results.analysis.pairing import DCT, Pairing, baseline_of, comparisons
+from results.analysis.units import axis_label, size
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     FONT,
     WIDTH,
-    axis_label,
     box,
     heading,
     legend_below,
@@ -34,22 +34,6 @@ from results.figures.style import (
     wrapped,
 )
 from results.store.database import CampaignInfo
-
-_DATES_AND_PROGRAMS = {
-    ".png": ["Software"],
-    ".svg": ["Date", "Creator"],
-    ".pdf": ["CreationDate", "Creator", "Producer"],
-}
-
-
-class NothingToDraw(ValueError):
-    """Says in one sentence what a campaign lacks for a figure."""
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
-    with style():
-        figure.savefig(path, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
 
 
 def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
@@ -261,11 +245,3 @@ def workload_axis(campaign: CampaignInfo) -> str:
 def _differ_in_size_only(campaign: CampaignInfo) -> bool:
     kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
     return len(kinds) == 1 and kinds.pop()[1:] == ("size_bytes",)
-
-
-def size(size_bytes: int) -> str:
-    """A size as people say it, exact: 50000 is "50 kB"."""
-    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.12g} {unit}"
-    return f"{size_bytes} B"

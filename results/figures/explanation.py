@@ -14,17 +14,18 @@ from matplotlib.figure import Figure
 
 from results.analysis.intervals import VERDICTS
 from results.analysis.pairing import DCT
-from results.analysis.rules import Explanation, quantity
-from results.figures.distributions import NothingToDraw
+from results.analysis.rules import Explanation
+from results.analysis.units import axis_label, quantity
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,
     WIDTH,
     around_one,
-    axis_label,
     grid,
     heading,
+    is_wide,
     plain_ticks,
     ratio_colorbar,
     ratio_ticks,
@@ -35,7 +36,6 @@ from results.figures.style import (
 
 _MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
 _FEW = 5
-_WIDE = 20  # a factor whose greatest value is this many times its least is drawn on a logarithmic axis
 
 
 def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
@@ -129,7 +129,7 @@ def _common(verdicts: pd.Series) -> str:
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
     """Logarithmic where the factor is wide; a tick at each value where there are few."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    if values.min() > 0 and values.max() / values.min() > _WIDE:
+    if is_wide(values):
         axes.set(**{f"{which}scale": "log"})
         round_ticks(axis)
     else:

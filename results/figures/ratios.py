@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
 from results.analysis.pairing import baseline_of
-from results.analysis.rules import quantity
+from results.analysis.units import axis_label, quantity
 from results.figures.distributions import (
-    NothingToDraw,
     across_workloads,
     compared_with_baseline,
     greatest_log,
@@ -29,6 +28,7 @@ from results.figures.distributions import (
     workload_names,
     workloads_width,
 )
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     ACROSS,
     FONT,
@@ -36,10 +36,10 @@ from results.figures.style import (
     WIDTH,
     Look,
     around_one,
-    axis_label,
     grid,
     heading,
     inches,
+    is_wide,
     label_ratios,
     legend_below,
     looks,
@@ -56,7 +56,6 @@ _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
 _CELL = 0.75  # inches, the least width of one
-_WIDE = 20  # a factor whose greatest value is this many times its least is cut on a logarithmic scale
 
 
 def table(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
@@ -150,7 +149,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                     zorder=3,
                 )
             axes.set_xlabel(axis_label(factor))
-            if _is_wide(some[factor]):
+            if is_wide(some[factor]):
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
@@ -277,7 +276,7 @@ def _cells(values: pd.Series) -> _Cells:
         of_point = np.array([distinct.index(value) for value in values])
         return _Cells(of_point, np.arange(len(said)) + 0.5, said)
     count = int(np.clip(np.sqrt(len(values) / _POINTS_IN_A_CELL), 2, _MOST_CELLS))
-    between = np.geomspace if _is_wide(values) else np.linspace
+    between = np.geomspace if is_wide(values) else np.linspace
     edges = between(values.min(), values.max(), count + 1)
     of_point = np.searchsorted(edges[1:-1], values.to_numpy(), side="right")
     return _Cells(of_point, np.arange(count + 1.0), [f"{edge:.3g}" for edge in edges])
@@ -308,9 +307,3 @@ def _factors(campaign: CampaignInfo) -> list[str]:
     if not varied:
         raise NothingToDraw("This design varies no factor, so no ratio can be drawn over one.")
     return varied
-
-
-def _is_wide(values: pd.Series) -> bool:
-    return bool(
-        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
-    )

@@ -36,11 +36,11 @@ FONT = 12.0  # points, of all but the ticks' labels
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RATIO_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
 _LETTER = 0.6  # of the font's size: more than the mean width of a letter
 _BOLD = 1.15  # times as wide
 _MARK = 0.9  # inches, of a legend's mark and the room around it
 _MAX_DOTS = 400  # more single trials in one box hide it
+_WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
 
 
 @dataclass(frozen=True)
@@ -123,10 +123,11 @@ def grid(figure: Figure, panels: int, across: int) -> list[Axes]:
     return every[:panels]
 
 
-def axis_label(name: str) -> str:
-    """A parameter's name with its unit apart: `owd_ms` is "owd (ms)"."""
-    words, _, unit = name.rpartition("_")
-    return f"{words.replace('_', ' ')} ({_UNITS[unit]})" if unit in _UNITS else name
+def is_wide(values: pd.Series) -> bool:
+    """Whether a factor with these values is shown, and cut into cells, on a logarithmic scale."""
+    return bool(
+        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
+    )
 
 
 def round_ticks(axis: Axis) -> None:

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.store.database import CampaignInfo
 
 _Said = TypeVar("_Said")

@@ -22,7 +22,9 @@ from scipy import stats
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
 from results.analysis.pairing import DCT, paired
-from results.figures.distributions import NothingToDraw, ecdf_panels, size
+from results.analysis.units import size
+from results.figures.distributions import ecdf_panels
+from results.figures.nothing import NothingToDraw
 from results.figures.style import box, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.store.database import CampaignInfo

@@ -27,7 +27,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentF
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, ratio_intervals
 from results.analysis.pairing import DCT, baseline_of, paired
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.figures.style import box, legend_below, looks, style, title
 from results.papers.claims import Claim, Estimate, PaperFigure, Share, none_without_a_figure, shown
 from results.store.database import CampaignInfo

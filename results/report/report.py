@@ -22,17 +22,14 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from results import papers
+from results import figures, papers
 from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST, VERDICTS, shares
 from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out
 from results.analysis.rules import Explanation, NothingToExplain, explain
 from results.analysis.summary import summary
-from results.figures import distributions as figures
-from results.figures import explanation as explain_figures
-from results.figures import ratios as ratio_figures
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.figures.saving import SUFFIXES, Drawing, Folder, stem
 from results.papers.claims import Claim
 from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
@@ -142,9 +139,9 @@ def _base64(content: bytes) -> str:
 
 
 def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """`ratio_figures.table`; empty where there is no ratio, as the figure of their distribution says."""
+    """`figures.table`; empty where there is no ratio, as the figure of their distribution says."""
     try:
-        return ratio_figures.table(frame, campaign)
+        return figures.table(frame, campaign)
     except NothingToDraw:
         return pd.DataFrame()
 
@@ -172,7 +169,7 @@ def _of_all_workloads(
         "bars",
         "Median over points of the DCT ratio to the baseline, with its 95 % bootstrap interval over points"
         " where there are enough: below 1, the variant is faster.",
-        lambda: ratio_figures.bars(ratios, campaign),
+        lambda: figures.bars(ratios, campaign),
     )
     return [ratio, bars, dct]
 
@@ -186,7 +183,7 @@ def _by_workload(folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame) -
             folder.draw(
                 f"factors-{stem(label)}",
                 f"The DCT ratio to the baseline for {name}, at every point, over each factor of the design.",
-                partial(ratio_figures.over_factors, ratios, campaign, label),
+                partial(figures.over_factors, ratios, campaign, label),
             ),
         )
         for label, name in figures.workload_names(campaign).items()
@@ -217,24 +214,24 @@ def _where(
             f"map-{name}",
             "The DCT ratio over the two strongest factors: background as a random forest predicts it, marks"
             " at each point as it was measured.",
-            lambda: explain_figures.benefit_map(found, variant, baseline),
+            lambda: figures.benefit_map(found, variant, baseline),
         ),
         folder.draw(
             f"effects-{name}",
             "What each factor does to the DCT ratio, the strongest first: the line is the mean prediction of"
             " a random forest, the dots are every ratio.",
-            lambda: explain_figures.effects(found, variant, baseline),
+            lambda: figures.effects(found, variant, baseline),
         ),
         folder.draw(
             f"cells-{name}",
             "The median DCT ratio in cells of two factors, as measured, with the number of points.",
-            lambda: ratio_figures.heat_map(ratios, campaign, variant, _two_strongest(found, campaign)),
+            lambda: figures.heat_map(ratios, campaign, variant, _two_strongest(found, campaign)),
         ),
         folder.draw(
             f"pairs-{name}",
             "The points of the design in each pair of its factors. The colour is the DCT ratio, the median"
             " over workloads.",
-            lambda: ratio_figures.pairs(ratios, campaign, variant),
+            lambda: figures.pairs(ratios, campaign, variant),
         ),
     ]
     # What a drawing lacks, the sentence has said.

@@ -18,8 +18,9 @@ from results.analysis import rules as module
 from results.analysis.intervals import LEVEL
 from results.analysis.pairing import DCT, Pairing, paired
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
-from results.figures.distributions import NothingToDraw, save
 from results.figures.explanation import benefit_map, effects
+from results.figures.nothing import NothingToDraw
+from results.figures.saving import save
 from results.store.database import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"
@@ -287,11 +288,3 @@ def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
     below, above = min(below, above), max(below, above)
     if below < above:
         assert below < module._shortest_between(below, above) <= above
-
-
-def test_quantities_are_said_with_their_units() -> None:
-    assert module.quantity("loss.p", 0.021) == "2.1 %"
-    assert module.quantity("size_bytes", 50_000) == "50 kB"
-    assert module.quantity("bandwidth_mbps", 2.5) == "2.5 Mbit/s"
-    assert module.quantity("queue_bdp", 1.5) == "1.5 BDP"
-    assert module.quantity("streams", 3) == "3"

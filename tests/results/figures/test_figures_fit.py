@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import designs
-from results.figures import distributions as figures
+from results.figures import saving
 from results.report.report import report
 from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
 
@@ -84,7 +84,7 @@ def test_no_text_of_a_figure_is_cut_off_or_under_another(
         if path.suffix == ".png":
             wrong.extend(f"{path.stem}: {each}" for each in faults(figure))
 
-    monkeypatch.setattr(figures, "save", judge)
+    monkeypatch.setattr(saving, "save", judge)
     with Database.open(str(tmp_path / "trials.sqlite"), create=True) as database:
         fill(database, design)
         (campaign,) = database.campaigns()

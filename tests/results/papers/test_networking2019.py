@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from results.analysis.pairing import DCT
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
 from results.store.database import CampaignInfo, Variant, Workload

@@ -14,13 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from results import papers
+from results import figures, papers
 from results.analysis import frames
 from results.analysis.intervals import FEWEST
-from results.figures import distributions as figures
 from results.figures import ratios as ratio_figures
 from results.papers.claims import Claim, PaperFigure
 from results.report import report as module
@@ -449,13 +446,6 @@ def test_workloads_that_differ_in_more_than_size_are_named_by_their_label(filled
     _, mixed = filled({}, workloads=[*sizes.workloads, page])
     assert list(figures.workload_names(sizes).values()) == ["10 kB", "2 kB"]
     assert list(figures.workload_names(mixed).values()) == ["download-10000", "download-2000", "page-3"]
-
-
-@given(size_bytes=st.integers(0, 10**12))
-@settings(max_examples=300)
-def test_sizes_are_shown_without_loss(size_bytes: int) -> None:
-    number, unit = figures.size(size_bytes).split()
-    assert round(float(number) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[unit]) == size_bytes
 
 
 def test_a_variant_keeps_its_colour_in_every_figure_and_when_others_fail(filled: Filled) -> None:
