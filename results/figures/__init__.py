@@ -5,14 +5,14 @@
     figures.ratio_ecdf(trials, campaign)
 
 Drawing the same data twice gives the same bytes. A campaign that lacks what a figure needs raises
-NothingToDraw, with a sentence that says what. Names are loaded when they are used: drawing takes longer to
-load than most commands take to run.
+NothingToDraw, with a sentence that says what.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from results.lazy import names_of
 
 if TYPE_CHECKING:
     from results.figures.distributions import dct, ecdf_panels, points, ratio_ecdf, workload_names
@@ -39,21 +39,13 @@ __all__ = [
     "workload_names",
 ]
 
-_NAMES_OF_MODULES = {
-    "distributions": ("dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
-    "explanation": ("benefit_map", "effects"),
-    "nothing": ("NothingToDraw",),
-    "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
-    "saving": ("Folder", "save"),
-}
-_MODULE_OF_NAME = {name: module for module, names in _NAMES_OF_MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF_NAME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF_NAME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__ = names_of(
+    __name__,
+    {
+        "distributions": ("dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
+        "explanation": ("benefit_map", "effects"),
+        "nothing": ("NothingToDraw",),
+        "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
+        "saving": ("Folder", "save"),
+    },
+)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,9 +44,3 @@ def test_the_unit_of_a_name_stands_behind_its_last_underscore(name: str, unit: s
 def test_sizes_are_shown_without_loss(size_bytes: int) -> None:
     number, unit = size(size_bytes).split()
     assert round(float(number) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[unit]) == size_bytes
-
-
-@pytest.mark.parametrize("module", ["results.analysis.units", "results.figures"])
-def test_what_is_light_loads_no_library_that_is_slow_to_load(module: str) -> None:
-    code = f"import sys, {module}; print({{'pandas', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules))"
-    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
