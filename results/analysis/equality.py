@@ -157,7 +157,7 @@ def between(database: Database, first: CampaignInfo, second: CampaignInfo) -> Eq
 def took_s(database: Database, campaign: CampaignInfo) -> float:
     """For how long at least one trial of a campaign ran, in s, invalid ones that were run again included.
 
-    A pause between an interruption and --resume is no part of it.
+    The pause after an interruption is no part of it.
     """
     runs = [
         attempt.record

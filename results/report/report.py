@@ -10,8 +10,6 @@ import base64
 import contextlib
 import hashlib
 import json
-import math
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +30,7 @@ from results.analysis.summary import summary
 from results.figures.nothing import NothingToDraw
 from results.figures.saving import SUFFIXES, Drawing, Folder, stem
 from results.papers.claims import Claim
+from results.report import repeating
 from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
 
 # Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
@@ -95,7 +94,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
     frame = frames.trials(database, campaign)
     ratios = _ratios(frame, campaign)
     found = findings(frame, campaign, ratios)
-    filters = _filters(frame, campaign)
+    filters = repeating.filters_of(frame, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
@@ -123,10 +122,12 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
-        repeat=_commands(campaign, filters or []),
-        doubts=_doubts(frame, campaign, filters),
+        repeat=repeating.commands(campaign, filters or []),
+        doubts=repeating.doubts(frame, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
+        not_calibrated=repeating.NOT_CALIBRATED,
+        all_trials=repeating.ALL_TRIALS,
         isnan=pd.isna,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
@@ -363,64 +364,6 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd
         if len(medians.columns):
             tables[workload] = medians.dropna(how="all")
     return tables
-
-
-def _commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:
-    """What repeats a campaign, in a shell, in the folder of fecbench."""
-    provenance = campaign.provenance
-    design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
-    run = ["fecbench", "run", design, "--db", database]
-    if campaign.design_name != campaign.name:
-        run += ["--campaign", campaign.name]
-    for option in ("link", "jobs"):
-        if option in provenance:
-            run += [f"--{option}", str(provenance[option])]
-    for each in filters:
-        run += ["--filter", each]
-    commands = [run, ["fecbench", "report", "--db", database, "--output", campaign.name]]
-    return [shlex.join(command) for command in commands]
-
-
-def _filters(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
-    """The filters that choose the trials that were run; None when no filters do.
-
-    They are derived: a campaign may have been resumed with others, or not have come to its end.
-    """
-    planned: dict[str, list[Any]] = {
-        "variant": [variant["label"] for variant in campaign.variants],
-        "workload": [workload["label"] for workload in campaign.workloads],
-        "point": list(range(len(campaign.points))),
-        "repetition": list(range(campaign.repetitions)),
-    }
-    ran = {field: set(frame[field]) for field in planned}
-    if len(frame) != math.prod(map(len, ran.values())):
-        return None
-    return [
-        f"{field}={value}"
-        for field, values in planned.items()
-        for value in values
-        if ran[field] and value in ran[field] and len(ran[field]) < len(values)
-    ]
-
-
-def _doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] | None) -> list[str]:
-    """Why the commands may not repeat exactly what was run, in sentences."""
-    revision = campaign.provenance.get("revision", {})
-    run, planned = len(frame), campaign.planned_trials
-    sentences = []
-    if not revision.get("commit"):
-        sentences.append("Which revision of fecbench it was run with is not known.")
-    elif revision.get("changed") is None:
-        sentences.append("Whether fecbench had changes that were not committed is not known.")
-    elif revision["changed"]:
-        sentences.append(
-            "It was run with changes that were not committed: the revision that provenance names is not"
-            " exactly what ran."
-        )
-    if run < planned:
-        these = "these are what the command runs" if filters else "the command runs all"
-        sentences.append(f"{run} of {planned} planned trials were run; {these}.")
-    return sentences
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from results.analysis import frames
 from results.analysis.intervals import FEWEST
 from results.figures import ratios as ratio_figures
 from results.papers.claims import Claim, PaperFigure
-from results.report import report as module
 from results.report.report import ReportPaths, findings, headline, report
 from results.store.database import (
     CampaignInfo,
@@ -244,52 +243,6 @@ def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
     )
     assert f"pages/photo-site.json with the SHA-256 hash {'ab' * 32}" in page.text
     assert "not shown" not in page.source
-
-
-@pytest.mark.parametrize(
-    ("kept", "filters", "said"),
-    [
-        (lambda _: True, [], []),
-        (
-            lambda key: key.repetition == 0,
-            ["repetition=0"],
-            ["8 of 24 planned trials were run; these are what the command runs."],
-        ),
-        (
-            lambda key: key.repetition != 1 and key.workload == "download-2000",
-            ["workload=download-2000", "repetition=0", "repetition=2"],
-            ["8 of 24 planned trials were run; these are what the command runs."],
-        ),
-        (lambda key: key != KEYS[5], None, ["23 of 24 planned trials were run; the command runs all."]),
-        (lambda _: False, [], ["0 of 24 planned trials were run; the command runs all."]),
-    ],
-)
-def test_filters_name_the_trials_that_were_run_where_they_can(
-    filled: Filled, kept: Callable[[TrialKey], bool], filters: list[str] | None, said: list[str]
-) -> None:
-    outcomes = {key: outcome for key, outcome in ALL_OK.items() if kept(key)}
-    database, campaign = filled(outcomes, repetitions=3, provenance={"revision": COMMITTED})
-    frame = frames.trials(database, campaign)
-    found = module._filters(frame, campaign)
-    assert found == filters
-    assert module._doubts(frame, campaign, found) == said
-
-
-@pytest.mark.parametrize(
-    ("revision", "said"),
-    [
-        (COMMITTED, ""),
-        (COMMITTED | {"changed": True}, "It was run with changes that were not committed"),
-        (COMMITTED | {"changed": None}, "Whether fecbench had changes"),
-        ({"commit": None, "changed": None}, "Which revision of fecbench it was run with is not known."),
-    ],
-)
-def test_a_revision_that_is_not_what_ran_is_doubted(
-    filled: Filled, revision: dict[str, Any], said: str
-) -> None:
-    database, campaign = filled(ALL_OK, repetitions=3, provenance={"revision": revision})
-    doubts = module._doubts(frames.trials(database, campaign), campaign, [])
-    assert [doubt[: len(said)] for doubt in doubts] == ([said] if said else [])
 
 
 def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, tmp_path: Path) -> None:
