@@ -30,7 +30,7 @@ def test_notebooks_find_modules_under_the_names_that_they_know() -> None:
     assert statistics.shares is analysis.shares
 
 
-@pytest.mark.parametrize("module", ["results", "results.figures", "results.analysis.units"])
+@pytest.mark.parametrize("module", ["results", "results.figures", "results.metrics"])
 def test_what_is_light_loads_no_library_that_is_slow_to_load(module: str) -> None:
     code = f"import sys, {module}; print({{'pandas', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
