@@ -12,8 +12,9 @@ and units from here.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from results.analysis.units import UNITS, unit_of
 
@@ -60,6 +61,9 @@ class Metric:
     """For sentences and axes, a noun in the singular ("download completion time"); "" where there is none."""
     short: str = ""
     """An abbreviation that readers of the field know."""
+    asked: str = ""
+    """The question that a figure of its values answers, where there is one that reads better than "how
+    large"."""
 
     @property
     def more_is_better(self) -> bool:
@@ -80,9 +84,30 @@ class Metric:
         return Comparative("faster", "slower") if is_time else Comparative("better", "worse")
 
     @property
+    def sides(self) -> tuple[str, str]:
+        """How a variant compares with the baseline where their ratio is below 1, and where it is above."""
+        gain, harm = self.comparative
+        return (harm, gain) if self.more_is_better else (gain, harm)
+
+    @property
+    def question(self) -> str:
+        """For a figure of its values."""
+        return self.asked or f"How large is {self.noun}?"
+
+    @property
     def noun(self) -> str:
         """For a sentence: "the DCT"; its name where there are no words for it."""
         return f"the {self.short or self.words}{self._where}" if self.words else self.name
+
+    @property
+    def example(self) -> str:
+        """For a sentence about any of its values: "a DCT"."""
+        article = "an" if self.words.startswith(("a", "e", "i", "o")) else "a"
+        return f"{article} {self.short or self.words}{self._where}" if self.words else self.name
+
+    def statistic(self, name: str) -> str:
+        """What a statistic of it is called: "median DCT"."""
+        return f"{name} {self.short}" if self.short else f"{name} of {self.noun}"
 
     @property
     def title(self) -> str:
@@ -130,6 +155,7 @@ _OF_TRANSFERS = (
         "client",
         "download completion time",
         "DCT",
+        "How long do downloads take?",
     ),
     Metric(
         "handshake_s",
@@ -524,10 +550,34 @@ def compared(workload: Workload) -> str:
     return str(workload.get("metric") or DEFAULT)
 
 
-def of_workloads(campaign: CampaignInfo, metric: str = "") -> dict[str, str]:
-    """The metric by which variants are compared, by the label of the workload: the same for all when it is
-    chosen."""
-    return {workload["label"]: metric or compared(workload) for workload in campaign.workloads}
+def of_workloads(campaign: CampaignInfo) -> dict[str, str]:
+    """The metric by which variants are compared, by the label of the workload."""
+    return {workload["label"]: compared(workload) for workload in campaign.workloads}
+
+
+def choose(campaign: CampaignInfo, metric: str) -> CampaignInfo:
+    """The campaign with this metric compared on all its workloads; as it is for no metric."""
+    if not metric:
+        return campaign
+    chosen = [cast("Workload", {**workload, "metric": metric}) for workload in campaign.workloads]
+    return replace(campaign, workloads=chosen)
+
+
+def by_metric(campaign: CampaignInfo) -> dict[str, CampaignInfo]:
+    """For each metric that is compared, in the order of the design, the campaign with those workloads alone
+    that compare it."""
+    return {
+        name: replace(campaign, workloads=[of for of in campaign.workloads if of["label"] in labels])
+        for name, labels in labels_of_metrics(of_workloads(campaign)).items()
+    }
+
+
+def labels_of_metrics(metric_of: Mapping[str, str]) -> dict[str, list[str]]:
+    """Of the metric by the label of the workload (`of_workloads`): the labels by metric."""
+    labels: dict[str, list[str]] = {}
+    for label, name in metric_of.items():
+        labels.setdefault(name, []).append(label)
+    return labels
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from results.lazy import names_of
 
 if TYPE_CHECKING:
-    from results.figures.distributions import dct, ecdf_panels, points, ratio_ecdf, workload_names
+    from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
     from results.figures.explanation import benefit_map, effects
     from results.figures.nothing import NothingToDraw
     from results.figures.ratios import bars, heat_map, over_factors, pairs, table
@@ -26,6 +26,7 @@ __all__ = [
     "NothingToDraw",
     "bars",
     "benefit_map",
+    "boxes",
     "dct",
     "ecdf_panels",
     "effects",
@@ -42,7 +43,7 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
-        "distributions": ("dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
+        "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
         "nothing": ("NothingToDraw",),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),

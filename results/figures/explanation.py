@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from results import metrics
 from results.analysis.intervals import VERDICTS
-from results.analysis.pairing import DCT
 from results.analysis.rules import Explanation
 from results.analysis.units import axis_label, quantity
 from results.figures.nothing import NothingToDraw
@@ -34,15 +34,19 @@ from results.figures.style import (
     wrapped,
 )
 
-_MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
+_DOWN, _UP = "v", "^"
 _FEW = 5
 
 
-def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over the two strongest factors: as the forest predicts it, and at each point as it was.
 
     Where a point has several workloads and none of the two factors is of the workload, its median is shown.
+    `metric`: by default the one that was explained.
     """
+    explained = metrics.of(metric or found.metric)
+    lower, higher = ("harm", "gain") if explained.more_is_better else ("gain", "harm")
+    markers = {lower: _DOWN, higher: _UP, "undecided": "o"}
     if found.surface.empty:
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
     across, up = str(found.surface.index.name), str(found.surface.columns.name)
@@ -73,7 +77,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
                 norm=norm,
                 cmap=RATIO_COLORS,
                 s=45,
-                marker=_MARKERS[verdict],
+                marker=markers[verdict],
                 edgecolor="black",
                 linewidth=0.7,
                 label=f"{verdict} ({len(some)})",
@@ -82,7 +86,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
         _scale(axes, "y", found.table[up])
         axes.set_xlabel(axis_label(across))
         axes.set_ylabel(axis_label(up))
-        ratio_colorbar(figure, axes, mesh, f"{metric} / {metric} of {baseline}")
+        ratio_colorbar(figure, axes, mesh, explained.ratio_to(baseline))
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
         heading(
             figure,
@@ -92,7 +96,7 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
     return figure
 
 
-def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+def effects(found: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over each factor, the strongest first: the forest's mean prediction, and every ratio."""
     if not found.effects:
         raise NothingToDraw("The effects of the factors need more points.")
@@ -111,7 +115,7 @@ def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) 
             _scale(axes, "x", found.table[name])
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
-        label = f"{metric} / {metric} of {baseline}"
+        label = metrics.of(metric or found.metric).ratio_to(baseline)
         figure.supylabel(wrapped(label, figure.get_figheight() - 1), fontsize=FONT)
         heading(
             figure,

@@ -28,6 +28,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
+from results.metrics import Metric
 from results.store.database import CampaignInfo
 
 WIDTH = 10.0  # inches, of every figure: on a page, all have letters of one size
@@ -227,10 +228,11 @@ def _near_one(reach: float) -> list[float]:
     return [round(1 + i * step, 3) for i in range(-6, 7)]
 
 
-def label_ratios(figure: Figure, ratio: str) -> None:
-    """The label of the vertical axis that all panels share, of times divided by others."""
-    lines = wrapped(ratio, figure.get_figheight() - 1)
-    figure.supylabel(f"{lines}\n◀ faster      slower ▶", fontsize=FONT)
+def label_ratios(figure: Figure, metric: Metric, baseline: str | None) -> None:
+    """The label of the vertical axis of ratios that all panels share."""
+    lines = wrapped(metric.ratio_to(baseline), figure.get_figheight() - 1)
+    below, above = metric.sides
+    figure.supylabel(f"{lines}\n◀ {below}      {above} ▶", fontsize=FONT)
 
 
 def around_one(ratios: pd.Series) -> TwoSlopeNorm:
@@ -241,7 +243,7 @@ def around_one(ratios: pd.Series) -> TwoSlopeNorm:
 
 def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMappable, label: str) -> None:
     """The scale beside panels whose colours are log2 ratios, with ratios as ticks."""
-    bar = figure.colorbar(drawn, ax=axes, label=label)
+    bar = figure.colorbar(drawn, ax=axes, label=wrapped(label, figure.get_figheight() - 0.8))
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
 
 

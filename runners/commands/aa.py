@@ -118,10 +118,10 @@ def _between(database: Database, first: str, second: str) -> tuple[str, "Equalit
     """Which campaigns are compared, in words, and what was found."""
     from results.analysis import equality
 
-    campaigns = [campaigns_of(database, name)[0] for name in (first, second)]
-    if campaigns[0].design_text != campaigns[1].design_text:
+    one, other = (campaigns_of(database, name)[0] for name in (first, second))
+    if one.design_text != other.design_text:
         raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
-    return f"{second} against {first}", equality.between(database, *campaigns)
+    return f"{second} against {first}", equality.between(database, one, other)
 
 
 def _against_itself(path: Path, label: str, jobs: Jobs, options: _Options) -> campaign.Request:

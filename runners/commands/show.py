@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fecbench.hints import nearest
+from results import metrics
 from results.store.database import CampaignInfo, Database, StoredTrial
 from runners.refusal import Refusal
 
@@ -147,13 +148,13 @@ def print_table(table: Table | None) -> None:
 
 
 def summary_table(database: Database, campaign: CampaignInfo) -> None:
-    """Print the median DCT and the ratio to the baseline, by workload and variant, and what it leaves out."""
+    """Print the median and the ratio to the baseline, by workload and variant, and what it leaves out."""
     # Imported here: pandas takes longer to load than most commands take to run.
     from results.analysis import frames
-    from results.analysis.pairing import DCT, baseline_of, comparisons, left_out
+    from results.analysis.pairing import baseline_of, comparisons, left_out
     from results.analysis.summary import summary
 
-    trials = frames.trials(database, campaign, [DCT])
+    trials = frames.trials(database, campaign, set(metrics.of_workloads(campaign).values()))
     rows = summary(trials, campaign)
     table = Table(box=box.SIMPLE_HEAD)
     for column in rows.columns:

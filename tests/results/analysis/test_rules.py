@@ -16,11 +16,12 @@ from scipy import stats
 
 from results.analysis import rules as module
 from results.analysis.intervals import LEVEL
-from results.analysis.pairing import DCT, Pairing, paired
+from results.analysis.pairing import Pairing, paired
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
 from results.figures.explanation import benefit_map, effects
 from results.figures.nothing import NothingToDraw
 from results.figures.saving import save
+from results.metrics import DEFAULT
 from results.store.database import CampaignInfo, Variant, Workload
 
 OFF, XOR = "off", "xor"
@@ -73,7 +74,7 @@ def compared(
             ratio = math.exp(effect(point, size) + common + random.normal(0, 0.01))
             arms = [(OFF, 1.0), (XOR, ratio)]
             rows += [(workload["label"], i, 0, variant, "ok", value) for variant, value in arms]
-    columns = ["workload", "point", "repetition", "variant", "state", DCT]
+    columns = ["workload", "point", "repetition", "variant", "state", DEFAULT]
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
     ]
