@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
     from results.figures.explanation import benefit_map, effects
     from results.figures.nothing import NothingToDraw
+    from results.figures.over_time import trial_over_time
     from results.figures.ratios import bars, heat_map, over_factors, pairs, table
     from results.figures.saving import Folder, save
 
@@ -37,6 +38,7 @@ __all__ = [
     "ratio_ecdf",
     "save",
     "table",
+    "trial_over_time",
     "workload_names",
 ]
 
@@ -46,6 +48,7 @@ __getattr__ = names_of(
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
         "nothing": ("NothingToDraw",),
+        "over_time": ("trial_over_time",),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
         "saving": ("Folder", "save"),
     },

@@ -43,7 +43,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
 
     `metric`: by default the one that the workloads compare. On a logarithmic axis, if all values are above 0.
     """
-    compared = only_metric(of_workloads(choose(campaign, metric)).values())
+    compared = _only_metric_of(choose(campaign, metric))
     trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
     ok = _measured(trials[trials["state"] == "ok"], compared)
     look_of, names = looks(campaign), workload_names(campaign)
@@ -57,7 +57,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
                 values = ok.loc[chosen, compared.name].to_numpy()
                 box(axes, i + (j - (len(look_of) - 1) / 2) * step, 0.8 * step, values, look)
         across_workloads(axes, campaign)
-        axes.set_ylabel(compared.title)
+        axes.set_ylabel(wrapped(compared.title, figure.get_figheight() - 1.5))
         if (ok[compared.name] > 0).all():
             axes.set_yscale("log")
             round_ticks(axes.yaxis)
@@ -84,6 +84,10 @@ def only_metric(names: Iterable[str]) -> Metric:
     return metrics.of(different[0])
 
 
+def _only_metric_of(campaign: CampaignInfo) -> Metric:
+    return only_metric(of_workloads(campaign).values())
+
+
 def workloads_width(names: Mapping[str, str]) -> float:
     """Of a figure with so many workloads side by side, in inches."""
     return max(WIDTH, 1 + 1.2 * len(names))
@@ -102,7 +106,7 @@ def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
 def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple[str, dict[str, Pairing]]:
     """The baseline, and each other variant compared with it by the metric of all workloads. Raises
     NothingToDraw."""
-    metric = only_metric(of_workloads(campaign).values())
+    metric = _only_metric_of(campaign)
     nothing = f"so there is no {metric.ratio} to draw."
     baseline = baseline_of(campaign)
     if baseline is None:
@@ -128,8 +132,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
 
     `metric`: by default the one that the workloads compare.
     """
-    chosen = choose(campaign, metric)
-    baseline, compared = compared_with_baseline(frame, chosen)
+    baseline, compared = compared_with_baseline(frame, choose(campaign, metric))
     names = workload_names(campaign)
     curves = {}
     for variant, pairing in compared.items():
@@ -145,7 +148,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
         f"{campaign.name} · {measured['point'].nunique()} points of {len(campaign.points)}"
         f" · {measured['pairs'].sum()} pairs of ok trials",
         "points",
-        only_metric(measured["metric"]),
+        metric,
     )
 
 
@@ -159,7 +162,7 @@ def ecdf_panels(
     question: str,
     detail: str,
     units: str,
-    metric: Metric,
+    metric: str = "",
 ) -> Figure:
     """The ECDF of ratios of a metric with its band, a row a variant and a panel a workload.
 
@@ -168,7 +171,8 @@ def ecdf_panels(
     """
     ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
     reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
-    below, above = metric.sides
+    compared = _only_metric_of(choose(campaign, metric))
+    below, above = compared.sides
     across = max(len(of_variant) for of_variant in curves.values())
     with style():
         figure = Figure(figsize=(max(WIDTH, 2.4 * across), 1.6 + 2.8 * len(curves)))
@@ -177,8 +181,8 @@ def ecdf_panels(
             row[0].set_ylabel(wrapped(variant, 2.4))
             drawn = {name: _to_the_ends(ecdf(ratio), reach) for name, ratio in of_variant.items()}
             for axes, (name, ratio) in zip(row, of_variant.items(), strict=False):
-                better = ratio > 1 if metric.more_is_better else ratio < 1
-                share = f"{metric.comparative.gain} at {100 * better.mean():.0f} % of {len(ratio)}"
+                better = ratio > 1 if compared.more_is_better else ratio < 1
+                share = f"{compared.comparative.gain} at {100 * better.mean():.0f} % of {len(ratio)}"
                 axes.set_title(f"{wrapped(name, WIDTH / across - 0.7)}\n{share}", fontsize=FONT)
                 _ecdf_before_others(axes, drawn, name, looks(campaign)[variant].color)
             for unused in row[len(of_variant) :]:
@@ -187,7 +191,7 @@ def ecdf_panels(
             axes.set(xscale="log", xlim=(np.exp(-reach), np.exp(reach)), ylim=(-0.02, 1.02))
             ratio_ticks(axes.xaxis, reach)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        label = f"◀ {below}   {metric.ratio_to(baseline)}   {above} ▶"
+        label = f"◀ {below}   {compared.ratio_to(baseline)}   {above} ▶"
         figure.supxlabel(wrapped(label, WIDTH - 1), fontsize=FONT)
         figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
         band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"

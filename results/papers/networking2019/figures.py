@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results import metrics
 from results.analysis.units import size
 from results.figures.distributions import ecdf_panels
 from results.figures.nothing import NothingToDraw
@@ -54,7 +53,7 @@ def ecdfs(
     counts = " and ".join(str(len(table[keys].drop_duplicates())) for table in tables)
     baseline = variant_with(campaign, panels[0][1])  # the same in all panels of a figure
     detail = f"{campaign.name} · {counts} {what}"
-    return ecdf_panels(curves, baseline, campaign, question, detail, what, metrics.of(DCT))
+    return ecdf_panels(curves, baseline, campaign, question, detail, what, DCT)
 
 
 def fig5_aeroplanes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
