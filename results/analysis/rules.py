@@ -374,6 +374,6 @@ def _surface(
     if len(two) < 2:
         return pd.DataFrame()
     columns = [names.index(name) for name in two]
-    found = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
-    rows, across = (pd.Index(grid, name=name) for grid, name in zip(found["grid_values"], two, strict=True))
-    return pd.DataFrame(np.exp(found["average"][0]), index=rows, columns=across)
+    surface = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
+    rows, across = (pd.Index(grid, name=name) for grid, name in zip(surface["grid_values"], two, strict=True))
+    return pd.DataFrame(np.exp(surface["average"][0]), index=rows, columns=across)

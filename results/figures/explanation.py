@@ -38,29 +38,29 @@ _DOWN, _UP = "v", "^"
 _FEW = 5
 
 
-def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
+def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over the two strongest factors: as the forest predicts it, and at each point as it was.
 
     Where a point has several workloads and none of the two factors is of the workload, its median is shown.
     `metric`: by default the one that was explained.
     """
-    explained = metrics.of(metric or found.metric)
-    lower, higher = ("harm", "gain") if explained.more_is_better else ("gain", "harm")
+    compared = metrics.of(metric or explanation.metric)
+    lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
     markers = {lower: _DOWN, higher: _UP, "undecided": "o"}
-    if found.surface.empty:
+    if explanation.surface.empty:
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
-    across, up = str(found.surface.index.name), str(found.surface.columns.name)
-    dots = found.table.groupby(["point", across, up], as_index=False).agg(
+    across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)
+    dots = explanation.table.groupby(["point", across, up], as_index=False).agg(
         ratio=("ratio", "median"), verdict=("verdict", _common)
     )
     with style():
         figure = Figure(figsize=(WIDTH, 6))
         axes = figure.subplots()
         norm = around_one(dots["ratio"])
-        surface = np.log2(found.surface.to_numpy()).T
+        surface = np.log2(explanation.surface.to_numpy()).T
         mesh = axes.pcolormesh(
-            found.surface.index,
-            found.surface.columns,
+            explanation.surface.index,
+            explanation.surface.columns,
             surface,
             norm=norm,
             cmap=RATIO_COLORS,
@@ -82,45 +82,48 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = "
                 linewidth=0.7,
                 label=f"{verdict} ({len(some)})",
             )
-        _scale(axes, "x", found.table[across])
-        _scale(axes, "y", found.table[up])
+        _scale(axes, "x", explanation.table[across])
+        _scale(axes, "y", explanation.table[up])
         axes.set_xlabel(axis_label(across))
         axes.set_ylabel(axis_label(up))
-        ratio_colorbar(figure, axes, mesh, explained.ratio_to(baseline))
+        ratio_colorbar(figure, axes, mesh, compared.ratio_to(baseline))
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
         heading(
             figure,
             f"Where does {variant} help?",
-            f"{found.everywhere.points} points; purple: less, orange: more",
+            f"{explanation.everywhere.points} points; purple: less, orange: more",
         )
     return figure
 
 
-def effects(found: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
+def effects(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over each factor, the strongest first: the forest's mean prediction, and every ratio."""
-    if not found.effects:
+    if not explanation.effects:
         raise NothingToDraw("The effects of the factors need more points.")
-    names = list(found.importances["factor"])
-    reach = float(np.abs(np.log(found.table["ratio"])).max())
+    names = list(explanation.importances["factor"])
+    reach = float(np.abs(np.log(explanation.table["ratio"])).max())
     with style():
         figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
         panels = grid(figure, len(names), ACROSS)
         for axes, name in zip(panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=1)
-            axes.scatter(found.table[name], found.table["ratio"], s=10, color="0.6")
+            axes.scatter(explanation.table[name], explanation.table["ratio"], s=10, color="0.6")
             axes.plot(
-                found.effects[name]["value"], found.effects[name]["ratio"], color="black", linewidth=2.5
+                explanation.effects[name]["value"],
+                explanation.effects[name]["ratio"],
+                color="black",
+                linewidth=2.5,
             )
             axes.set_xlabel(axis_label(name))
-            _scale(axes, "x", found.table[name])
+            _scale(axes, "x", explanation.table[name])
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
-        label = metrics.of(metric or found.metric).ratio_to(baseline)
+        label = metrics.of(metric or explanation.metric).ratio_to(baseline)
         figure.supylabel(wrapped(label, figure.get_figheight() - 1), fontsize=FONT)
         heading(
             figure,
             f"What drives the ratio of {variant}?",
-            f"{found.everywhere.points} points; line: mean prediction of a random forest",
+            f"{explanation.everywhere.points} points; line: mean prediction of a random forest",
         )
     return figure
 

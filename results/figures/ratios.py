@@ -201,8 +201,9 @@ def heat_map(
         high = 1.2 + 0.7 * len(rows)
         figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
         panels = grid(figure, len(names), across_page)
-        found = some.merge(cells, on="point").groupby(["workload", "row", "column"], observed=True)["ratio"]
-        medians, sizes = found.median(), found.size()
+        in_cells = some.merge(cells, on="point")
+        by_cell = in_cells.groupby(["workload", "row", "column"], observed=True)["ratio"]
+        medians, sizes = by_cell.median(), by_cell.size()
         norm = around_one(medians)
         for axes, (workload, name) in zip(panels, names.items(), strict=True):
             in_grid = (
@@ -276,9 +277,11 @@ def _cells(values: pd.Series) -> _Cells:
     """A cell for each of few values or words; else cells of equal width, about as many as points fill."""
     distinct = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     if len(distinct) <= _FEW or not pd.api.types.is_numeric_dtype(values):
-        said = [value if isinstance(value, str) else quantity(str(values.name), value) for value in distinct]
+        labels = [
+            value if isinstance(value, str) else quantity(str(values.name), value) for value in distinct
+        ]
         of_point = np.array([distinct.index(value) for value in values])
-        return _Cells(of_point, np.arange(len(said)) + 0.5, said)
+        return _Cells(of_point, np.arange(len(labels)) + 0.5, labels)
     count = int(np.clip(np.sqrt(len(values) / _POINTS_IN_A_CELL), 2, _MOST_CELLS))
     between = np.geomspace if is_wide(values) else np.linspace
     edges = between(values.min(), values.max(), count + 1)

@@ -49,7 +49,7 @@ class Folder:
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         """Save a figure under this name, with a number behind it where labels have the same letters."""
         taken = {file.stem for file in self.files}
-        name = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
+        name = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in taken)
         files = tuple(self.path / f"{name}{suffix}" for suffix in SUFFIXES)
         try:
             figure = draw()

@@ -111,17 +111,17 @@ def title(axes: Axes, question: str, detail: str) -> None:
     below = wrapped(detail, width)
     pad = 12 + 1.2 * FONT * len(below.splitlines())
     axes.set_title(wrapped(question, width / _BOLD), fontweight="bold", pad=pad)
-    said = axes.annotate(below, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
-    said.set_in_layout(False)  # the title's pad keeps its room
+    note = axes.annotate(below, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
+    note.set_in_layout(False)  # the title's pad keeps its room
 
 
 def grid(figure: Figure, panels: int, across: int) -> list[Axes]:
     """So many panels with one vertical axis, at most `across` in a row."""
     columns = min(panels, across)
-    every = list(figure.subplots(-(-panels // columns), columns, squeeze=False, sharey=True).flat)
-    for unused in every[panels:]:
+    places = list(figure.subplots(-(-panels // columns), columns, squeeze=False, sharey=True).flat)
+    for unused in places[panels:]:
         unused.remove()
-    return every[:panels]
+    return places[:panels]
 
 
 def is_wide(values: pd.Series) -> bool:
