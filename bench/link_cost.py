@@ -21,8 +21,9 @@ from bench.table import Row, print_table
 from topologies.carrier import ensure_carrier
 from topologies.link import LinkEnd, LinkSettings
 from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.programs import WIRE
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.wire_link import WIRE_BINARY, wire_arguments
+from topologies.wire_link import wire_arguments
 
 ROUNDS = 7
 SECONDS = 1.0
@@ -47,7 +48,7 @@ class Way:
 def run() -> None:
     """Print a table for each rate."""
     for rate_mbps in RATES_MBPS:
-        settings = LinkSettings(bandwidth_mbps=rate_mbps, owd_ms=0, queue_bytes=1_000_000)
+        settings = LinkSettings.symmetric(bandwidth_mbps=rate_mbps, owd_ms=0, queue_bytes=1_000_000)
         with ExitStack() as stack:
             ways = {
                 "veth": stack.enter_context(_veth([])),
@@ -55,14 +56,14 @@ def run() -> None:
                 "wire": stack.enter_context(_wire(settings)),
             }
             rounds = [{name: _measured(way, rate_mbps) for name, way in ways.items()} for _ in range(ROUNDS)]
-        rows = [Row(name, [sum(each[name]) for each in rounds]) for name in ways]
-        rows.append(Row("its process alone", [each["wire"][1] for each in rounds]))
+        rows = [Row(name, [sum(costs[name]) for costs in rounds]) for name in ways]
+        rows.append(Row("its process alone", [costs["wire"][1] for costs in rounds]))
         what = f"link of {rate_mbps} Mbit/s at {LOAD:.0%} load, frames of {FRAME_BYTES} bytes"
         print_table(f"{what}, {ROUNDS} rounds of {SECONDS:g} s", "µs of CPU/packet", rows)
 
 
 def _tbf(settings: LinkSettings) -> str:
-    return f"qdisc add dev near root tbf rate {settings.rate_bps}bit burst {BURST_BYTES} limit 1000000"
+    return f"qdisc add dev near root tbf rate {settings.up.rate_bps}bit burst {BURST_BYTES} limit 1000000"
 
 
 def _measured(way: Way, rate_mbps: float) -> tuple[float, float]:
@@ -111,7 +112,7 @@ def _veth(queue: list[str]) -> Iterator[Way]:
 def _wire(settings: LinkSettings) -> Iterator[Way]:
     with _namespaces() as namespaces:
         near, far = (LinkEnd(namespaces[side], side) for side in SIDES)
-        command = [str(WIRE_BINARY), *wire_arguments(near, far, settings, late_bound_us=1000)]
+        command = [str(WIRE), *wire_arguments(near, far, settings, late_bound_us=1000)]
         # It ends with its standard input.
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin and process.stdout
@@ -125,14 +126,14 @@ def _wire(settings: LinkSettings) -> Iterator[Way]:
 @contextmanager
 def _namespaces() -> Iterator[dict[str, str]]:
     """Paths of two new network namespaces."""
-    made = [run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY)) for _ in SIDES]
-    paths = [f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in made]
+    descriptors = [run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY)) for _ in SIDES]
+    paths = [f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in descriptors]
     try:
         for path in paths:
             run_inside(path, partial(write_sysctls, QUIET_SYSCTLS))
         yield dict(zip(SIDES, paths, strict=True))
     finally:
-        for descriptor in made:
+        for descriptor in descriptors:
             os.close(descriptor)
 
 

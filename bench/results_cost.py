@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bench.soak import descendants_of
 from bench.table import Row, print_table
-from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 TRIALS = 200_000
 ROUNDS = 3
@@ -104,9 +105,19 @@ def fill(path: Path, trials: int) -> int:
         checks={"other": "x" * OTHER_BYTES},
     )
     with Database.open(str(path), create=True) as database:
-        factors = [{"owd_ms": point} for point in range(points)]
         campaign = database.create_campaign(
-            NAME, 'name = "load"\n', 1, {}, factors, variants, workloads, REPETITIONS, "median", NAME
+            NewCampaign(
+                name=NAME,
+                title=NAME,
+                design_text=f'name = "{NAME}"\n',
+                seed=1,
+                repetitions=REPETITIONS,
+                statistic="median",
+                provenance={},
+                points=[{"owd_ms": point} for point in range(points)],
+                variants=variants,
+                workloads=workloads,
+            )
         )
         database.record(campaign.id, first)
     key = {

@@ -14,16 +14,16 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bench.table import Row, print_table
-from runners.implementations import finding as implementations
-from runners.trial import certificates, endpoint
+from runners.implementations.finding import ours
+from runners.trial import certificates
+from runners.trial.assignment import SERVER_NAME, assignment, command
+from runners.trial.task import EndpointTask, Role
 
 ROUNDS = 5
 SIZE_BYTES = 150_000_000
 SCHEMES = ("none", "plain", "xor", "rlc")
 CODES = ("xor", "rlc")
-PORT = 7001
-SERVER_NAME = "server.fecbench"
-ROLES: tuple[endpoint.Role, ...] = ("client", "server")
+ROLES: tuple[Role, ...] = ("client", "server")
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,28 @@ def run() -> None:
 
 def download(scheme: str) -> Download:
     """One download with a scheme and otherwise default options."""
-    rquic = implementations.find("rquic", "the benchmark")
+    rquic = ours().find("rquic", "the benchmark")
     rquic.check_built()
     with tempfile.TemporaryDirectory() as path:
         folder = Path(path)
         certificates.write(folder, SERVER_NAME)
+        options = rquic.options({"scheme": scheme}, "the benchmark")
+        end = EndpointTask(implementation="rquic", options=dict(options))
         documents = {
-            role: endpoint.assignment(
+            role: assignment(
                 role,
-                address="127.0.0.1",
-                port=PORT,
-                server_name=SERVER_NAME,
+                end,
                 workload={"name": "download", "size_bytes": SIZE_BYTES},
                 content_seed=1,
-                options=dict(rquic.options({"scheme": scheme}, "the benchmark")),
+                server_address="127.0.0.1",
+                local_addresses=[],
                 certificates=folder,
                 log_folder=folder,
                 deadline_s=120,
             )
             for role in ROLES
         }
-        commands = {role: endpoint.command(rquic.command(role), documents[role], folder) for role in ROLES}
+        commands = {role: command(rquic.command(role), documents[role], folder) for role in ROLES}
         cores = sorted(os.sched_getaffinity(0))
         before = _children_s()
         with subprocess.Popen(

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import tomli_w
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -68,6 +69,10 @@ class Variant(Table):
     implementation: Name
     options: dict[str, PlainValue] = Field(default_factory=dict)
     baseline: bool = False
+    server: Text | None = None
+    """The label of the variant that runs its servers; None: itself."""
+    series: list[Name] = Field(default_factory=list)
+    """What its endpoints are asked to leave over time."""
 
 
 class Workload(BaseModel):
@@ -185,6 +190,16 @@ class Design(Table):
         return varied | linked | set(self.constants)
 
     @property
+    def point_count(self) -> int:
+        """How many points `plan` gives, without planning them."""
+        return self.plan_settings.count(self.factors)
+
+    @property
+    def trial_count(self) -> int:
+        """How many trials the design asks for."""
+        return self.point_count * len(self.workloads) * len(self.variants) * self.repetitions
+
+    @property
     def text(self) -> str:
         """The file, verbatim."""
         return self._text
@@ -207,7 +222,11 @@ def load(path: str | Path) -> Design:
 
     Raises DesignError with the file, the key, its value, and what would be right.
     """
-    text = _read(Path(path))
+    return parse(_read(Path(path)), path)
+
+
+def parse(text: str, path: str | Path) -> Design:
+    """The design that a file at `path` with this text would hold. Raises DesignError as `load` does."""
     try:
         design = Design.model_validate(_parsed(path, text))
     except ValidationError as error:
@@ -215,6 +234,14 @@ def load(path: str | Path) -> Design:
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
     design._text, design._path = text, str(path)
     return design
+
+
+def rewritten(design: Design, **tables: Any) -> Design:
+    """The design with other tables in the place of its own, given as a file would hold them.
+
+    Its text is a file that holds exactly this design. Raises DesignError as `load` does.
+    """
+    return parse(tomli_w.dumps({**tomllib.loads(design.text), **tables}), design.path)
 
 
 def _parsed(path: str | Path, text: str) -> dict[str, Any]:

@@ -60,6 +60,10 @@ class PlanSettings(Table, ABC):
         """Refuses what only shows when the factors are known."""
 
     @abstractmethod
+    def count(self, factors: Factors) -> int:
+        """How many points `place` gives, without placing them."""
+
+    @abstractmethod
     def place(self, factors: Factors, root: int) -> Placement:
         """The points for the design's seed `root`."""
 
@@ -92,6 +96,9 @@ class WspSettings(PlanSettings):
     def check(self, factors: Factors) -> None:
         if isinstance(self.candidates, list):
             _given(self.candidates, factors, "plan.candidates")
+
+    def count(self, factors: Factors) -> int:  # noqa: ARG002 - it is given
+        return self.points
 
     def place(self, factors: Factors, root: int) -> Placement:
         for candidate_set in range(1 if isinstance(self.candidates, list) else CANDIDATE_SETS):
@@ -132,6 +139,9 @@ class SequenceSettings(PlanSettings):
 
     method: Literal["lhs", "sobol", "halton"]
     points: Points
+
+    def count(self, factors: Factors) -> int:  # noqa: ARG002 - it is given
+        return self.points
 
     def place(self, factors: Factors, root: int) -> Placement:
         return _generated(self.method, self.points, factors, seed(root, "points", self.method))
@@ -176,9 +186,12 @@ class GridSettings(LevelSettings):
     method: Literal["grid"]
 
     def check(self, factors: Factors) -> None:
-        size = math.prod(len(levels) for levels in self.levels_of(factors))
+        size = self.count(factors)
         if size > MOST_POINTS:
             raise refused(f"makes a grid of {size} points; the most is {MOST_POINTS}", "plan.levels")
+
+    def count(self, factors: Factors) -> int:
+        return math.prod(len(levels) for levels in self.levels_of(factors))
 
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - a grid has nothing random
         return _at(np.array(list(product(*self.levels_of(factors)))), factors)
@@ -192,14 +205,20 @@ class UnivariateSettings(LevelSettings):
     def check(self, factors: Factors) -> None:
         self.levels_of(factors)
 
+    def count(self, factors: Factors) -> int:
+        return len(self._rows(factors))
+
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
+        return _at(np.array(self._rows(factors)), factors)
+
+    def _rows(self, factors: Factors) -> list[list[float]]:
         centre = [float(factor.snapped(np.array([0.5]))[0]) for factor in factors.values()]
         rows = [centre]
         for axis, levels in enumerate(self.levels_of(factors)):
             rows += [
                 [*centre[:axis], level, *centre[axis + 1 :]] for level in levels if level != centre[axis]
             ]
-        return _at(np.array(rows), factors)
+        return rows
 
 
 class ListSettings(PlanSettings):
@@ -210,6 +229,9 @@ class ListSettings(PlanSettings):
 
     def check(self, factors: Factors) -> None:
         _given(self.points, factors, "plan.points")
+
+    def count(self, factors: Factors) -> int:  # noqa: ARG002 - they are given
+        return len(self.points)
 
     def place(self, factors: Factors, root: int) -> Placement:  # noqa: ARG002 - nothing random either
         return _given(self.points, factors, "plan.points")

@@ -13,7 +13,7 @@ import numpy as np
 
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
 
-COMMAND = Path(__file__).parent / "build" / "dropper"
+COMMAND = Path(__file__).resolve().parent / "build" / "dropper"
 
 
 class DropperError(RuntimeError):

@@ -295,6 +295,38 @@ FORMS = {
 }
 """The models by name, each with its forms."""
 
+_TRANSITIONS = {
+    "p": "The probability of good → bad after a packet.",
+    "r": "The probability of bad → good after a packet.",
+    "rate": "The mean loss rate, in place of p and r.",
+    "burst": "The mean burst length in packets, in place of p and r.",
+}
+PARAMETERS: dict[str, dict[str, str]] = {
+    "none": {},
+    "uniform": {"p": "The loss probability of each packet."},
+    "ge": {
+        **_TRANSITIONS,
+        "k": "The probability of delivery in the good state; 1 without it.",
+        "h": "The probability of delivery in the bad state; 0 without it.",
+    },
+    "markov": _TRANSITIONS,
+    "pattern": {
+        "drop": "The packets to drop, as indices and ranges: 3,7-9.",
+        "length": "How many packets the pattern has.",
+        "repeat": "Begin the pattern again at its end.",
+    },
+}
+"""What the parameters of each model mean."""
+
+MEANINGS = {
+    "none": "No packet is lost.",
+    "uniform": "Each packet is lost with probability p, independently of the others.",
+    "ge": "The Gilbert-Elliott model: by p and r, or by the mean loss rate and burst length.",
+    "markov": "Gilbert-Elliott with k = 1 and h = 0: all packets pass in the good state, none in the bad.",
+    "pattern": "Exactly these packets are lost.",
+}
+"""What each model does."""
+
 
 def _require_form(name: str, keys: set[str]) -> None:
     forms = FORMS[name]

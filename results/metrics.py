@@ -14,12 +14,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from results.analysis.units import UNITS, unit_of
 
 if TYPE_CHECKING:
-    from results.store.database import CampaignInfo, Workload
+    from results.store.records import CampaignInfo, Workload
 
 Better = Literal["less", "more"]
 By = Literal["client", "server", "client and server", "harness", "link"]
@@ -547,7 +547,7 @@ def title(name: str) -> str:
 
 def compared(workload: Workload) -> str:
     """The metric by which variants are compared on this workload."""
-    return str(workload.get("metric") or DEFAULT)
+    return workload.get("metric", DEFAULT)
 
 
 def of_workloads(campaign: CampaignInfo) -> dict[str, str]:
@@ -559,8 +559,7 @@ def choose(campaign: CampaignInfo, metric: str) -> CampaignInfo:
     """The campaign with this metric compared on all its workloads; as it is for no metric."""
     if not metric:
         return campaign
-    chosen = [cast("Workload", {**workload, "metric": metric}) for workload in campaign.workloads]
-    return replace(campaign, workloads=chosen)
+    return replace(campaign, workloads=[{**workload, "metric": metric} for workload in campaign.workloads])
 
 
 def by_metric(campaign: CampaignInfo) -> dict[str, CampaignInfo]:

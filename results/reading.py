@@ -15,7 +15,7 @@ written.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -26,7 +26,8 @@ from fecbench.hints import nearest
 from results.analysis import frames, intervals
 from results.analysis.pairing import Pairing, paired
 from results.metrics import choose, of_workloads
-from results.store.database import CampaignInfo, Database, DatabaseError
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,20 @@ class Campaign:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
         `metric` ("client.dct_s") and `value`."""
         return frames.metrics(self.trials(metrics))
+
+    def series(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """A series that trials left ("cwnd"), as `frames.series`: the tables of all trials as one, with the
+        `id` and key of the trial and the `endpoint`; only the columns named are read, or all for None.
+
+        Raises DatabaseError for a series that no trial of the campaign left, and for a column that it lacks.
+        """
+        if isinstance(columns, str):
+            raise TypeError(f"columns = {columns!r}: must be a list of names: [{columns!r}]")
+        known = self.database.series_columns(self.info.id)
+        _known(name, list(known), f"campaign {self.info.name!r}: series")
+        for column in columns or ():
+            _known(column, known[name], f"campaign {self.info.name!r}: series {name!r}: column")
+        return frames.series(self.database, self.info, name, columns)
 
     def paired(self, baseline: str, variant: str, metric: str = "") -> Pairing:
         """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`

@@ -6,6 +6,7 @@ now.
 """
 
 import struct
+from collections.abc import Iterable
 
 from topologies.ethtool import control_socket, ethtool
 from topologies.link import LinkError
@@ -13,7 +14,7 @@ from topologies.link import LinkError
 _GET_LINK = 0x0A
 
 
-def ensure_carrier(interfaces: list[str]) -> None:
+def ensure_carrier(interfaces: Iterable[str]) -> None:
     """In the namespace of the calling thread; both ends are up. Raises LinkError for one without carrier."""
     with control_socket() as control:
         for interface in interfaces:

@@ -3,9 +3,12 @@
 Plain data: a topology is a Layout, and network.py makes it real.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface
+
+Route = tuple[str, str]
+"""A destination network or "default", and the address of the next hop."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,28 @@ class Layout:
     routers: tuple[str, ...]
     cables: tuple[Cable, ...]
     links: tuple[EmulatedLink, ...]
-    routes: dict[str, tuple[tuple[str, str], ...]]
-    """Of each node: (destination network or "default", address of the next hop)."""
+    routes: Mapping[str, tuple[Route, ...]]
+    """Of each node."""
     pairs: tuple[tuple[str, str], ...]
     """The hosts of each client and its server; the first pair is the one that is measured."""
+    rules: Mapping[str, Mapping[str, tuple[Route, ...]]] = field(default_factory=dict)
+    """Of a node and one of its addresses: what packets from that address try before `routes`. A host with
+    several addresses needs them, or all its packets leave by one port."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
         return self.hosts + self.routers
 
     def ports(self, node: str) -> list[tuple[Port, Port]]:
-        """The ports of a node, each with the port at the other end."""
+        """The ports of a node, those of cables first, each with the port at the other end."""
         return [(own, peer) for own, peer in self._ends() if own.node == node]
 
-    def address(self, host: str) -> str:
-        return str(self.ports(host)[0][0].address.ip)
+    def interfaces(self, node: str) -> tuple[str, ...]:
+        return tuple(own.interface for own, _ in self.ports(node))
+
+    def addresses(self, node: str) -> tuple[str, ...]:
+        """In the order of its ports."""
+        return tuple(str(own.address.ip) for own, _ in self.ports(node))
 
     def _ends(self) -> Iterator[tuple[Port, Port]]:
         connections: tuple[Cable | EmulatedLink, ...] = (*self.cables, *self.links)

@@ -6,7 +6,7 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 MTU = 1500
 FULL_FRAME_BYTES = MTU + 14
@@ -41,18 +41,20 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """A droptail limit in either bytes or packets. The frame that is being sent is in the queue until its
-    last bit has left."""
+    """A droptail limit, either in bytes or in packets.
+
+    The frame that is being sent is in the queue until its last bit has left.
+    """
 
     bytes: int | None = None
     packets: int | None = None
 
 
 @dataclass(frozen=True)
-class LinkSettings:
-    """The parameters of an emulated link, the same in both directions.
+class DirectionSettings:
+    """The parameters of one direction of an emulated link; LinkSettings checks them.
 
-    At most one of queue_bdp, queue_bytes and queue_packets; DEFAULT_QUEUE_BDP if none. Raises TopologyError.
+    At most one of queue_bdp, queue_bytes and queue_packets; DEFAULT_QUEUE_BDP if none.
     """
 
     bandwidth_mbps: float
@@ -60,27 +62,10 @@ class LinkSettings:
     owd_ms: float
     """0 to 10,000: the propagation alone; serialization and waiting come on top."""
     queue_bdp: float | None = None
-    """In bandwidth-delay products, at least MINIMUM_BDP_QUEUE_BYTES."""
+    """In bandwidth-delay products: this direction's rate times the round-trip time, the propagation of both
+    directions. At least MINIMUM_BDP_QUEUE_BYTES."""
     queue_bytes: int | None = None
     queue_packets: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_number("bandwidth_mbps", self.bandwidth_mbps, 0.1, 10_000)
-        _check_number("owd_ms", self.owd_ms, 0, 10_000)
-        limits = {
-            name: getattr(self, name)
-            for name in ("queue_bdp", "queue_bytes", "queue_packets")
-            if getattr(self, name) is not None
-        }
-        if len(limits) > 1:
-            given = " and ".join(f"{name} = {value}" for name, value in limits.items())
-            raise TopologyError(f"{given} are given together; a link has one queue limit")
-        if self.queue_bdp is not None:
-            _check_number("queue_bdp", self.queue_bdp, 0, 1000)
-        if self.queue_bytes is not None:
-            _check_whole_number("queue_bytes", self.queue_bytes, FULL_FRAME_BYTES, 10**10)
-        if self.queue_packets is not None:
-            _check_whole_number("queue_packets", self.queue_packets, 1, 10**7)
 
     @property
     def rate_bps(self) -> int:
@@ -90,19 +75,80 @@ class LinkSettings:
     def delay_ns(self) -> int:
         return round(self.owd_ms * 1e6)
 
-    @property
-    def bdp_bytes(self) -> float:
-        """The bandwidth-delay product, of the round-trip time 2 OWD."""
-        return self.rate_bps / 8 * 2 * self.delay_ns / 1e9
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """The parameters of an emulated link in each direction.
+
+    Raises TopologyError, which names the direction if the other one has another value.
+    """
+
+    up: DirectionSettings
+    down: DirectionSettings
+
+    def __post_init__(self) -> None:
+        for direction in DIRECTIONS:
+            self._check(direction)
+
+    @classmethod
+    def symmetric(
+        cls,
+        bandwidth_mbps: float,
+        owd_ms: float,
+        queue_bdp: float | None = None,
+        queue_bytes: int | None = None,
+        queue_packets: int | None = None,
+    ) -> Self:
+        """A link that is the same in both directions."""
+        settings = DirectionSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets)
+        return cls(settings, settings)
+
+    def of(self, direction: Direction) -> DirectionSettings:
+        return self.up if direction == "up" else self.down
 
     @property
-    def queue_limit(self) -> QueueLimit:
-        if self.queue_packets is not None:
-            return QueueLimit(packets=self.queue_packets)
-        if self.queue_bytes is not None:
-            return QueueLimit(bytes=self.queue_bytes)
-        multiple = DEFAULT_QUEUE_BDP if self.queue_bdp is None else self.queue_bdp
-        return QueueLimit(bytes=max(round(multiple * self.bdp_bytes), MINIMUM_BDP_QUEUE_BYTES))
+    def rtt_ms(self) -> float:
+        """The propagation up and down, without serialization and waiting."""
+        return self.up.owd_ms + self.down.owd_ms
+
+    def bdp_bytes(self, direction: Direction) -> float:
+        """The bandwidth-delay product: the direction's rate times the round-trip time."""
+        return self.of(direction).rate_bps / 8 * (self.up.delay_ns + self.down.delay_ns) / 1e9
+
+    def queue_limit(self, direction: Direction) -> QueueLimit:
+        settings = self.of(direction)
+        if settings.queue_packets is not None:
+            return QueueLimit(packets=settings.queue_packets)
+        if settings.queue_bytes is not None:
+            return QueueLimit(bytes=settings.queue_bytes)
+        multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
+        return QueueLimit(bytes=max(round(multiple * self.bdp_bytes(direction)), MINIMUM_BDP_QUEUE_BYTES))
+
+    def _check(self, direction: Direction) -> None:
+        settings = self.of(direction)
+        _check_number(self._name(direction, "bandwidth_mbps"), settings.bandwidth_mbps, 0.1, 10_000)
+        _check_number(self._name(direction, "owd_ms"), settings.owd_ms, 0, 10_000)
+        limits = {
+            self._name(direction, limit): getattr(settings, limit)
+            for limit in ("queue_bdp", "queue_bytes", "queue_packets")
+            if getattr(settings, limit) is not None
+        }
+        if len(limits) > 1:
+            given = " and ".join(f"{name} = {value}" for name, value in limits.items())
+            raise TopologyError(f"{given} are given together; each direction of a link has one queue limit")
+        if settings.queue_bdp is not None:
+            _check_number(self._name(direction, "queue_bdp"), settings.queue_bdp, 0, 1000)
+        if settings.queue_bytes is not None:
+            name = self._name(direction, "queue_bytes")
+            _check_whole_number(name, settings.queue_bytes, FULL_FRAME_BYTES, 10**10)
+        if settings.queue_packets is not None:
+            _check_whole_number(self._name(direction, "queue_packets"), settings.queue_packets, 1, 10**7)
+
+    def _name(self, direction: Direction, parameter: str) -> str:
+        """What an error calls a parameter."""
+        up, down = getattr(self.up, parameter), getattr(self.down, parameter)
+        is_shared = up is down or up == down  # a NaN does not equal itself
+        return parameter if is_shared else f"{direction}.{parameter}"
 
 
 def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:

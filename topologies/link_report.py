@@ -1,6 +1,8 @@
-"""What a link tells when it has been stopped: what it did with every frame, and how late it was."""
+"""What a link reports when it has been stopped: what it did with every frame, and how late it was."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from topologies.link import Direction
 
@@ -10,8 +12,7 @@ class _Record(BaseModel):
 
 
 class Quantiles(_Record):
-    """Quantiles of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too
-    high."""
+    """Of a duration over the frames of one direction, in µs: upper bounds, less than 1/16 too high."""
 
     p50: float
     p99: float
@@ -42,8 +43,8 @@ class DirectionReport(_Record):
     """Of each frame out: the time between its intended departure, computed from when it came to the kernel,
     and its write."""
     read_lag_us: Quantiles | None
-    """Of each frame in: how long the kernel held it until the emulator read it, which it does in time for
-    its departure, no sooner. It makes a frame late only when it is longer than the OWD."""
+    """Of each frame in: how long the kernel held it until the emulator read it. The emulator reads a frame in
+    time for its departure, no sooner; the lag makes a frame late only when it is longer than the OWD."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     conserved: bool
@@ -56,14 +57,49 @@ class Scheduling(_Record):
     memory_locked: bool
 
 
+class DirectionConfiguration(_Record):
+    """What the emulator was told of one direction, and one of the two queue limits."""
+
+    rate_bps: int
+    delay_ns: int
+    queue_bytes: int | None = None
+    queue_packets: int | None = None
+    burst_bytes: int | None = None
+    """What the shaper of netem's queue lets out at once; wire has none."""
+
+
+class LinkConfiguration(BaseModel):
+    # A document that was written has more than the fields: see share().
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    up: DirectionConfiguration
+    down: DirectionConfiguration
+    mtu: int
+    late_bound_us: int | None = None
+
+    @model_serializer(mode="wrap")
+    def share(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """In a document, what both directions have in common stands beside them, too: `rate_bps` is that of
+        a symmetric link."""
+        common = {name: value for name, value in self.up if value == getattr(self.down, name) is not None}
+        document: dict[str, Any] = write(self)
+        return common | document
+
+
 class LinkReport(_Record):
+    """Of both directions of a link. None: this backend can't know."""
+
     backend: str
     version: str
+    """Of the wire's program, or of netem's kernel."""
     command: list[str]
-    configuration: dict[str, int]
+    """The wire's command line, or netem's tc commands."""
+    configuration: LinkConfiguration
     scheduling: Scheduling | None
     cpu_s: float | None
+    """Of the emulator's process, since the link was up."""
     elapsed_s: float | None
+    """Since the link was up."""
     late_bound_us: int | None
     directions: dict[Direction, DirectionReport]
 

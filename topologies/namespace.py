@@ -53,7 +53,7 @@ def run_in_parallel(works: Iterable[Callable[[], Result]]) -> list[Result]:
 def run_tool(arguments: list[str], commands: Iterable[str] = ()) -> str:
     """The standard output of a program that is given `commands` as lines on its standard input.
 
-    Raises LinkError with what it said on standard error.
+    Raises LinkError with what it wrote on standard error.
     """
     program = subprocess.run(
         arguments,
@@ -63,8 +63,8 @@ def run_tool(arguments: list[str], commands: Iterable[str] = ()) -> str:
         check=False,
     )
     if program.returncode != 0:
-        said = " ".join((program.stderr or program.stdout).split())
-        raise LinkError(f"`{' '.join(arguments)}` failed with status {program.returncode}: {said}")
+        complaint = " ".join((program.stderr or program.stdout).split())
+        raise LinkError(f"`{' '.join(arguments)}` failed with status {program.returncode}: {complaint}")
     return program.stdout
 
 

@@ -18,8 +18,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from topologies.carrier import ensure_carrier
-from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, MTU, Direction, LinkEnd, LinkError, LinkSettings
-from topologies.link_report import DirectionReport, LinkReport
+from topologies.link import (
+    DIRECTIONS,
+    FULL_FRAME_BYTES,
+    MTU,
+    Direction,
+    DirectionSettings,
+    LinkEnd,
+    LinkError,
+    LinkSettings,
+    QueueLimit,
+)
+from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
@@ -41,9 +51,8 @@ def netem_is_available() -> bool:
     return True
 
 
-def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
+def queue_commands(interface: str, settings: DirectionSettings, limit: QueueLimit) -> list[str]:
     """tc commands for the droptail queue, which is emptied at the rate, at the egress of `interface`."""
-    limit = settings.queue_limit
     # With a limit in packets, the queue in bytes that TBF makes by itself is replaced.
     tbf_limit = limit.bytes if limit.bytes is not None else FULL_FRAME_BYTES
     rate = f"rate {settings.rate_bps}bit burst {burst_bytes(settings)}"
@@ -53,7 +62,7 @@ def queue_commands(interface: str, settings: LinkSettings) -> list[str]:
     return commands
 
 
-def delay_commands(interface: str, settings: LinkSettings) -> list[str]:
+def delay_commands(interface: str, settings: DirectionSettings) -> list[str]:
     """tc commands for serialization and the delay line, at the egress of `interface`."""
     return [
         # tc up to 6.1 knows no unit below the microsecond, but fractions of it
@@ -71,8 +80,20 @@ def relay_commands(entrance: str, way_out: str) -> list[str]:
     ]
 
 
-def burst_bytes(settings: LinkSettings) -> int:
+def burst_bytes(settings: DirectionSettings) -> int:
     return FULL_FRAME_BYTES + round(settings.rate_bps / 8 * _LATE_TIMER_S)
+
+
+def drain_s(link: LinkSettings) -> float:
+    """How long both directions need, with their queues full, until nothing is in them."""
+    return max(
+        _direction_drain_s(link.of(direction), link.queue_limit(direction)) for direction in DIRECTIONS
+    )
+
+
+def _direction_drain_s(settings: DirectionSettings, limit: QueueLimit) -> float:
+    queue_bits = 8 * (limit.bytes or (limit.packets or 0) * FULL_FRAME_BYTES)
+    return queue_bits / settings.rate_bps + settings.delay_ns / 1e9
 
 
 @dataclass(frozen=True)
@@ -109,8 +130,9 @@ class NetemLink:
             self._connect(near, "near")
             self._connect(far, "far")
             run_inside(self._relay_path, self._prepare_relay)
-            self._tc(near, queue_commands(near.interface, settings))
-            self._tc(far, queue_commands(far.interface, settings))
+            for direction, (queue, _) in self._qdiscs.items():
+                limit = settings.queue_limit(direction)
+                self._tc(queue, queue_commands(queue.interface, settings.of(direction), limit))
         except BaseException:
             self.close()
             raise
@@ -122,19 +144,15 @@ class NetemLink:
         """Waits until the link has drained, which takes as long as its full queue and delay at most, and
         reports."""
         snapshot = self._drain()
-        limit = self._settings.queue_limit
-        queue = {"queue_bytes": limit.bytes, "queue_packets": limit.packets}
         return LinkReport(
             backend=self.backend,
             version=os.uname().release,
             command=self._command,
-            configuration={
-                "rate_bps": self._settings.rate_bps,
-                "delay_ns": self._settings.delay_ns,
-                **{name: value for name, value in queue.items() if value is not None},
-                "burst_bytes": burst_bytes(self._settings),
-                "mtu": MTU,
-            },
+            configuration=LinkConfiguration(
+                up=_configuration(self._settings, "up"),
+                down=_configuration(self._settings, "down"),
+                mtu=MTU,
+            ),
             scheduling=None,
             cpu_s=None,
             elapsed_s=time.monotonic() - self._started_s,
@@ -159,12 +177,10 @@ class NetemLink:
     def _prepare_relay(self) -> None:
         run_tool(["ip", "-batch", "-"], ["link set near up", "link set far up"])
         switch_off_merging(["near", "far"])
-        self._run_tc(
-            relay_commands("near", "far")
-            + relay_commands("far", "near")
-            + delay_commands("near", self._settings)
-            + delay_commands("far", self._settings)
-        )
+        commands = relay_commands("near", "far") + relay_commands("far", "near")
+        for direction, (_, line) in self._qdiscs.items():
+            commands += delay_commands(line.interface, self._settings.of(direction))
+        self._run_tc(commands)
         ensure_carrier(["near", "far"])
 
     def _tc(self, end: LinkEnd, commands: list[str]) -> None:
@@ -175,14 +191,13 @@ class NetemLink:
         run_tool(["tc", "-batch", "-"], commands)
 
     def _drain(self) -> _Snapshot:
-        queue = self._settings.queue_limit
-        queue_bits = 8 * (queue.bytes or (queue.packets or 0) * FULL_FRAME_BYTES)
-        longest_s = queue_bits / self._settings.rate_bps + self._settings.delay_ns / 1e9
-        deadline = time.monotonic() + longest_s + _DRAIN_MARGIN_S
-        before, now = None, self._snapshot()
-        # Twice the same: nothing is on its way between two qdiscs either.
-        while (now != before or _queued(now)) and time.monotonic() < deadline:
+        deadline = time.monotonic() + drain_s(self._settings) + _DRAIN_MARGIN_S
+        before, now, is_over = None, self._snapshot(), False
+        # Twice the same: nothing is on its way between two qdiscs either. A busy machine may need so long for
+        # a snapshot that what it has read first is old: the last one begins when the time is over.
+        while not is_over and (now != before or _queued(now)):
             time.sleep(_SNAPSHOT_INTERVAL_S)  # qdiscs announce nothing
+            is_over = time.monotonic() >= deadline
             before, now = now, self._snapshot()
         return now
 
@@ -191,6 +206,17 @@ class NetemLink:
             direction: (_counters(queue), _counters(line))
             for direction, (queue, line) in self._qdiscs.items()
         }
+
+
+def _configuration(link: LinkSettings, direction: Direction) -> DirectionConfiguration:
+    settings, limit = link.of(direction), link.queue_limit(direction)
+    return DirectionConfiguration(
+        rate_bps=settings.rate_bps,
+        delay_ns=settings.delay_ns,
+        queue_bytes=limit.bytes,
+        queue_packets=limit.packets,
+        burst_bytes=burst_bytes(settings),
+    )
 
 
 def _queued(snapshot: _Snapshot) -> int:

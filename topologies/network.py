@@ -6,6 +6,7 @@ is made in the namespace of the caller, so networks with the same names never me
 is left out, since it overwrites sysctls of the machine.
 """
 
+import logging
 import os
 import signal
 from functools import partial
@@ -20,6 +21,9 @@ from topologies.link import MTU
 from topologies.namespace import run_in_parallel, run_inside, run_tool
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
+
+# Mininet has made its own logger the class of all to come, which print on standard error by themselves.
+logging.setLoggerClass(logging.Logger)
 
 
 class _ConfiguredInterface(Intf):  # type: ignore[misc]
@@ -68,10 +72,11 @@ class Network:
         run_in_parallel(partial(self._ip, node, commands) for node, commands in by_node.items())
 
     def configure(self) -> None:
-        """Addresses, permanent neighbours, routes, offloads; afterwards every interface carries frames."""
+        """Addresses, permanent neighbours, routes, rules, offloads; afterwards every interface carries
+        frames."""
         run_in_parallel(partial(self._configure, node) for node in self.layout.nodes)
         for node in self.layout.nodes:
-            run_inside(self.netns_path(node), partial(ensure_carrier, self._interfaces(node)))
+            run_inside(self.netns_path(node), partial(ensure_carrier, self.layout.interfaces(node)))
         for node in self.layout.nodes:
             for port, _ in self.layout.ports(node):
                 _ConfiguredInterface(port, self.mininet[node])
@@ -103,8 +108,9 @@ class Network:
                 f"neighbour add {peer.address.ip} lladdr {peer.mac} dev {own.interface} nud permanent",
             ]
         commands += [f"route add {network} via {hop}" for network, hop in self.layout.routes.get(node, ())]
+        # Tables of the kernel's numbers 1 to 252 are free.
+        for table, (source, routes) in enumerate(self.layout.rules.get(node, {}).items(), start=1):
+            commands.append(f"rule add from {source} lookup {table}")
+            commands += [f"route add {network} via {hop} table {table}" for network, hop in routes]
         self._ip(node, commands)
-        run_inside(self.netns_path(node), partial(switch_off_merging, self._interfaces(node)))
-
-    def _interfaces(self, node: str) -> list[str]:
-        return [own.interface for own, _ in self.layout.ports(node)]
+        run_inside(self.netns_path(node), partial(switch_off_merging, self.layout.interfaces(node)))

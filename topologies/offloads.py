@@ -8,6 +8,7 @@ hosts.
 
 import socket
 import struct
+from collections.abc import Iterable
 
 from topologies.ethtool import control_socket, ethtool
 from topologies.link import LinkError
@@ -33,7 +34,7 @@ _FEATURE_STRINGS = 4  # ETH_SS_FEATURES
 _NAME_SIZE = 32  # ETH_GSTRING_LEN
 
 
-def switch_off_merging(interfaces: list[str]) -> None:
+def switch_off_merging(interfaces: Iterable[str]) -> None:
     """In the namespace of the calling thread. Raises LinkError if one stays on, naming it."""
     with control_socket() as control:
         for interface in interfaces:

@@ -24,6 +24,7 @@ TOPOLOGIES: dict[str, Layout] = {"single-path": SINGLE_PATH, "dumbbell": DUMBBEL
 """By name; `.links` of each says which links need settings."""
 
 DEFAULT_LATE_BOUND_US = 1000
+"""Of a link for which build() is given no bound."""
 
 
 class Link(Protocol):
@@ -41,11 +42,17 @@ class Link(Protocol):
 @dataclass(frozen=True)
 class Host:
     name: str
-    address: str
+    addresses: tuple[str, ...]
+    """In the order of the layout's ports."""
     pid: int
     """A process whose namespaces are the host's."""
-    interface: str
+    interfaces: tuple[str, ...]
     _processes: list["subprocess.Popen[Any]"] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def address(self) -> str:
+        """The first one."""
+        return self.addresses[0]
 
     def popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
         """Starts a program in the host, in a session and process group of its own.
@@ -58,8 +65,8 @@ class Host:
         return process
 
     def received_bytes(self) -> int:
-        """Bytes of the Ethernet frames that have come in."""
-        return received_bytes(self.pid, self.interface)
+        """Bytes of the Ethernet frames that have come in, at all of its interfaces."""
+        return received_bytes(self.pid, self.interfaces)
 
     def kill_processes(self) -> None:
         for process in self._processes:
@@ -80,7 +87,11 @@ class Topology:
     """Made by build(). A context manager that closes itself."""
 
     def __init__(
-        self, layout: Layout, links: Mapping[str, LinkSettings], backend: str, late_bound_us: int
+        self,
+        layout: Layout,
+        links: Mapping[str, LinkSettings],
+        backend: str,
+        late_bounds_us: Mapping[str, int],
     ) -> None:
         from topologies.network import Network  # needs Mininet, which planning without root does not
 
@@ -90,7 +101,7 @@ class Topology:
         self._hosts: list[Host] = []
         self._network = Network(layout)
         try:
-            self._make_links(links, late_bound_us)
+            self._make_links(links, late_bounds_us)
         except BaseException:
             self.close()
             raise
@@ -122,9 +133,9 @@ class Topology:
 
     def carried_bytes(self, link: str, direction: Direction) -> int:
         """Bytes of the Ethernet frames that have left a link; a frame that its loss injector drops is one."""
-        plan = next(each for each in self._network.layout.links if each.name == link)
-        exit_ = plan.far if direction == "up" else plan.near
-        return received_bytes(self._network.pid(exit_.node), exit_.interface)
+        (planned,) = (planned for planned in self._network.layout.links if planned.name == link)
+        exit_ = planned.far if direction == "up" else planned.near
+        return received_bytes(self._network.pid(exit_.node), [exit_.interface])
 
     def finish(self) -> dict[str, LinkReport]:
         """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when
@@ -153,13 +164,14 @@ class Topology:
         self.close()
 
     def _host(self, name: str) -> Host:
-        interface = self._network.layout.ports(name)[0][0].interface
-        host = Host(name, self._network.layout.address(name), self._network.pid(name), interface)
+        layout = self._network.layout
+        host = Host(name, layout.addresses(name), self._network.pid(name), layout.interfaces(name))
         self._hosts.append(host)
         return host
 
-    def _make_links(self, settings: Mapping[str, LinkSettings], late_bound_us: int) -> None:
+    def _make_links(self, settings: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]) -> None:
         for link in self._network.layout.links:
+            late_bound_us = late_bounds_us.get(link.name, DEFAULT_LATE_BOUND_US)
             self._links[link.name] = self._start_link(link, settings[link.name], late_bound_us)
         self._network.lay_cables()
         for started in self._links.values():
@@ -180,30 +192,33 @@ def build(
     topology: str,
     links: Mapping[str, LinkSettings],
     backend: Backend = "auto",
-    late_bound_us: int = DEFAULT_LATE_BOUND_US,
+    late_bounds_us: Mapping[str, int] | None = None,
 ) -> Topology:
     """A topology of TOPOLOGIES with settings for each of its links, running. Needs root.
 
-    Everything that it starts ends with the calling thread. The reports count frames later than
-    late_bound_us. "auto" is wire where the kernel has TUN/TAP, since it tells how late it was; else netem.
+    Everything that it starts ends with the calling thread. The report of a link counts frames that leave it
+    later than its bound in late_bounds_us, or DEFAULT_LATE_BOUND_US if it has none. "auto" is wire where the
+    kernel has TUN/TAP, since it tells how late it was; else netem.
     Raises TopologyError for bad input, LinkError when the machine can't do it.
     """
-    return Topology(_layout(topology, links), links, resolve_backend(backend), late_bound_us)
-
-
-def _layout(topology: str, links: Mapping[str, LinkSettings]) -> Layout:
     if topology not in TOPOLOGIES:
         raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
-    layout = TOPOLOGIES[topology]
+    layout, late_bounds_us = TOPOLOGIES[topology], late_bounds_us or {}
+    _check_links(topology, layout, links, late_bounds_us)
+    return Topology(layout, links, resolve_backend(backend), late_bounds_us)
+
+
+def _check_links(
+    topology: str, layout: Layout, links: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]
+) -> None:
     names = [link.name for link in layout.links]
-    for name in links:
+    for name in (*links, *late_bounds_us):
         if name not in names:
             known = ", ".join(names)
             raise TopologyError(f"link {name!r} is not in topology {topology}; its links are {known}")
     for name in names:
         if name not in links:
             raise TopologyError(f"link {name!r} of topology {topology} has no settings")
-    return layout
 
 
 def resolve_backend(backend: str) -> Backend:

@@ -8,13 +8,11 @@ import select
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import IO
 
-from topologies.link import MTU, LinkEnd, LinkError, LinkSettings
+from topologies.link import MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
-
-WIRE_BINARY = Path(__file__).parent / "wire" / "build" / "wire"
+from topologies.programs import WIRE
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -37,10 +35,10 @@ class WireLink:
     backend = "wire"
 
     def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> None:
-        if not WIRE_BINARY.exists():
-            raise LinkError(f"{WIRE_BINARY} is missing; `make build` builds it")
+        if not WIRE.exists():
+            raise LinkError(f"{WIRE} is missing; `make build` builds it")
         self._process = subprocess.Popen(
-            [str(WIRE_BINARY), *wire_arguments(near, far, settings, late_bound_us)],
+            [str(WIRE), *wire_arguments(near, far, settings, late_bound_us)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -89,33 +87,37 @@ class WireLink:
         line, self._answers = self._answers.split(b"\n", 1)
         answer: dict[str, object] = json.loads(line)
         if answer["event"] != event:
-            raise LinkError(f"{self._name} said `{answer['event']}` instead of `{event}`")
+            raise LinkError(f"{self._name} answered `{answer['event']}` instead of `{event}`")
         return answer
 
     def _failure(self) -> LinkError:
         status = self._process.wait()
-        said = _stream(self._process.stderr).read().decode(errors="replace").strip()
+        complaint = _stream(self._process.stderr).read().decode(errors="replace").strip()
         ended = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return LinkError(said or f"{self._name} ended with {ended} and said nothing")
+        return LinkError(complaint or f"{self._name} ended with {ended} and gave no reason")
 
 
 def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> list[str]:
-    limit = settings.queue_limit
-    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
     options = {
         "near-netns": near.netns_path,
         "near-interface": near.interface,
         "far-netns": far.netns_path,
         "far-interface": far.interface,
-        "rate-bps": settings.rate_bps,
-        "delay-ns": settings.delay_ns,
-        **queue,
+        **_direction_options(settings, "up"),
+        **_direction_options(settings, "down"),
         "mtu": MTU,
         "late-bound-us": late_bound_us,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
+
+
+def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | None]:
+    settings, limit = link.of(direction), link.queue_limit(direction)
+    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
+    options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
+    return {f"{direction}-{name}": value for name, value in options.items()}
 
 
 def _stream(stream: IO[bytes] | None) -> IO[bytes]:

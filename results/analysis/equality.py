@@ -19,7 +19,8 @@ from scipy import stats
 
 from results import metrics
 from results.analysis import frames
-from results.store.database import CampaignInfo, Database
+from results.store.database import Database
+from results.store.records import CampaignInfo
 
 AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
 

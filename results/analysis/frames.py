@@ -1,10 +1,11 @@
-"""Tidy data frames of a campaign: its trials, its points and its metrics."""
+"""Tidy data frames of a campaign: its trials, its points, its metrics and its series."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ import pandas as pd
 import pyarrow as pa
 
 from results.store import arrow
-from results.store.arrow import TRIAL_COLUMNS
-from results.store.database import STATES, CampaignInfo, Database
+from results.store.database import Database, DatabaseError
+from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, TrialSeries
+from results.store.series import unpack
 
 _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]
@@ -68,18 +70,51 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
+def series(
+    database: Database, campaign: CampaignInfo, name: str, columns: Sequence[str] | None = None
+) -> pd.DataFrame:
+    """The series of that name, one row for each row that an endpoint left of a trial.
+
+    Columns: the trial's `id` and key, `endpoint`, and the columns of the series that are named (None: all),
+    NaN where an endpoint did not have one. Trials are in the order of the design, rows in that of the table.
+
+    Raises DatabaseError when a table cannot be read.
+    """
+    stored, tables = [], []
+    for trial in database.series(campaign.id, name):
+        stored.append((trial.trial_id, *astuple(trial.key), trial.table.endpoint, trial.table.rows))
+        tables.append(_unpacked(database, trial, columns))
+    keys = pd.DataFrame(stored, columns=["id", "variant", *_PAIR, "endpoint", "rows"])
+    keys = keys.astype(_in_order(campaign)).sort_values(["variant", *_PAIR, "endpoint"])
+    values = pa.concat_tables([tables[i] for i in keys.index], promote_options="permissive").to_pandas()
+    frame = keys.loc[keys.index.repeat(keys["rows"])].drop(columns="rows").reset_index(drop=True)
+    wanted = list(values.columns) if columns is None else columns
+    return frame.join(values.reindex(columns=wanted))
+
+
+def _unpacked(database: Database, trial: TrialSeries, columns: Sequence[str] | None) -> pa.Table:
+    try:
+        return unpack(trial.table.data, columns)
+    except DatabaseError as error:
+        raise DatabaseError(f"{database.address}: trial {trial.trial_id}: {error}") from error
+
+
+def _in_order(campaign: CampaignInfo) -> dict[str, pd.CategoricalDtype]:
+    """The types of the columns that are sorted as the design has them."""
+    labels: dict[str, list[str]] = {
+        "variant": [variant["label"] for variant in campaign.variants],
+        "workload": [workload["label"] for workload in campaign.workloads],
+    }
+    return {name: pd.CategoricalDtype(order, ordered=True) for name, order in labels.items()}
+
+
 def _page(
     database: Database, campaign: CampaignInfo, ids: range, metrics: Collection[str] | None
 ) -> pd.DataFrame:
     """The campaign's trials with these ids: TRIAL_COLUMNS, and those metrics that any of them has."""
     trials = arrow.trials(database, campaign.id, ids[0], ids[-1])
-    in_order: dict[str, list[str]] = {
-        "variant": [variant["label"] for variant in campaign.variants],
-        "workload": [workload["label"] for workload in campaign.workloads],
-        "state": list(STATES),
-    }
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in in_order.items()}
-    frame: pd.DataFrame = trials.to_pandas(categories=list(in_order)).astype(types)
+    types = _in_order(campaign) | {"state": pd.CategoricalDtype(list(STATES), ordered=True)}
+    frame: pd.DataFrame = trials.to_pandas(categories=list(types)).astype(types)
     if frame.empty:
         return frame
     measured = arrow.metrics(database, ids[0], ids[-1], metrics)

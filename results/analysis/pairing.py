@@ -13,7 +13,7 @@ import pandas as pd
 
 from results import metrics
 from results.metrics import Metric
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _POINT = ["workload", "point"]
 _PAIR = [*_POINT, "repetition"]

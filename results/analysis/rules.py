@@ -28,7 +28,7 @@ from results import metrics
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
 from results.analysis.pairing import Pairing
 from results.analysis.units import quantity
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
 _DEPTH = 3  # more conditions are hard to read

@@ -6,7 +6,7 @@ import pandas as pd
 
 from results import metrics
 from results.analysis.pairing import Pairing, comparisons
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 
 def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:

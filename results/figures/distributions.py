@@ -35,7 +35,7 @@ from results.figures.style import (
     wrapped,
 )
 from results.metrics import Metric, choose, of_workloads
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:

@@ -52,7 +52,7 @@ from results.figures.style import (
     wrapped,
 )
 from results.metrics import Metric, choose
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 from results.analysis.equality import AA_PREFIX
 from results.papers import networking2019, rquic2021
 from results.papers.claims import PaperFigure
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 # By the name that the names of their designs begin with. Each paper's package has its part of this table.
 FIGURES: dict[str, list[PaperFigure]] = {**networking2019.FIGURES, **rquic2021.FIGURES}

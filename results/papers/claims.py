@@ -19,7 +19,7 @@ from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
 from results.figures.nothing import NothingToDraw
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 NOT_MEASURED = "not measured"
 

@@ -15,7 +15,7 @@ from results.figures.nothing import NothingToDraw
 from results.figures.saving import Drawing, Folder, stem
 from results.metrics import Metric
 from results.papers.claims import Claim
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from results.analysis.pairing import baseline_of, comparisons, left_out
 from results.analysis.summary import summary
 from results.figures import workload_names
 from results.metrics import Metric
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 
 def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,8 @@ from results.metrics import SOURCES, Metric, choose, of, of_workloads
 from results.report import repeating
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
 from results.report.findings import findings, headline
-from results.store.database import STATES, CampaignInfo, Database, DatabaseError, StoredTrial, TrialKey
+from results.store.database import Database, DatabaseError
+from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
 _FOLDER = Path(__file__).parent / "templates"

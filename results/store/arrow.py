@@ -19,17 +19,17 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from results.store import schema
-from results.store.database import LOCK_WAIT_S, SQLITE_CAUSES, Database, DatabaseError
-
-TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
+from results.store import connector, schema
+from results.store.database import Database, DatabaseError
+from results.store.records import TRIAL_COLUMNS
+from results.store.sqlite import CAUSES
 
 _TYPES = {sa.Integer: pa.int64(), sa.Double: pa.float64(), sa.Text: pa.string()}
-_SQLITE_SAYS = {
-    "database disk image is malformed": SQLITE_CAUSES[sqlite3.SQLITE_CORRUPT],
-    "database is locked": SQLITE_CAUSES[sqlite3.SQLITE_BUSY],
-    "disk I/O error": SQLITE_CAUSES[sqlite3.SQLITE_IOERR],
-    "unable to open database file": SQLITE_CAUSES[sqlite3.SQLITE_CANTOPEN],
+_CAUSES_OF_SQLITE = {
+    "database disk image is malformed": CAUSES[sqlite3.SQLITE_CORRUPT],
+    "database is locked": CAUSES[sqlite3.SQLITE_BUSY],
+    "disk I/O error": CAUSES[sqlite3.SQLITE_IOERR],
+    "unable to open database file": CAUSES[sqlite3.SQLITE_CANTOPEN],
 }
 
 
@@ -58,9 +58,9 @@ def metrics(
     columns = schema.metrics.c
     query = sa.select(schema.metrics).where(columns.trial_id.between(first_id, last_id))
     if names is not None:
-        wanted = (name.partition(".")[::2] for name in names)
-        each = [(columns.endpoint == endpoint) & (columns.name == name) for endpoint, name in wanted]
-        query = query.where(sa.or_(sa.false(), *each))
+        pairs = (name.partition(".")[::2] for name in names)
+        wanted = [(columns.endpoint == endpoint) & (columns.name == name) for endpoint, name in pairs]
+        query = query.where(sa.or_(sa.false(), *wanted))
     return _read(database, query)
 
 
@@ -77,7 +77,7 @@ def _read(database: Database, query: sa.Select[Any]) -> pa.Table:
 
 def _from_sqlite(uri: str, query: sa.Select[Any]) -> pa.Table:
     with adbc_driver_sqlite.dbapi.connect(uri) as connection, connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA busy_timeout = {LOCK_WAIT_S * 1000:.0f}")
+        cursor.execute(f"PRAGMA busy_timeout = {connector.LOCK_WAIT_S * 1000:.0f}")
         cursor.execute(_sql(query, sqlite.dialect()))
         return cursor.fetch_arrow_table()
 
@@ -93,7 +93,7 @@ def _sql(query: sa.Select[Any], dialect: sa.Dialect) -> str:
     return str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
 
 
-def _explain(said: str) -> str:
-    """ADBC tells SQLite's text, not its code."""
-    known = (cause for text, cause in _SQLITE_SAYS.items() if text in said)
-    return next(known, said.splitlines()[0])
+def _explain(message: str) -> str:
+    """ADBC hands over SQLite's text, not its code."""
+    known = (cause for text, cause in _CAUSES_OF_SQLITE.items() if text in message)
+    return next(known, message.splitlines()[0])

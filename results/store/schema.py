@@ -1,6 +1,7 @@
 """The tables of a results database, the same on SQLite and on PostgreSQL.
 
-Column names are an interface: notebooks and plain SQL read them. Add, do not rename.
+Column names are an interface: notebooks and plain SQL read them. Add, do not rename. What is added also
+becomes a step in `upgrade`, so that databases of earlier versions are still read.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 1
+VERSION = 2
 APPLICATION = "fecbench"
 APPLICATION_ID = 0x46454342  # "FECB": the application_id in the header of an SQLite file
 
@@ -64,6 +65,30 @@ workloads = _of_campaign(
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("parameters", sa.JSON, nullable=False),
+    # The metric that is compared; null in what version 1 has recorded.
+    sa.Column("metric", sa.Text),
+)
+
+# One run of `fecbench run` for a campaign, on one machine.
+starts = sa.Table(
+    "starts",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False),
+    sa.Column("started_at", sa.Text, nullable=False),  # UTC, ISO 8601
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("provenance", sa.JSON, nullable=False),
+)
+
+# What trials were asked for, but their seeds. Many trials have the same task: it is stored once.
+tasks = sa.Table(
+    "tasks",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),  # SHA-256 of the document as canonical JSON, in hexadecimal
+    sa.Column("document", sa.JSON, nullable=False),
+    sa.UniqueConstraint("campaign_id", "digest"),
 )
 
 trials = sa.Table(
@@ -88,6 +113,9 @@ trials = sa.Table(
     sa.Column("stderr", sa.JSON, nullable=False),
     sa.Column("overhead_s", sa.JSON, nullable=False),
     sa.Column("checks", sa.JSON, nullable=False),
+    # Both are null in what version 1 has recorded.
+    sa.Column("start_id", sa.ForeignKey("starts.id")),
+    sa.Column("task_id", sa.ForeignKey("tasks.id")),
     sa.ForeignKeyConstraint(["campaign_id", "variant"], ["variants.campaign_id", "variants.variant"]),
     sa.ForeignKeyConstraint(["campaign_id", "workload"], ["workloads.campaign_id", "workloads.workload"]),
     sa.ForeignKeyConstraint(["campaign_id", "point"], ["points.campaign_id", "points.point"]),
@@ -126,4 +154,16 @@ verdicts = sa.Table(
     sa.Column("packets", sa.Integer, nullable=False),
     sa.Column("dropped", sa.Integer, nullable=False),
     sa.Column("bitmap", sa.LargeBinary, nullable=False),
+)
+
+# Tables that an endpoint left of a trial, for example its congestion window over time.
+series = sa.Table(
+    "series",
+    tables,
+    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True),
+    sa.Column("endpoint", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("columns", sa.JSON, nullable=False),  # their names, in order
+    sa.Column("rows", sa.Integer, nullable=False),
+    sa.Column("data", sa.LargeBinary, nullable=False),  # Parquet, compressed by zstd
 )

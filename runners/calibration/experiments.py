@@ -1,45 +1,24 @@
-"""Measures the emulated link of this machine with known traffic, from outside, and holds it against bounds.
+"""Holds the emulated link of this machine against bounds: the experiments, and which table has which."""
 
-Each experiment builds single-path with a dropper, as a trial does, and has the prober (`topologies/prober`)
-send numbered datagrams from the client to the server. What the server's kernel received, and when, is
-compared with what the link should do.
-"""
-
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, computed_field
 
-import dropper.command
 import dropper.model
-from dropper.command import Attachment, Filter
 from dropper.model import GilbertElliott, LossModel, Uniform
-from fecbench.checkout import REPOSITORY
+from runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
+from runners.calibration.table import Bounds, Kind, Measurement, Table
 from runners.refusal import Refusal
 from runners.trial import isolation
 from runners.trial.judge import late_bound_us
-from topologies.link import LinkSettings
-from topologies.link_report import LinkReport
-from topologies.single_path import R1_CLIENT
-from topologies.topology import Backend, Topology, build
+from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
+from topologies.programs import PROBER
+from topologies.topology import Backend
 
-PROBER = REPOSITORY / "topologies" / "prober" / "build" / "prober"
-
-PORT = 4433
-SEED = 1
-FULL_FRAME_BYTES, FRAME_BYTES = 1514, 1242
-HEADER_BYTES = 14 + 20 + 8
-PATIENCE_MS = 200  # nothing came for so long after all that was due: nothing more comes
 LIMIT_S = 180.0
-NO_LOSS = Uniform(0.0)
+HEADER_BYTES = 14 + 20 + 8
 BURSTY = GilbertElliott(0.05, 0.3, 0.99, 0.2)
 
 # Full table.
@@ -50,6 +29,11 @@ QUEUE_PACKETS = 10
 VERDICTS = 2000
 FAST_MBPS, FAST_PACKETS = 1000, 40_000
 CPU_MBPS, CPU_PACKETS = 10, 2000
+ASYMMETRIC_PROBES, ASYMMETRIC_BURST = 1000, 2500
+ASYMMETRIC = LinkSettings(
+    up=DirectionSettings(50, 100, queue_packets=ASYMMETRIC_BURST),
+    down=DirectionSettings(100, 10, queue_packets=ASYMMETRIC_BURST),
+)
 
 # Brief table: medians of short rounds, so that a moment of other load does not decide.
 ROUNDS = 3
@@ -58,103 +42,23 @@ BRIEF_MBPS, BRIEF_BURST = 10, 200
 BRIEF_VERDICTS = 1000
 BRIEF_ATTEMPTS = 3
 
-
-class Measurement(BaseModel):
-    """One line of the table: `value` is good when it is at most `bound`, in `unit`; without one it is told
-    only."""
-
-    name: str
-    value: float
-    bound: float | None
-    unit: str
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def good(self) -> bool:
-        return self.bound is None or self.value <= self.bound
-
-    def __str__(self) -> str:
-        return f"{self.name} is {self.value:.4g} {self.unit}".rstrip() + f", the bound is {self.bound:g}"
-
-
-Kind = Literal["full", "under load", "brief"]
-
-
-class Table(BaseModel):
-    """What was measured, when, and of which link; `attempt` counts from 1.
-
-    `real_time` says whether the link was granted SCHED_FIFO: without, other load delays it. None: it has no
-    process that could be.
-    """
-
-    kind: Kind
-    at: str
-    backend: str
-    real_time: bool | None
-    measurements: list[Measurement]
-    attempt: int = 1
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def good(self) -> bool:
-        return not self.broken()
-
-    def broken(self) -> list[Measurement]:
-        """The lines whose bound does not hold."""
-        return [each for each in self.measurements if not each.good]
-
-
-class Bounds(NamedTuple):
-    """Of the delay error, in µs."""
-
-    p50: float
-    p99: float
-    max: float
-
-
 IDLE = Bounds(45, 140, 20_000)
 LOADED = Bounds(45, 200, 20_000)
-# Loose, as other load is usual at a campaign's start. The median is worse by an order of magnitude where
-# timers are coarse or real time is not granted; beyond the bound of p99, trials are invalid.
-BRIEF_P50_US, BRIEF_P99_US = 300, late_bound_us(BRIEF_OWD_MS)
 RATE_ERROR, BRIEF_RATE_ERROR = 1e-4, 1e-3
 SPREAD_ERROR_US = 500
-
-
-class Traffic(NamedTuple):
-    """What was sent (when, in ns), what was received, in the order of arrival, and the link's own report."""
-
-    sent_ns: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-    received_ns: NDArray[np.int64]
-    report: LinkReport
-    verdicts: NDArray[np.bool_]
-
-    def delays_us(self) -> NDArray[np.float64]:
-        return (self.received_ns - self.sent_ns[self.numbers]) / 1e3
-
-    def disorder(self) -> int:
-        """Datagrams that came behind a later one, or twice."""
-        return int((np.diff(self.numbers) <= 0).sum())
-
-    def unaccounted(self) -> int:
-        """Datagrams that are neither received, nor dropped by queue or dropper, nor in flight; or a link
-        that does not vouch for its frames."""
-        up = self.report.directions["up"]
-        lost = len(self.sent_ns) - len(self.numbers)
-        known = up.queue_dropped + up.in_flight + int(self.verdicts.sum())
-        return abs(lost - known) + (not self.report.conserved)
+# Loose, as other load is usual at a campaign's start. The median is worse by an order of magnitude where
+# timers are coarse or real time is not granted; beyond the bound of p99, trials are invalid.
+BRIEF_P50_US = 300
 
 
 def measure(backend: Backend, kind: Kind) -> Table:
     """A table of this machine. Needs root; raises IsolationError when an experiment fails."""
-
     if not PROBER.exists():
         raise Refusal(f"{PROBER} is missing; `make build` builds it")
 
     def body() -> bytes:
         laboratory = Laboratory(backend)
-        measurements = [*_EXPERIMENTS[kind](laboratory), *laboratory.integrity()]
+        measurements = [*_TABLES[kind](laboratory), *laboratory.integrity()]
         real_time = laboratory.real_time()
         table = Table(kind=kind, at=_now(), backend=backend, real_time=real_time, measurements=measurements)
         return table.model_dump_json().encode()
@@ -189,164 +93,65 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class Laboratory:
-    """Runs experiments on one backend, and remembers their traffic."""
-
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
-        self._traffic: list[Traffic] = []
-
-    def integrity(self) -> Iterator[Measurement]:
-        """What must hold for all traffic so far."""
-        disorder = sum(each.disorder() for each in self._traffic)
-        yield Measurement(name="packets out of order", value=disorder, bound=0, unit="")
-        unaccounted = sum(each.unaccounted() for each in self._traffic)
-        yield Measurement(name="packets not conserved", value=unaccounted, bound=0, unit="")
-
-    def real_time(self) -> bool | None:
-        """Whether every link so far was granted SCHED_FIFO."""
-        granted = [each.report.scheduling for each in self._traffic]
-        known = [scheduling.fifo for scheduling in granted if scheduling is not None]
-        return all(known) if known else None
-
-    def send(
-        self,
-        settings: LinkSettings,
-        count: int,
-        *,
-        spacing_ns: int = 0,
-        frame_bytes: int = FRAME_BYTES,
-        model: LossModel = NO_LOSS,
-    ) -> Traffic:
-        """Frames from client to server over a new link, at random 0.5 to 1.5 times `spacing_ns` apart."""
-        with build("single-path", {"internet": settings}, self.backend) as network:
-            place = network.exits["internet", "up"]
-            where = Attachment(place.netns_path, place.interface, "ingress")
-            dropper.command.attach(where, model, SEED, Filter("ipv4", "udp", PORT))
-            server = network.server
-            to = (f"/proc/{server.pid}/ns/net", server.address)
-            patience_ms = PATIENCE_MS + round(settings.owd_ms)
-            probed = _probe(network, to, count, spacing_ns, frame_bytes, patience_ms)
-            report = network.finish()["internet"]
-            recorded = dropper.command.log(where)
-        verdicts = dropper.model.unpack(recorded.bitmap, recorded.recorded).astype(bool)
-        traffic = Traffic(*probed, report, verdicts)
-        self._traffic.append(traffic)
-        return traffic
-
-    def delay_error_us(self, owd_ms: float, probes: int) -> NDArray[np.float64]:
-        """How much longer than the OWD each of `probes` frames took, about 1 ms apart; the prober's own
-        error included."""
-        settings = LinkSettings(1000, owd_ms)
-        serialization_us = FRAME_BYTES * 8e6 / settings.rate_bps
-        delays_us = self.send(settings, probes, spacing_ns=1_000_000).delays_us()
-        return np.asarray(delays_us - owd_ms * 1e3 - serialization_us)
-
-    def prober_error_us(self, probes: int) -> NDArray[np.float64]:
-        """The same without a link: from the client to its router, over the veth between them."""
-        with build("single-path", {"internet": LinkSettings(1000, 0)}, self.backend) as network:
-            router = network.exits["internet", "down"].netns_path
-            to = (router, str(R1_CLIENT.address.ip))
-            sent_ns, numbers, received_ns = _probe(network, to, probes, 1_000_000, FRAME_BYTES, PATIENCE_MS)
-        return np.asarray((received_ns - sent_ns[numbers]) / 1e3)
-
-    def burst(self, rate_mbps: float, count: int) -> tuple[float, float]:
-        """The rate in Mbps of `count` frames sent at once, and by how many µs they were spread too much."""
-        settings = LinkSettings(rate_mbps, 10, queue_packets=count)
-        received_ns = self.send(settings, count).received_ns
-        half = count // 2
-        # Many pairs half the burst apart: the lateness of single frames cancels out in their median.
-        apart_ns = float(np.median(received_ns[half:] - received_ns[: len(received_ns) - half]))
-        spread_us = float(received_ns[-1] - received_ns[0]) / 1e3
-        expected_us = (count - 1) * FRAME_BYTES * 8 / rate_mbps
-        return half * FRAME_BYTES * 8e3 / apart_ns, abs(spread_us - expected_us)
-
-
-def _probe(
-    network: Topology, to: tuple[str, str], count: int, spacing_ns: int, frame_bytes: int, patience_ms: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Send from the client to (namespace, address): when each was sent, the numbers of those received, and
-    when."""
-    options = {
-        "from-netns": f"/proc/{network.client.pid}/ns/net",
-        "to-netns": to[0],
-        "address": to[1],
-        "port": PORT,
-        "count": count,
-        "frame-bytes": frame_bytes,
-        "spacing-ns": spacing_ns,
-        "seed": SEED,
-        "patience-ms": patience_ms,
-    }
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    ended = subprocess.run([PROBER, *words], capture_output=True, text=True)
-    if ended.returncode != 0:
-        raise RuntimeError(ended.stderr.strip() or f"prober ended with status {ended.returncode}")
-    said = json.loads(ended.stdout)
-    names = ("sent_ns", "numbers", "received_ns")
-    sent_ns, numbers, received_ns = (np.array(said[name], dtype=np.int64) for name in names)
-    return sent_ns, numbers, received_ns
-
-
-def _full(laboratory: Laboratory) -> Iterator[Measurement]:
-    yield from _prober_error(laboratory)
-    yield from _delays(laboratory, IDLE)
+def full(laboratory: Laboratory) -> Iterator[Measurement]:
+    yield from prober_error(laboratory)
+    yield from delays(laboratory, IDLE)
     for rate_mbps, count in BURSTS.items():
-        yield from _rate(laboratory, rate_mbps, count)
-    yield from _queue(laboratory)
+        yield from rate(laboratory, rate_mbps, count)
+    yield from asymmetry(laboratory)
+    yield from queue(laboratory)
     for name, model in (("uniform", Uniform(0.1)), ("ge", BURSTY)):
-        yield from _verdicts(laboratory, name, model, VERDICTS)
-    yield from _fast(laboratory)
-    yield from _cpu(laboratory)
+        yield from verdicts(laboratory, name, model, VERDICTS)
+    yield from losses_at_1_gbps(laboratory)
+    yield from cpu(laboratory)
 
 
-def _under_load(laboratory: Laboratory) -> Iterator[Measurement]:
-    with _hogs():
-        yield from _delays(laboratory, LOADED)
+def under_load(laboratory: Laboratory) -> Iterator[Measurement]:
+    with load_on_every_core():
+        yield from delays(laboratory, LOADED)
 
 
-def _brief(laboratory: Laboratory) -> Iterator[Measurement]:
-    errors_us = [laboratory.delay_error_us(BRIEF_OWD_MS, BRIEF_PROBES) for _ in range(ROUNDS)]
-    for name, q, bound in (("p50", 50, BRIEF_P50_US), ("p99", 99, BRIEF_P99_US)):
-        value = float(np.median([np.percentile(each, q) for each in errors_us]))
+def brief(laboratory: Laboratory) -> Iterator[Measurement]:
+    link = LinkSettings.symmetric(1000, BRIEF_OWD_MS)
+    rounds_us = [laboratory.delay_error_us(link, BRIEF_PROBES) for _ in range(ROUNDS)]
+    for name, q, bound in (("p50", 50, BRIEF_P50_US), ("p99", 99, late_bound_us(link))):
+        value = float(np.median([np.percentile(errors_us, q) for errors_us in rounds_us]))
         name = f"delay error at {BRIEF_OWD_MS} ms, {name}"
         yield Measurement(name=name, value=value, bound=bound, unit="µs")
-    rates_mbps = [laboratory.burst(BRIEF_MBPS, BRIEF_BURST)[0] for _ in range(ROUNDS)]
+    link = LinkSettings.symmetric(BRIEF_MBPS, BRIEF_OWD_MS, queue_packets=BRIEF_BURST)
+    rates_mbps = [laboratory.burst(link, BRIEF_BURST)[0] for _ in range(ROUNDS)]
     error = abs(float(np.median(rates_mbps)) / BRIEF_MBPS - 1)
     name = f"rate error at {BRIEF_MBPS} Mbps"
     yield Measurement(name=name, value=error, bound=BRIEF_RATE_ERROR, unit="")
-    yield from _brief_verdicts(laboratory)
+    yield from verdicts(laboratory, "ge", BURSTY, BRIEF_VERDICTS)
 
 
-def _brief_verdicts(laboratory: Laboratory) -> Iterator[Measurement]:
-    yield from _verdicts(laboratory, "ge", BURSTY, BRIEF_VERDICTS)
-
-
-_EXPERIMENTS: dict[Kind, Callable[[Laboratory], Iterable[Measurement]]] = {
-    "full": _full,
-    "under load": _under_load,
-    "brief": _brief,
+_TABLES: dict[Kind, Callable[[Laboratory], Iterator[Measurement]]] = {
+    "full": full,
+    "under load": under_load,
+    "brief": brief,
 }
 
 
-def _prober_error(laboratory: Laboratory) -> Iterator[Measurement]:
+def prober_error(laboratory: Laboratory) -> Iterator[Measurement]:
     error_us = laboratory.prober_error_us(DELAY_PROBES)
     for name, q in (("p50", 50), ("p99", 99)):
         value = float(np.percentile(error_us, q))
         yield Measurement(name=f"the prober's own error, {name}", value=value, bound=None, unit="µs")
 
 
-def _delays(laboratory: Laboratory, bounds: Bounds) -> Iterator[Measurement]:
+def delays(laboratory: Laboratory, bounds: Bounds) -> Iterator[Measurement]:
     for owd_ms in OWDS_MS:
-        error_us = laboratory.delay_error_us(owd_ms, DELAY_PROBES)
+        error_us = laboratory.delay_error_us(LinkSettings.symmetric(1000, owd_ms), DELAY_PROBES)
         quantiles = np.percentile(error_us, [50, 99, 100])
         for name, value, bound in zip(Bounds._fields, quantiles, bounds, strict=True):
             name = f"delay error at {owd_ms} ms, {name}"
             yield Measurement(name=name, value=value, bound=bound, unit="µs")
 
 
-def _rate(laboratory: Laboratory, rate_mbps: float, count: int) -> Iterator[Measurement]:
-    measured_mbps, spread_us = laboratory.burst(rate_mbps, count)
+def rate(laboratory: Laboratory, rate_mbps: float, count: int) -> Iterator[Measurement]:
+    link = LinkSettings.symmetric(rate_mbps, 10, queue_packets=count)
+    measured_mbps, spread_us = laboratory.burst(link, count)
     payload_mbps = measured_mbps * (FRAME_BYTES - HEADER_BYTES) / FRAME_BYTES
     where = f"at {rate_mbps} Mbps"
     yield Measurement(name=f"rate with headers {where}", value=measured_mbps, bound=None, unit="Mbps")
@@ -357,55 +162,56 @@ def _rate(laboratory: Laboratory, rate_mbps: float, count: int) -> Iterator[Meas
     yield Measurement(name=name, value=spread_us, bound=SPREAD_ERROR_US, unit="µs")
 
 
-def _queue(laboratory: Laboratory) -> Iterator[Measurement]:
-    settings = LinkSettings(0.3, 1, queue_packets=QUEUE_PACKETS)
-    traffic = laboratory.send(settings, 5 * QUEUE_PACKETS)
-    beside = len(set(traffic.numbers.tolist()) ^ set(range(QUEUE_PACKETS)))
+def asymmetry(laboratory: Laboratory) -> Iterator[Measurement]:
+    """Each direction of a link whose directions differ."""
+    for direction in DIRECTIONS:
+        settings = ASYMMETRIC.of(direction)
+        error_us = laboratory.delay_error_us(ASYMMETRIC, ASYMMETRIC_PROBES, direction)
+        for name, q, bound in (("p50", 50, IDLE.p50), ("p99", 99, IDLE.p99)):
+            value = float(np.percentile(error_us, q))
+            name = f"delay error {direction} an asymmetric link, at {settings.owd_ms} ms, {name}"
+            yield Measurement(name=name, value=value, bound=bound, unit="µs")
+        measured_mbps, _ = laboratory.burst(ASYMMETRIC, ASYMMETRIC_BURST, direction)
+        name = f"rate error {direction} an asymmetric link, at {settings.bandwidth_mbps} Mbps"
+        error = abs(measured_mbps / settings.bandwidth_mbps - 1)
+        yield Measurement(name=name, value=error, bound=RATE_ERROR, unit="")
+
+
+def queue(laboratory: Laboratory) -> Iterator[Measurement]:
+    link = LinkSettings.symmetric(0.3, 1, queue_packets=QUEUE_PACKETS)
+    numbers = laboratory.send(link, 5 * QUEUE_PACKETS).datagrams.numbers
+    beside = len(set(numbers.tolist()) ^ set(range(QUEUE_PACKETS)))
     yield Measurement(name="packets beside the queue's capacity", value=beside, bound=0, unit="")
 
 
-def _verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -> Iterator[Measurement]:
-    traffic = laboratory.send(LinkSettings(100, 1, queue_packets=count), count, model=model)
+def verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -> Iterator[Measurement]:
+    link = LinkSettings.symmetric(100, 1, queue_packets=count)
+    traffic = laboratory.send(link, count, model=model)
     predicted = dropper.model.verdicts(model, SEED, count).astype(bool)
     recorded = traffic.verdicts
     differing = count if len(recorded) != count else int((recorded != predicted).sum())
     yield Measurement(
         name=f"recorded verdicts beside the oracle's, {name}", value=differing, bound=0, unit=""
     )
-    beside = len(set(traffic.numbers.tolist()) ^ set(np.flatnonzero(~predicted).tolist()))
+    delivered = set(traffic.datagrams.numbers.tolist())
+    beside = len(delivered ^ set(np.flatnonzero(~predicted).tolist()))
     yield Measurement(name=f"packets delivered beside the oracle's, {name}", value=beside, bound=0, unit="")
 
 
-def _fast(laboratory: Laboratory) -> Iterator[Measurement]:
+def losses_at_1_gbps(laboratory: Laboratory) -> Iterator[Measurement]:
     spacing_ns = round(FULL_FRAME_BYTES * 8e3 / FAST_MBPS)
-    settings = LinkSettings(FAST_MBPS, 10, queue_packets=FAST_PACKETS)
-    traffic = laboratory.send(settings, FAST_PACKETS, spacing_ns=spacing_ns, frame_bytes=FULL_FRAME_BYTES)
-    lost = FAST_PACKETS - len(traffic.numbers)
+    link = LinkSettings.symmetric(FAST_MBPS, 10, queue_packets=FAST_PACKETS)
+    traffic = laboratory.send(link, FAST_PACKETS, spacing_ns=spacing_ns, frame_bytes=FULL_FRAME_BYTES)
+    lost = FAST_PACKETS - len(traffic.datagrams.numbers)
     yield Measurement(name=f"packets lost at {FAST_MBPS} Mbps", value=lost, bound=0, unit="")
 
 
-def _cpu(laboratory: Laboratory) -> Iterator[Measurement]:
+def cpu(laboratory: Laboratory) -> Iterator[Measurement]:
     spacing_ns = round(FRAME_BYTES * 8e3 / CPU_MBPS)
-    traffic = laboratory.send(
-        LinkSettings(CPU_MBPS, 10, queue_packets=CPU_PACKETS), CPU_PACKETS, spacing_ns=spacing_ns
-    )
-    if traffic.report.cpu_s is not None:
-        percent = 100e9 * traffic.report.cpu_s / float(traffic.sent_ns[-1] - traffic.sent_ns[0])
-        yield Measurement(
-            name=f"CPU of the link at {CPU_MBPS} Mbps", value=percent, bound=3, unit="% of a core"
-        )
-
-
-@contextmanager
-def _hogs() -> Iterator[None]:
-    """Something that takes all that it gets of each core."""
-    hogs = []
-    try:
-        for cpu in sorted(os.sched_getaffinity(0)):
-            hogs.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-            os.sched_setaffinity(hogs[-1].pid, {cpu})
-        yield
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
+    link = LinkSettings.symmetric(CPU_MBPS, 10, queue_packets=CPU_PACKETS)
+    traffic = laboratory.send(link, CPU_PACKETS, spacing_ns=spacing_ns)
+    if traffic.report.cpu_s is None:
+        return
+    sent_ns = traffic.datagrams.sent_ns
+    percent = 100e9 * traffic.report.cpu_s / float(sent_ns[-1] - sent_ns[0])
+    yield Measurement(name=f"CPU of the link at {CPU_MBPS} Mbps", value=percent, bound=3, unit="% of a core")

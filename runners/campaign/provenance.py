@@ -3,42 +3,20 @@
 A probe never raises and never hangs: what cannot be found out is None.
 """
 
-import hashlib
 import os
 import platform
 import re
-import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import Implementation
-
-DROPPER = REPOSITORY / "dropper" / "build" / "dropper"
-WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"
-PROBE_LIMIT_S = 5.0
-
-
-def output_of(arguments: Sequence[str]) -> str | None:
-    """What a command prints on standard output, or None when it fails, is missing or takes too long."""
-    try:
-        done = subprocess.run(
-            arguments, cwd=REPOSITORY, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()
-
-
-def sha256_of(path: Path) -> str | None:
-    """The hash of a file, or None when it cannot be read."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return None
+from runners.implementations.implementation import DECLARATION, Implementation
+from runners.probe import output_of, sha256_of
+from topologies.programs import WIRE
 
 
 def cpu_model(cpuinfo: str) -> str | None:
@@ -61,6 +39,11 @@ def _installed(name: str) -> bool:
     return True
 
 
+def host() -> str:
+    """The name of this machine; empty when it has none."""
+    return platform.node()
+
+
 def revision() -> dict[str, Any]:
     """The git revision of this checkout, and whether it has uncommitted changes."""
     changes = output_of(["git", "status", "--porcelain", "--untracked-files=no"])
@@ -70,10 +53,44 @@ def revision() -> dict[str, Any]:
     }
 
 
+def revision_of(folder: Path) -> dict[str, Any]:
+    """The git revision of the folder of an implementation, and whether anything in it differs from that.
+
+    Both are None where git does not know its impl.toml.
+    """
+    git = ("git", "-C", str(folder))
+    if not output_of([*git, "ls-files", "--", DECLARATION]):
+        return {"commit": None, "changed": None}
+    changes = output_of([*git, "status", "--porcelain", "--untracked-files=normal", "--", "."])
+    return {
+        "commit": output_of([*git, "rev-parse", "HEAD"]),
+        "changed": None if changes is None else bool(changes),
+    }
+
+
 def binaries(implementations: Iterable[Implementation]) -> dict[str, str | None]:
-    """The hash of everything that was built and has a part in a trial, by its path in the repository."""
-    programs = [DROPPER, WIRE, *(program for each in implementations for program in each.programs())]
-    return {str(path.relative_to(REPOSITORY)): sha256_of(path) for path in programs}
+    """The hash of everything that has a part in a trial: what was built here, and all files of endpoints."""
+    return hashes([COMMAND, WIRE, *(path for known in implementations for path in known.files())])
+
+
+def hashes(paths: Iterable[Path]) -> dict[str, str | None]:
+    """The hash of each file, by its name here."""
+    return {name_of(path): sha256_of(path) for path in paths}
+
+
+def name_of(path: Path) -> str:
+    """A path in the repository where it is inside, else the absolute one."""
+    return str(path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path)
+
+
+def of_implementation(implementation: Implementation) -> dict[str, Any]:
+    """Where an implementation is, in which revision, what it declares, and the hashes of its files."""
+    return {
+        "folder": name_of(implementation.folder),
+        "revision": revision_of(implementation.folder),
+        "declaration": implementation.text,
+        "files": hashes(implementation.files()),
+    }
 
 
 def without_password(argument: str) -> str:
@@ -81,7 +98,7 @@ def without_password(argument: str) -> str:
     return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", argument)
 
 
-def collect(implementations: Iterable[Implementation], link: str) -> dict[str, Any]:
+def collect(implementations: Collection[Implementation], link: str) -> dict[str, Any]:
     """The provenance of a campaign that uses these implementations and this link backend."""
     cpuinfo = Path("/proc/cpuinfo")
     return {
@@ -96,4 +113,5 @@ def collect(implementations: Iterable[Implementation], link: str) -> dict[str, A
         "libraries": libraries(),
         "link": link,
         "binaries": binaries(implementations),
+        "implementations": {known.declaration.name: of_implementation(known) for known in implementations},
     }

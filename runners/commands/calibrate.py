@@ -3,24 +3,23 @@
 import os
 from typing import Annotated
 
-import rich.table
 import typer
-from rich import box
 
 from runners.calibration import experiments as calibration
-from runners.calibration.experiments import Kind
-from runners.commands.show import print_table
+from runners.calibration.table import Kind, Table
+from runners.commands import arguments
+from runners.commands.tables import print_table, table_of
 from runners.refusal import Refusal
-from topologies.topology import Backend, resolve_backend
+from topologies.topology import resolve_backend
 
 
 def calibrate(
-    link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    link: arguments.Link = "auto",
     under_load: Annotated[
         bool, typer.Option("--under-load", help="Only the delays, beside a CPU hog on each core.")
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The short table that `run` begins with.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+    as_json: arguments.Json = False,
 ) -> int:
     """Measure the emulated link with known traffic; 0 when every bound holds, 1 when one does not."""
     if os.geteuid() != 0:
@@ -32,16 +31,14 @@ def calibrate(
     if as_json:
         print(table.model_dump_json(indent=1))
     else:
-        print_table(_shown(table))
+        _print(table)
     return 0 if table.good else 1
 
 
-def _shown(table: calibration.Table) -> rich.table.Table:
-    shown = rich.table.Table(box=box.SIMPLE_HEAD)
-    for heading in ("measured", "value", "bound", "unit", ""):
-        shown.add_column(heading, justify="right" if heading in ("value", "bound") else "left")
-    for each in table.measurements:
-        bound = "" if each.bound is None else f"{each.bound:.4g}"
-        verdict = "" if each.bound is None else "good" if each.good else "BAD"
-        shown.add_row(each.name, f"{each.value:.4g}", bound, each.unit, verdict)
-    return shown
+def _print(table: Table) -> None:
+    rows = []
+    for measurement in table.measurements:
+        bound = "" if measurement.bound is None else f"{measurement.bound:.4g}"
+        verdict = "" if measurement.bound is None else "good" if measurement.good else "BAD"
+        rows.append((measurement.name, f"{measurement.value:.4g}", bound, measurement.unit, verdict))
+    print_table(table_of(("measured", "value", "bound", "unit", ""), rows, right=("value", "bound")))

@@ -1,15 +1,13 @@
 """`fecbench clean`: removes what a killed harness left, and nothing else."""
 
-import json
-from typing import Annotated
-
-import typer
-
+from runners.commands import arguments
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 from runners.engines import scratch
 
 
 def clean(
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was removed as JSON.")] = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Remove the temporary folders of harnesses that were killed.
 
@@ -18,6 +16,6 @@ def clean(
     """
     removed = [str(path) for path in scratch.remove_abandoned()]
     if as_json:
-        print(json.dumps({"removed": removed}))
+        print_document({"removed": removed}, indent=None)
     else:
-        print("\n".join(f"removed {path}" for path in removed) or "nothing to remove")
+        say("\n".join(f"removed {path}" for path in removed) or "nothing to remove")

@@ -2,53 +2,118 @@
 
 import signal
 import sys
+from importlib import import_module
 from types import FrameType
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from designs import DesignError
-from dropper.command import DropperError
-from dropper.model import LossModelError
-from results.store.database import DatabaseError
-from runners.commands.aa import aa
-from runners.commands.calibrate import calibrate
-from runners.commands.clean import clean
-from runners.commands.doctor import doctor
-from runners.commands.explain import explain
-from runners.commands.export import export
-from runners.commands.losses import losses
-from runners.commands.page import page
-from runners.commands.plan import plan
-from runners.commands.replay import replay
-from runners.commands.report import report
-from runners.commands.run import run
-from runners.commands.show import show
-from runners.commands.topo import topo
-from runners.refusal import Refusal
-from runners.trial.isolation import IsolationError
-from topologies.link import LinkError, TopologyError
+import fecbench
+from fecbench.checkout import REPOSITORY, is_whole
+from runners.commands import steps
+from runners.commands.failures import BAD_INPUT, status_of
+from runners.commands.terminal import one_line
 
-BAD_INPUT = 2
+COMMANDS = {
+    "doctor": "Say what this machine has, what it lacks, and what mends it.",
+    "calibrate": "Measure the emulated link with known traffic.",
+    "implementations": "List the implementations, or check one of them.",
+    "list": "List topologies, workloads, loss models, metrics and designs.",
+    "plan": "Show the points of a design, and how well they fill its space.",
+    "losses": "Predict which packets a loss model and a seed drop.",
+    "page": "Make a web page's graph for the workload page.",
+    "run": "Run the trials of a design into a results database.",
+    "show": "Show what a results database holds.",
+    "aa": "Compare what should be equal: what is noise?",
+    "replay": "Run a trial again as it was, and record everything.",
+    "report": "Draw the figures of a campaign, and write its page.",
+    "explain": "Say in which networks a variant helps.",
+    "export": "Write a table of a campaign to a file.",
+    "topo": "Open a shell in a topology.",
+    "clean": "Remove what a killed harness left.",
+}
+"""Each command with its line in the help. It is the function or the group of that name in the module of that
+name, or of its name in MODULES."""
+
+MODULES = {"list": "listing"}
+"""Where Python has another use for the command's name."""
+
+
+class Unloaded(TyperCommand):
+    """A command whose module is loaded when it is called."""
+
+    def load(self) -> Any:
+        """The command itself."""
+        assert self.name
+        module = MODULES.get(self.name, self.name)
+        command = getattr(import_module(f"runners.commands.{module}"), module)
+        if not isinstance(command, typer.Typer):
+            alone = typer.Typer(add_completion=False)
+            alone.command(self.name)(command)
+            command = alone
+        return typer.main.get_command(command)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        command = self.load()
+        # `-v` may stand behind the command, too.
+        verbose = next(option for option in parent.command.params if option.name == "verbose")
+        for leaf in getattr(command, "commands", {"": command}).values():
+            leaf.params.append(verbose)
+        return command.make_context(info_name, args, parent=parent, **extra)
+
+
+class Commands(TyperGroup):
+    """All commands, none of them loaded."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, line in COMMANDS.items():
+            self.add_command(Unloaded(name, help=line))
+
 
 app = typer.Typer(
+    cls=Commands,
     help="In which networks does forward erasure correction help QUIC, by how much, and at what cost?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(doctor)
-app.command()(calibrate)
-app.command()(plan)
-app.add_typer(losses, name="losses")
-app.add_typer(page, name="page")
-app.command()(run)
-app.command()(show)
-app.command()(aa)
-app.command()(replay)
-app.command()(report)
-app.command()(explain)
-app.command()(export)
-app.command()(topo)
-app.command()(clean)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"fecbench {fecbench.__version__}")
+        raise typer.Exit
+
+
+def _tell_steps(asked: bool) -> None:
+    if asked:
+        steps.tell(True)
+
+
+@app.callback()
+def _common_options(
+    version: Annotated[  # noqa: ARG001 - its callback does it
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+    verbose: Annotated[  # noqa: ARG001 - its callback does it
+        bool,
+        typer.Option(
+            "-v",
+            "--verbose",
+            callback=_tell_steps,
+            expose_value=False,
+            help="Tell each step on standard error, and the whole of an error.",
+        ),
+    ] = False,
+) -> None:
+    if not is_whole():
+        _end(
+            f"{REPOSITORY} is no checkout of fecbench, where it builds programs and finds designs: run"
+            " `make build` in a checkout, and use its .venv/bin/fecbench",
+            BAD_INPUT,
+        )
 
 
 class Interrupted(BaseException):
@@ -63,23 +128,28 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise Interrupted(number)
 
 
-def main() -> None:
+def main() -> NoReturn:
     """The entry point: 0 for success, 1 when something was not ok, 2 for bad input."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
+    steps.tell(False)
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:
-        _end(f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
-    except (Refusal, DesignError, DatabaseError, LossModelError, TopologyError) as error:
-        _end(str(error), BAD_INPUT)
-    except (DropperError, IsolationError, LinkError, OSError) as error:
-        _end(str(error), 1)
+        # Without any argument, the help has been printed, and there is nothing else to say.
+        _end(error.format_message() and f"{error.format_message()} (see fecbench --help)", BAD_INPUT)
     except Interrupted as error:
         _end(f"ended by {error}: what was finished is kept", error.status)
+    except Exception as error:
+        status = status_of(error)
+        if status is None:
+            raise
+        steps.trace(error)
+        _end(str(error), status)
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _end(line: str, status: int) -> None:
-    print("fecbench:", " ".join(line.split()), file=sys.stderr)
+def _end(line: str, status: int) -> NoReturn:
+    if line:
+        print("fecbench:", one_line(line), file=sys.stderr)
     sys.exit(status)

@@ -1,6 +1,5 @@
 """`fecbench doctor`: what this machine needs to run trials, what it lacks, and the command that mends it."""
 
-import json
 import os
 import platform
 import shutil
@@ -8,62 +7,84 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from typing import Annotated
 
-import typer
-
-from runners.campaign.provenance import DROPPER, WIRE, output_of
-from runners.implementations import finding as implementations
+from dropper.command import COMMAND
+from runners.commands import arguments
+from runners.commands.choice import implementations_in
+from runners.commands.document import print_document
+from runners.commands.terminal import say
+from runners.implementations.finding import Implementations
+from runners.implementations.implementation import IMPLEMENTATIONS
 from runners.implementations.toolchains import TOOLCHAINS
+from runners.probe import output_of
+from runners.refusal import Refusal
 from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
+from topologies.programs import PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
 
 
 @dataclass(frozen=True)
 class Need:
-    """One thing that this machine has, or lacks. `mend` is the command that mends it."""
+    """One thing that this machine has, or lacks."""
 
     name: str
     good: bool
     found: str
     mend: str = ""
+    """The command, or the deed, that mends it."""
     required: bool = True
+    """Whether no trial can run without it."""
 
 
-def needs() -> Iterator[Need]:
+def needs(implementations: Implementations) -> Iterator[Need]:
     """All needs, the cheap ones first."""
     yield Need("root", os.geteuid() == 0, f"uid {os.geteuid()}", "sudo -s")
     yield Need("Linux", platform.system() == "Linux", platform.release(), "use a Linux machine")
     yield from _tools()
     yield from _python()
     yield from _built()
+    yield from _implementations(implementations)
     yield from _kernel_features()
 
 
-# Tools: what must be there, how it tells its version, and the Debian package that brings it.
+@dataclass(frozen=True)
+class Tool:
+    """A program of the system, and the Debian package that brings it."""
+
+    name: str
+    package: str
+    version: tuple[str, ...] = ("--version",)
+    """The words with which it tells its version."""
+    only_for: str = ""
+    """What it is needed for, where trials run without it."""
+
+
 TOOLS = [
-    ("mnexec", ["mnexec", "-v"], "mininet"),
-    ("ip", ["ip", "-V"], "iproute2"),
-    ("tc", ["tc", "-V"], "iproute2"),
-    ("ethtool", ["ethtool", "--version"], "ethtool"),
-    ("clang", ["clang", "--version"], "clang"),
-    ("make", ["make", "--version"], "make"),
-    ("gcc", ["gcc", "--version"], "gcc"),
+    Tool("mnexec", "mininet", ("-v",)),
+    Tool("ip", "iproute2", ("-V",)),
+    Tool("tc", "iproute2", ("-V",)),
+    Tool("ethtool", "ethtool"),
+    Tool("clang", "clang", only_for="building"),
+    Tool("make", "make", only_for="building"),
+    Tool("gcc", "gcc", only_for="building"),
+    Tool("tcpdump", "tcpdump", only_for="replay"),
 ]
-OPTIONAL_TOOLS = [("tcpdump", ["tcpdump", "--version"], "tcpdump")]
 
 
 def _tools() -> Iterator[Need]:
-    for required, tools in ((True, TOOLS), (False, OPTIONAL_TOOLS)):
-        for name, version, package in tools:
-            found = shutil.which(name) is not None
-            said = (output_of(version) or "present").splitlines()[0] if found else "not found"
-            yield Need(name, found, said, f"apt-get install {package}", required)
+    for tool in TOOLS:
+        there = shutil.which(tool.name) is not None
+        version = (output_of([tool.name, *tool.version]) or "present").splitlines()[0]
+        found = f"{version if there else 'not found'}{_only(tool.only_for)}"
+        yield Need(tool.name, there, found, f"apt-get install {tool.package}", required=not tool.only_for)
     for name, toolchain in TOOLCHAINS.items():
-        yield Need(
-            name, toolchain.is_recent, toolchain.found() or "not found", toolchain.mend, required=False
-        )
+        found = f"{toolchain.found() or 'not found'}{_only('building')}"
+        yield Need(name, toolchain.is_recent, found, toolchain.mend, required=False)
+
+
+def _only(purpose: str) -> str:
+    return f" (needed for {purpose} only)" if purpose else ""
 
 
 def _python() -> Iterator[Need]:
@@ -76,21 +97,35 @@ def _python() -> Iterator[Need]:
 
 
 def _built() -> Iterator[Need]:
-    programs = {"dropper": DROPPER, "wire": WIRE}
-    for name, implementation in implementations.all_of_them().items():
-        for program in implementation.programs():
-            programs[f"{name} endpoint"] = program
-    for name, program in programs.items():
+    for name, program in {"dropper": COMMAND, "wire": WIRE, "prober": PROBER}.items():
         good = os.access(program, os.X_OK)
         yield Need(name, good, "built" if good else "not built", "make build")
 
 
+def _implementations(implementations: Implementations) -> Iterator[Need]:
+    """Trials run without those of other folders, and without one that is broken."""
+    for name, implementation in implementations.all().items():
+        if isinstance(implementation, Refusal):
+            mend = "correct it; only designs that use it are refused"
+            yield Need(f"{name} endpoint", False, f"broken: {implementation}", mend, required=False)
+            continue
+        required = implementation.folder.parent == IMPLEMENTATIONS
+        files = implementation.needed_files()
+        for path in files:
+            lack = implementation.lack_of(path)
+            good = "built" if path.is_relative_to(implementation.folder) else "present"
+            found, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
+            # One line for each: of several, each is named.
+            which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
+            yield Need(which, lack is None, found, mend, required)
+
+
 def _command(*arguments: str) -> None:
-    """Run a command of a probe; what it says on failure is what the probe says."""
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
-    if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise RuntimeError(said[-1] if said else f"{arguments[0]} ended with {done.returncode}")
+    """Run a command of a probe. Raises RuntimeError with the last line of what it says when it fails."""
+    ended = subprocess.run(arguments, capture_output=True, text=True, timeout=PROBE_LIMIT_S)
+    if ended.returncode != 0:
+        lines = (ended.stderr or ended.stdout).strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"{arguments[0]} ended with {ended.returncode}")
 
 
 def _make_veth() -> None:
@@ -104,7 +139,8 @@ def _make_tap() -> None:
 def _attach_dropper() -> None:
     """clsact, the verifier, bpf_spin_lock and the maps, all at once, with the real program."""
     _make_veth()
-    _command(str(DROPPER), "attach", "--dev", "probe0", "--ingress", "--model", "uniform", "--p", "0.5")
+    place = ["--dev", "probe0", "--ingress"]
+    _command(str(COMMAND), "attach", *place, "--model", "uniform", "--p", "0.5")
 
 
 def _add_netem() -> None:
@@ -116,12 +152,18 @@ def _take_real_time_priority() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 
-def _set_nothing() -> None:
+def _make_network_namespace() -> None:
     unshare(CLONE_NEWNET, "network namespace")
 
 
+# What it is called, how it is tried, what mends it, and whether trials need it.
 FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
-    ("PID, mount and network namespaces", _set_nothing, "run outside of a restricted container", True),
+    (
+        "PID, mount and network namespaces",
+        _make_network_namespace,
+        "run outside of a restricted container",
+        True,
+    ),
     ("veth", _make_veth, "use a kernel with CONFIG_VETH", True),
     ("TUN/TAP", _make_tap, "modprobe tun, or use a kernel with CONFIG_TUN", True),
     ("clsact, BPF and spin locks", _attach_dropper, "use a kernel with NET_CLS_ACT and NET_CLS_BPF", True),
@@ -146,24 +188,25 @@ def _problem_of(probe: Callable[[], None]) -> str:
         return b"works"
 
     try:
-        said = run_isolated(answer, PROBE_LIMIT_S).decode(errors="replace")
+        outcome = run_isolated(answer, PROBE_LIMIT_S).decode(errors="replace")
     except (IsolationError, OSError) as error:
         return f"no: {error}"
-    return "" if said == "works" else said
+    return "" if outcome == "works" else outcome
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the needs as JSON.")] = False,
+    folders: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
 ) -> int:
     """Say what this machine has and lacks; 1 when a trial could not run."""
-    found = list(needs())
-    able = all(need.good for need in found if need.required)
+    all_needs = list(needs(implementations_in(folders)))
+    able = all(need.good for need in all_needs if need.required)
     if as_json:
-        print(json.dumps({"able": able, "needs": [asdict(need) for need in found]}, indent=1))
+        print_document({"able": able, "needs": [asdict(need) for need in all_needs]})
     else:
-        for need in found:
-            print(line_of(need))
-        print("trials can run" if able else "trials cannot run: see what is MISSING above")
+        for need in all_needs:
+            say(line_of(need))
+        say("trials can run" if able else "trials cannot run: see what is MISSING above")
     return 0 if able else 1
 
 

@@ -1,93 +1,107 @@
 """`fecbench explain`: in which networks a variant helps, as rules and as a map."""
 
-import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fecbench.hints import nearest
-from results.store.database import CampaignInfo, Database
-from runners.commands.show import one_campaign
+from results.analysis import frames
+from results.analysis import rules as analysis
+from results.analysis.pairing import left_out, paired
+from results.analysis.rules import Explanation, NothingToExplain, Rule
+from results.figures import explanation as figures
+from results.figures.saving import Folder, stem
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from runners.commands import arguments
+from runners.commands.choice import one_campaign, open_database
+from runners.commands.destination import check_folder
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 from runners.refusal import Refusal
-
-if TYPE_CHECKING:
-    from results.analysis.rules import Explanation, Rule
-    from results.figures.saving import Folder
 
 
 def explain(
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
-    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
     variant: Annotated[str, typer.Option(help="The variant; by default all but the baseline.")] = "",
     baseline: Annotated[str, typer.Option(help="Compare with this variant, not the design's baseline.")] = "",
     metric: Annotated[str, typer.Option(help="The metric whose ratio is explained.")] = "client.dct_s",
-    output: Annotated[Path | None, typer.Option(help="A folder for the figures (PNG, SVG and PDF).")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+    output: arguments.OptionalOutputFolder = None,
+    as_json: arguments.Json = False,
 ) -> None:
     """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
-    # Imported here: scikit-learn takes longer to load than most commands take to run.
-    from results.analysis import frames
-    from results.analysis.pairing import left_out, paired
-    from results.analysis.rules import NothingToExplain
-    from results.analysis.rules import explain as explained
-
-    with Database.open(db) as database:
-        chosen = one_campaign(database, campaign)
-        against, others = _arms(db, chosen, baseline, variant)
-        folder = None if output is None else _folder(output)  # before minutes of computing
-        frame = frames.trials(database, chosen, [metric])
-        if metric not in frame:
-            hint = nearest(metric, database.metric_names(chosen.id))
-            raise Refusal(f"{db}: campaign {chosen.name!r}: no trial measured {metric!r}; {hint}")
-    comparisons = []
-    for other in others:
-        pairing = paired(frame, against, other, metric, chosen.statistic)
-        lacking = left_out(pairing, chosen, against, other)
-        try:
-            found: Explanation | str = explained(pairing, chosen)
-        except NothingToExplain as nothing:
-            found = f"nothing to explain: {nothing}"
-        comparisons.append(_Comparison(other, against, metric, found, lacking))
-    if all(isinstance(each.found, str) for each in comparisons):
-        raise Refusal(f"{db}: {'; '.join(f'{each.arms}: {each.found}' for each in comparisons)}")
+    if output is not None:
+        check_folder("--output", output)  # before minutes of computing
+    with open_database(db) as database:
+        info = one_campaign(database, campaign)
+        against, variants = arms_of(db, info, baseline, variant)
+        comparisons = compare(database, info, against, variants, metric)
+    if all(isinstance(comparison.result, str) for comparison in comparisons):
+        reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
+        raise Refusal(f"{db}: {reasons}")
+    folder = None if output is None else Folder(output)
     documents = []
-    for each in comparisons:
-        paths = [] if folder is None else _draw(each, folder)
-        documents.append(_document(each, paths))
+    for comparison in comparisons:
+        paths = [] if folder is None else _draw(comparison, folder)
+        documents.append(_document(comparison, paths))
         if not as_json:
-            print("\n".join(_lines(each, paths)))
+            say("\n".join(_lines(comparison, paths)))
     if as_json:
-        print(json.dumps(documents, indent=1))
+        print_document(documents)
 
 
 @dataclass(frozen=True)
-class _Comparison:
-    """`found` is why there is no explanation where there is none."""
+class Comparison:
+    """A variant against the baseline."""
 
     variant: str
     baseline: str
     metric: str
-    found: "Explanation | str"
+    result: Explanation | str
+    """The explanation, or why there is none."""
     left_out: str
+    """Which pairs have no ratio, in a sentence."""
 
     @property
     def arms(self) -> str:
         return f"{self.variant} against {self.baseline}"
 
 
-def _arms(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
+def compare(
+    database: Database, campaign: CampaignInfo, baseline: str, variants: Sequence[str], metric: str
+) -> list[Comparison]:
+    """Each variant against the baseline. Raises Refusal for a metric that no trial measured."""
+    frame = frames.trials(database, campaign, [metric])
+    if metric not in frame:
+        hint = nearest(metric, database.metric_names(campaign.id))
+        raise Refusal(f"{database.address}: campaign {campaign.name!r}: no trial measured {metric!r}; {hint}")
+    comparisons = []
+    for variant in variants:
+        pairing = paired(frame, baseline, variant, metric, campaign.statistic)
+        result: Explanation | str
+        try:
+            result = analysis.explain(pairing, campaign)
+        except NothingToExplain as nothing:
+            result = f"nothing to explain: {nothing}"
+        lacking = left_out(pairing, campaign, baseline, variant)
+        comparisons.append(Comparison(variant, baseline, metric, result, lacking))
+    return comparisons
+
+
+def arms_of(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
     """The baseline, and the variants to compare with it."""
-    labels = [each["label"] for each in campaign.variants]
+    labels = [known["label"] for known in campaign.variants]
     for option, label in (("--baseline", baseline), ("--variant", variant)):
         if label and label not in labels:
             raise Refusal(
                 f"{db}: {option} {label}: campaign {campaign.name!r} has none; {nearest(label, labels)}"
             )
-    against = baseline or next((each["label"] for each in campaign.variants if each["baseline"]), "")
+    against = baseline or next((known["label"] for known in campaign.variants if known["baseline"]), "")
     if not against:
         raise Refusal(
             f"{db}: campaign {campaign.name!r} names no baseline: choose with --baseline one of {labels}"
@@ -100,68 +114,64 @@ def _arms(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple
     return against, others
 
 
-def _folder(path: Path) -> "Folder":
-    from results.figures.saving import Folder
-
-    try:
-        return Folder(path)
-    except OSError as error:
-        raise Refusal(
-            f"--output {path}: cannot be made a folder: {error.strerror}: give the name of a folder"
-        ) from None
-
-
-def _draw(of: _Comparison, folder: "Folder") -> list[str]:
+def _draw(comparison: Comparison, folder: Folder) -> list[str]:
     """The figures that there is enough for: their paths. The explanation's sentence says what is not."""
-    from results.figures import explanation as explain_figures
-    from results.figures.saving import stem
-
-    if isinstance(of.found, str):
+    if isinstance(comparison.result, str):
         return []
-    drawn = [
+    drawings = [
         folder.draw(
-            f"{name}-{stem(of.variant)}", "", partial(draw, of.found, of.variant, of.baseline, of.metric)
+            f"{name}-{stem(comparison.variant)}",
+            "",
+            partial(draw, comparison.result, comparison.variant, comparison.baseline, comparison.metric),
         )
-        for name, draw in (("map", explain_figures.benefit_map), ("effects", explain_figures.effects))
+        for name, draw in (("map", figures.benefit_map), ("effects", figures.effects))
     ]
-    return [str(file) for drawing in drawn for file in drawing.files]
+    return [str(file) for drawing in drawings for file in drawing.files]
 
 
-def _lines(of: _Comparison, paths: list[str]) -> list[str]:
-    if isinstance(of.found, str):
-        return [f"{of.arms}: {of.found}"]
+def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:
+    explanation = comparison.result
+    if isinstance(explanation, str):
+        return [f"{comparison.arms}: {explanation}"]
     driving = ", ".join(
-        f"{row.factor} {row.importance:+.0%}" for row in of.found.importances.itertuples(index=False)
+        f"{row.factor} {row.importance:+.0%}" for row in explanation.importances.itertuples(index=False)
     )
     return [
-        f"{of.metric} of {of.variant} / {of.baseline}, median over points with 95 % interval",
-        *([of.left_out] if of.left_out else []),
-        str(of.found.everywhere),
-        of.found.sentence,
-        *(str(rule) for rule in of.found.rules),
+        f"{comparison.metric} of {comparison.variant} / {comparison.baseline}, median over points with 95 %"
+        " interval",
+        *([comparison.left_out] if comparison.left_out else []),
+        str(explanation.everywhere),
+        explanation.sentence,
+        *(str(rule) for rule in explanation.rules),
         *([f"error when shuffled: {driving}"] if driving else []),
         *(f"figure {path}" for path in paths),
     ]
 
 
-def _document(of: _Comparison, paths: list[str]) -> dict[str, Any]:
-    arms = {"variant": of.variant, "baseline": of.baseline, "metric": of.metric, "left_out": of.left_out}
-    if isinstance(of.found, str):
+def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
+    arms = {
+        "variant": comparison.variant,
+        "baseline": comparison.baseline,
+        "metric": comparison.metric,
+        "left_out": comparison.left_out,
+    }
+    explanation = comparison.result
+    if isinstance(explanation, str):
         nothing: dict[str, Any] = {"everywhere": None, "p_value": None, "rules": [], "importances": {}}
-        return {**arms, **nothing, "sentence": of.found, "figures": paths}
-    importances = of.found.importances
+        return {**arms, **nothing, "sentence": explanation, "figures": paths}
+    importances = explanation.importances
     return {
         **arms,
-        "everywhere": _rule(of.found.everywhere),
-        "p_value": _number(of.found.p_value),
-        "sentence": of.found.sentence,
-        "rules": [_rule(rule) for rule in of.found.rules],
+        "everywhere": _rule(explanation.everywhere),
+        "p_value": _number(explanation.p_value),
+        "sentence": explanation.sentence,
+        "rules": [_rule(rule) for rule in explanation.rules],
         "importances": dict(zip(importances["factor"], importances["importance"], strict=True)),
         "figures": paths,
     }
 
 
-def _rule(rule: "Rule") -> dict[str, Any]:
+def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "conditions": list(rule.conditions),
         "ratio": rule.ratio,

@@ -1,14 +1,15 @@
 """`fecbench losses`: which packets a loss model and a seed drop, as the oracle predicts it. Needs no root."""
 
-import json
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
 from dropper.model import (
+    MEANINGS,
+    PARAMETERS,
     LossModel,
     Pattern,
     loss_model,
@@ -17,40 +18,35 @@ from dropper.model import (
     stationary_loss_rate,
     verdicts,
 )
+from runners.commands import arguments
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 
 SHOWN_LOSSES = 20
 
 losses = typer.Typer(no_args_is_help=True, help="Predict which packets a loss model and a seed drop.")
 
-GoodToBad = Annotated[float | None, typer.Option("--p", help="probability of good → bad after a packet")]
-BadToGood = Annotated[float | None, typer.Option("--r", help="probability of bad → good after a packet")]
-DeliveryInGood = Annotated[
-    float | None, typer.Option("--k", help="probability of delivery in the good state [1]")
-]
-DeliveryInBad = Annotated[
-    float | None, typer.Option("--h", help="probability of delivery in the bad state [0]")
-]
-Rate = Annotated[float | None, typer.Option("--rate", help="mean loss rate, in place of p and r")]
-Burst = Annotated[
-    float | None, typer.Option("--burst", help="mean burst length in packets, in place of p and r")
-]
-Seed = Annotated[int, typer.Option("--seed", help="64 bits, unsigned")]
-Packets = Annotated[int, typer.Option("--packets", help="how many packets to judge")]
-AsJson = Annotated[bool, typer.Option("--json", help="print a JSON document")]
+GoodToBad = Annotated[float | None, typer.Option("--p", help=PARAMETERS["ge"]["p"])]
+BadToGood = Annotated[float | None, typer.Option("--r", help=PARAMETERS["ge"]["r"])]
+DeliveryInGood = Annotated[float | None, typer.Option("--k", help=PARAMETERS["ge"]["k"])]
+DeliveryInBad = Annotated[float | None, typer.Option("--h", help=PARAMETERS["ge"]["h"])]
+Rate = Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge"]["rate"])]
+Burst = Annotated[float | None, typer.Option("--burst", help=PARAMETERS["ge"]["burst"])]
+Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
+Packets = Annotated[int, typer.Option("--packets", help="How many packets to judge.")]
 
 
-@losses.command()
+@losses.command(help=MEANINGS["uniform"])
 def uniform(
-    p: Annotated[float, typer.Option("--p", help="loss probability of each packet")],
+    p: Annotated[float, typer.Option("--p", help=PARAMETERS["uniform"]["p"])],
     seed: Seed = 0,
     packets: Packets = 1000,
-    as_json: AsJson = False,
+    as_json: arguments.Json = False,
 ) -> None:
-    """Each packet is lost with probability p, independently of the others."""
     _print_losses(_model_of("uniform", p=p), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["ge"])
 def ge(
     p: GoodToBad = None,
     r: BadToGood = None,
@@ -60,13 +56,12 @@ def ge(
     burst: Burst = None,
     seed: Seed = 0,
     packets: Packets = 1000,
-    as_json: AsJson = False,
+    as_json: arguments.Json = False,
 ) -> None:
-    """The Gilbert-Elliott model: by p and r, or by the mean loss rate and burst length."""
     _print_losses(_model_of("ge", p=p, r=r, k=k, h=h, rate=rate, burst=burst), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["markov"])
 def markov(
     p: GoodToBad = None,
     r: BadToGood = None,
@@ -74,22 +69,20 @@ def markov(
     burst: Burst = None,
     seed: Seed = 0,
     packets: Packets = 1000,
-    as_json: AsJson = False,
+    as_json: arguments.Json = False,
 ) -> None:
-    """Gilbert-Elliott with k = 1 and h = 0: all packets pass in the good state, none in the bad."""
     _print_losses(_model_of("markov", p=p, r=r, rate=rate, burst=burst), seed, packets, as_json)
 
 
-@losses.command()
+@losses.command(help=MEANINGS["pattern"])
 def pattern(
-    drop: Annotated[str, typer.Option("--drop", help="packet indices and ranges: 3,7-9")],
-    length: Annotated[int | None, typer.Option("--length", help="packets in the pattern")] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help="start again at its end")] = False,
+    drop: Annotated[str, typer.Option("--drop", help=PARAMETERS["pattern"]["drop"])],
+    length: Annotated[int | None, typer.Option("--length", help=PARAMETERS["pattern"]["length"])] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help=PARAMETERS["pattern"]["repeat"])] = False,
     seed: Seed = 0,
     packets: Packets = 1000,
-    as_json: AsJson = False,
+    as_json: arguments.Json = False,
 ) -> None:
-    """Exactly these packets are lost."""
     _print_losses(_model_of("pattern", drop=drop, length=length, repeat=repeat), seed, packets, as_json)
 
 
@@ -109,23 +102,22 @@ def _expected_burst_length(model: LossModel) -> float | None:
 
 def _print_losses(model: LossModel, seed: int, packets: int, as_json: bool) -> None:
     dropped = verdicts(model, seed, packets)
-    typer.echo(
-        _document(model, seed, dropped) if as_json else _summary(model, seed, dropped),
-    )
+    if as_json:
+        print_document(_document(model, seed, dropped), indent=None)
+    else:
+        say(_summary(model, seed, dropped))
 
 
-def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
+def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> dict[str, Any]:
     expected = _expected_burst_length(model)
-    return json.dumps(
-        {
-            "model": parameters_of(model),
-            "seed": seed,
-            "packets": dropped.size,
-            "dropped": np.flatnonzero(dropped).tolist(),
-            "stationary_loss_rate": stationary_loss_rate(model),
-            "mean_burst_length": expected if expected is not None and math.isfinite(expected) else None,
-        }
-    )
+    return {
+        "model": parameters_of(model),
+        "seed": seed,
+        "packets": dropped.size,
+        "dropped": np.flatnonzero(dropped).tolist(),
+        "stationary_loss_rate": stationary_loss_rate(model),
+        "mean_burst_length": expected if expected is not None and math.isfinite(expected) else None,
+    }
 
 
 def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:

@@ -5,21 +5,22 @@ from typing import Annotated
 
 import typer
 
-from runners.refusal import Refusal
+from runners.commands import arguments
+from runners.commands.destination import check_file, writing
+from runners.commands.terminal import say
 from runners.workloads import har, photo_site
-from runners.workloads.web_page import Page
+from runners.workloads.page_graph import Page
 
-page = typer.Typer(no_args_is_help=True, help="Make a web page's graph for the workload page.")
-
-Output = Annotated[
-    Path, typer.Option(help="The file to write: pages/NAME.json beside the designs that load it.")
-]
+page = typer.Typer(
+    no_args_is_help=True,
+    help="Make a web page's graph for the workload page: pages/NAME.json beside the designs that load it.",
+)
 
 
 @page.command("from-har")
 def from_har(
     recorded: Annotated[Path, typer.Argument(metavar="FILE.har", help="One page load, saved by a browser.")],
-    output: Output,
+    output: arguments.OutputFile,
 ) -> None:
     """Make a page of what a browser recorded."""
     _write(har.page_from(recorded), output)
@@ -27,7 +28,7 @@ def from_har(
 
 @page.command()
 def make(
-    output: Output,
+    output: arguments.OutputFile,
     seed: Annotated[int, typer.Option(min=0, max=2**64 - 1)] = 2021,
     size_bytes: Annotated[
         int, typer.Option(help="Of all objects.", min=photo_site.SMALLEST_BYTES, max=photo_site.LARGEST_BYTES)
@@ -38,14 +39,11 @@ def make(
     _write(photo_site.make(seed, size_bytes, command), output)
 
 
-def _write(made: Page, output: Path) -> None:
-    if output.suffix != ".json":
-        raise Refusal(f"--output {output}: must end with .json")
-    try:
-        output.write_text(made.text())
-    except OSError as error:
-        raise Refusal(f"--output {output}: cannot be written: {error.strerror}") from error
-    print(
-        f"{output}: {len(made.objects)} objects of {made.size_bytes} bytes from {len(made.origins)} origins,"
-        f" {made.depth} deep"
+def _write(page: Page, output: Path) -> None:
+    check_file("--output", output, [".json"])
+    with writing("--output", output):
+        output.write_text(page.text())
+    say(
+        f"{output}: {len(page.objects)} objects of {page.size_bytes} bytes from {len(page.origins)} origins,"
+        f" {page.depth} deep"
     )

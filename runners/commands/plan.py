@@ -1,88 +1,72 @@
 """`fecbench plan`: the points of a design and how well they fill its space. Needs no root."""
 
-import json
-import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
-from rich import box
-from rich.table import Table
 
 import designs
 from designs import Design, Plan
-from runners.campaign import parameters
-from runners.commands.show import print_table
-from runners.refusal import Refusal
+from runners.campaign.experiment import Experiment
+from runners.commands import arguments
+from runners.commands.choice import design_of, implementations_in
+from runners.commands.destination import check_file, writing
+from runners.commands.document import print_document
+from runners.commands.progress import duration
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import note, say
 
 
 def plan(
-    design: Annotated[Path, typer.Argument(help="The design, a TOML file.")],
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE.png", help="Draw the points, each pair of factors.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print points and criteria as JSON.")] = False,
+    design: arguments.DesignFile,
+    plot: arguments.Plot = None,
+    implementations: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
 ) -> None:
     """Show the points of a design, and the criteria of their quality."""
-    loaded = designs.load(design)
-    parameters.check_names(loaded)
-    made = loaded.plan()
-    parameters.check_values(loaded, made.points)
-    for name in sorted(parameters.check_combinations(loaded, made.points)):
-        print(
-            f"note: {name} is not built, so nothing tells whether its options fit together", file=sys.stderr
-        )
     if plot is not None:
-        _draw(loaded, made, plot)
+        check_file("--plot", plot, arguments.DRAWN)
+    loaded = design_of(design)
+    planned = loaded.plan()
+    experiment = Experiment(loaded, planned.points, implementations_in(implementations))
+    for name in sorted(experiment.check_combinations()):
+        note(f"{name} is not built, so nothing tells whether its options fit together")
+    if plot is not None:
+        _draw(loaded, planned, plot)
     if as_json:
-        print(json.dumps({"points": made.points, "criteria": made.criteria, "dmin": made.dmin}, indent=1))
+        print_document({"points": planned.points, "criteria": planned.criteria, "dmin": planned.dmin})
     else:
-        print(_heading(loaded, made))
-        print_table(_points_table(made))
-        print_table(_criteria_table(made))
+        say(_heading(experiment))
+        _print_points(planned)
+        _print_criteria(planned)
 
 
-def _draw(design: Design, made: Plan, path: Path) -> None:
-    # Loaded when it is asked for: Matplotlib takes longer to load than most commands take to run.
+def _draw(design: Design, plan: Plan, path: Path) -> None:
     from designs.pair_plot import draw_pair_plot
 
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise Refusal(f"--plot {path}: must end with .png, .svg or .pdf")
-    try:
-        draw_pair_plot(design, made, path)
-    except OSError as error:
-        raise Refusal(f"--plot {path}: cannot be written: {error.strerror}") from error
+    with writing("--plot", path):
+        draw_pair_plot(design, plan, path)
 
 
-def _heading(design: Design, made: Plan) -> str:
-    trials = len(made.points) * len(design.workloads) * len(design.variants) * design.repetitions
+def _heading(experiment: Experiment) -> str:
+    design, timeout_s = experiment.design, experiment.timeout_s
     return (
         f"{design.name}: {design.title}\n"
-        f"{len(made.points)} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {design.repetitions} repetitions = {trials} trials"
+        f"{design.point_count} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
+        f" x {design.repetitions} repetitions = {design.trial_count} trials\n"
+        f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
+        f" all of its {timeout_s:g} s"
     )
 
 
-def _points_table(made: Plan) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("point", justify="right")
-    for name in made.points[0]:
-        table.add_column(name, justify="right")
-    for index, point in enumerate(made.points):
-        table.add_row(str(index), *(_short(value) for value in point.values()))
-    return table
+def _print_points(plan: Plan) -> None:
+    names = list(plan.points[0])
+    rows = [(index, *map(_short, point.values())) for index, point in enumerate(plan.points)]
+    print_table(table_of(("point", *names), rows, right=("point", *names)))
 
 
-def _criteria_table(made: Plan) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("criterion")
-    table.add_column("value", justify="right")
-    for name, value in made.criteria.items():
-        table.add_row(name, _short(value))
-    if made.dmin is not None:
-        table.add_row("dmin", _short(made.dmin))
-        table.add_row("sets of candidates", str(made.candidate_set + 1))
-    return table
+def _print_criteria(plan: Plan) -> None:
+    rows = [(name, _short(value)) for name, value in plan.criteria.items()]
+    if plan.dmin is not None:
+        rows += [("dmin", _short(plan.dmin)), ("sets of candidates", str(plan.candidate_set + 1))]
+    print_table(table_of(("criterion", "value"), rows, right=("value",)))
 
 
 def _short(value: designs.Value) -> str:

@@ -6,7 +6,8 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from results.store.database import TrialKey
+from results.store.records import TrialKey
+from runners.commands.terminal import one_line
 from runners.trial.judge import Judgement
 
 
@@ -54,7 +55,7 @@ class Reporter:
             self._bar.start()
             self._bar.add_task(campaign, total=self._planned, states="", left="?")
 
-    def ended(self, key: TrialKey, judgement: Judgement, dct_s: float | None, again: bool) -> None:
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float | None, again: bool) -> None:
         """Called after each trial has been committed; `again` when it will be run again."""
         what = f"{judgement.state}{f' ({judgement.reason})' if judgement.reason else ''}"
         if not again:
@@ -65,7 +66,7 @@ class Reporter:
             counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
             self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
         if not self._console.is_terminal:
-            taken = f" {dct_s:.3f} s" if dct_s is not None else ""
+            taken = f" {completion_s:.3f} s" if completion_s else ""
             retried = ", again" if again else ""
             self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
         elif judgement.state != "ok":
@@ -76,4 +77,4 @@ class Reporter:
         self._bar.stop()
 
     def _say(self, line: str) -> None:
-        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)

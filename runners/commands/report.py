@@ -1,36 +1,32 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
-import json
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from results.store.database import Database
-from runners.commands.show import one_campaign
+from results.report.report import report as write
+from runners.commands import arguments
+from runners.commands.choice import one_campaign, open_database
+from runners.commands.destination import check_folder
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 
 
 def report(
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
-    output: Annotated[Path, typer.Option(help="The folder for the page and its figures.")],
-    campaign: Annotated[str, typer.Option(help="The campaign, when the database holds several.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the paths as JSON.")] = False,
+    output: arguments.OutputFolder,
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
-    # Imported here: drawing takes longer to load than most commands take to run.
-    from results.report.report import report as write
-
-    with Database.open(db) as database:
+    check_folder("--output", output)  # before minutes of computing
+    with open_database(db) as database:
         paths = write(database, one_campaign(database, campaign), output)
-    made = {
+    document = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],
         "svgs": [str(path) for path in paths.svgs],
         "pdfs": [str(path) for path in paths.pdfs],
     }
     if as_json:
-        print(json.dumps(made))
+        print_document(document)
         return
-    print(f"report {made['html']}")
-    for path in [*made["pngs"], *made["svgs"], *made["pdfs"]]:
-        print(f"figure {path}")
+    say(f"report {paths.html}")
+    for path in [*paths.pngs, *paths.svgs, *paths.pdfs]:
+        say(f"figure {path}")

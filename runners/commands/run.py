@@ -1,32 +1,33 @@
 """`fecbench run`: a design into a results database."""
 
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
-from results.store.database import Database
-from runners.campaign import campaign
-from runners.commands.progress import Reporter
-from runners.commands.show import states_line, summary_table
+from fecbench.hints import nearest
+from runners.campaign.request import Keep, Kept, request
+from runners.commands import arguments
+from runners.commands.choice import design_of, implementations_in, open_database
+from runners.commands.destination import check_folder
+from runners.commands.document import print_document
+from runners.commands.running import run_here
+from runners.commands.summary import print_summary, states_line
+from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
+from runners.refusal import Refusal
 from runners.trial import isolation
-from topologies.topology import Backend
 
 
 def run(
-    design: Annotated[Path, typer.Argument(help="The design, a TOML file.")],
-    db: Annotated[str, typer.Option(help="The results database: a file, or a PostgreSQL URL.")],
+    design: arguments.DesignFile,
+    db: arguments.Database = arguments.DATABASE,
     name: Annotated[
         str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
     ] = "",
-    resume: Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")] = False,
-    jobs: Annotated[
-        str,
-        typer.Option(metavar="N|auto", help="Trials at a time; auto: as many as do not disturb each other."),
-    ] = "1",
-    link: Annotated[Backend, typer.Option(help="The link backend.")] = "auto",
+    resume: arguments.Resume = False,
+    jobs: arguments.Jobs = "1",
+    link: arguments.Link = "auto",
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -35,33 +36,46 @@ def run(
             " alternatives.",
         ),
     ] = None,
-    no_calibrate: Annotated[
-        bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the states as JSON.")] = False,
+    no_calibrate: arguments.NoCalibrate = False,
+    keep: Annotated[
+        tuple[str, Path] | None,
+        typer.Option(
+            metavar="failed|all DIR",
+            help="Move the files of trials that are not ok, or of all, to DIR/trial-NUMBER instead of"
+            " removing them. A folder of that name is replaced.",
+        ),
+    ] = None,
+    implementations: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
 ) -> int:
     """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
-    request = campaign.request(
-        design,
+    wanted = request(
+        design_of(design),
+        implementations_in(implementations),
         name=name,
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
         resume=resume,
         filters=filters or [],
         calibrate=not no_calibrate,
+        keep=None if keep is None else _keep(*keep),
     )
     isolation.require("fecbench run")
-    reporter = Reporter()
-    with Database.open(db, create=True) as database:
-        try:
-            done = campaign.run(request, database, reporter)
-        finally:
-            reporter.close()
+    with open_database(db, create=True) as database:
+        done = run_here(wanted, database)
         states = [state for state, _ in database.states(done.id).values()]
         if as_json:
             counts = {state: states.count(state) for state in sorted(set(states))}
-            print(json.dumps({"campaign": done.name, "planned": done.planned_trials, "states": counts}))
+            print_document({"campaign": done.name, "planned": done.planned_trials, "states": counts})
         else:
-            summary_table(database, done)
-            print(states_line(states, done.planned_trials))
+            print_summary(database, done)
+            say(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1
+
+
+def _keep(which: str, folder: Path) -> Keep:
+    kinds = get_args(Kept)
+    if which not in kinds:
+        raise Refusal(f"--keep {which} {folder}: must be failed DIR or all DIR; {nearest(which, kinds)}")
+    check_folder("--keep", folder)
+    return Keep(cast(Kept, which), folder)

@@ -32,7 +32,7 @@ def topo(
         raise Refusal("fecbench topo must be root: it makes network namespaces")
     if topology not in TOPOLOGIES:
         raise Refusal(f"topology {topology!r}: there is none of that name; {nearest(topology, TOPOLOGIES)}")
-    settings = LinkSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets)
+    settings = LinkSettings.symmetric(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets)
     links = {emulated.name: settings for emulated in TOPOLOGIES[topology].links}
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)

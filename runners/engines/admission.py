@@ -43,11 +43,15 @@ class Ended:
     """What is known of a trial that has ended."""
 
     task: Task
-    begun: float  # by the clock of the admission
+    begun: float
+    """In s, by the clock of the admission."""
     duration_s: float
-    cpu_s: float  # of all its processes
-    overhead_s: float  # of the duration, what is not the client's time
-    disturbed: bool  # the harness cannot vouch for it
+    cpu_s: float
+    """Of all its processes."""
+    overhead_s: float
+    """Of the duration, what is not the client's time."""
+    disturbed: bool
+    """The harness cannot vouch for it."""
 
 
 class Admission(Protocol):
@@ -124,7 +128,7 @@ class Auto:
             self._backed_off_at = self._clock()
 
     def _fits(self, task: Task, running: Sequence[Task]) -> bool:
-        cost = self._cost_factor * sum(expected_cores(each) for each in [task, *running])
+        cost = self._cost_factor * sum(expected_cores(trial) for trial in [task, *running])
         limit = self._throttle * self._cores
         return cost <= BUSY_SHARE * limit and len(running) + 1 <= TRIALS_PER_CORE * limit
 
@@ -143,9 +147,15 @@ class Auto:
 
 
 def expected_cores(task: Task) -> float:
-    """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints."""
-    rate = sum(link.bandwidth_mbps for link in task.links.values())
-    return CORES_PER_ENDPOINT * sum(len(pair.commands) for pair in task.pairs) + CORES_PER_MBPS * rate
+    """What a trial takes of the CPU while it lasts, in cores, by the rates of its links and its endpoints.
+
+    A link counts with the faster of its directions.
+    """
+    rates_mbps = (
+        max(link.settings.up.bandwidth_mbps, link.settings.down.bandwidth_mbps)
+        for link in task.links.values()
+    )
+    return CORES_PER_ENDPOINT * 2 * len(task.pairs) + CORES_PER_MBPS * sum(rates_mbps)
 
 
 def processor_time() -> ProcessorTime:

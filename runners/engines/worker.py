@@ -1,4 +1,4 @@
-"""A worker: reads tasks, one line of JSON each, and answers each with the line of its trial's outcome.
+"""A worker: reads orders, one line of JSON each, and answers each with the line of its trial's outcome.
 
 It exists so that the imports are paid for once, and so that the process that forks is small and has one
 thread. Each trial runs in namespaces of its own. The worker ends with its standard input, or with its parent.
@@ -7,21 +7,34 @@ thread. Each trial runs in namespaces of its own. The worker ends with its stand
 import sys
 import time
 
-import topologies.network  # noqa: F401  Mininet: else every trial would import it anew
+from pydantic import BaseModel, ConfigDict
+
 from runners.trial import isolation, trial
-from runners.trial.task import Outcome, Task
+from runners.trial.outcome import Outcome
+from runners.trial.site import Site
+from runners.trial.task import Task
 
 # A trial's own limits (its time limit, and those of its parts) end it long before this margin is used up.
 MARGIN_S = 60.0
 
 
+class Order(BaseModel):
+    """A trial to run, here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: Task
+    site: Site
+
+
 def answer(line: str) -> Outcome:
-    """The outcome of the trial whose task is `line`."""
-    task = Task.model_validate_json(line)
+    """The outcome of the trial whose order is `line`."""
+    order = Order.model_validate_json(line)
     begun = time.monotonic()
     try:
         document = isolation.run_isolated(
-            lambda: trial.run(task).model_dump_json().encode(), task.timeout_s + MARGIN_S
+            lambda: trial.run(order.task, order.site).model_dump_json().encode(),
+            order.task.timeout_s + MARGIN_S,
         )
     except (isolation.IsolationError, OSError) as error:
         return Outcome(failure=f"the trial's process: {error}")

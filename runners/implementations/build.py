@@ -1,36 +1,64 @@
-"""Builds every implementation as its impl.toml says, for `make build`."""
+"""Builds implementations as their impl.toml says: those of quic-impls/, or those of other folders.
+
+    python -m runners.implementations.build [DIR …]
+
+One that cannot be built does not keep others from it; then the last lines say which ones and why, and the
+exit status is 1.
+"""
 
 import os
-import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from runners.implementations import finding as implementations
-from runners.implementations.finding import Implementation
+from runners.implementations.finding import Implementations, checked, ours
+from runners.implementations.implementation import Implementation, is_file
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
 
 
 def build(implementation: Implementation) -> None:
     """Run the build command of an implementation in its folder. Raises Refusal when it cannot be built."""
-    name, command = implementation.declaration.name, implementation.declaration.build
+    name, command = implementation.declaration.name, implementation.build_command()
     toolchain = implementation.declaration.toolchain
     if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
         raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
-    if shutil.which(command[0]) is None:
-        raise Refusal(f"{name}: its build needs {command[0]}, which is not installed")
+    if not is_file(Path(command[0])):
+        needed = implementation.declaration.build[0]
+        raise Refusal(f"{name}: its build needs {needed}, which is not installed")
     print(f"building {name}", flush=True)  # before what the build itself says
-    done = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
-    if done.returncode != 0:
-        raise Refusal(f"{name}: {' '.join(command)} ended with {done.returncode}")
+    words = " ".join(implementation.declaration.build)
+    try:
+        ended = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
+    except OSError as error:
+        raise Refusal(f"{name}: {words} cannot be started: {error.strerror}") from error
+    if ended.returncode != 0:
+        raise Refusal(f"{name}: {words} ended with {ended.returncode}")
+    for path in implementation.missing_programs():
+        raise Refusal(f"{name}: {words} succeeded, but {path} is missing")
+
+
+def build_all(implementations: Implementations) -> list[str]:
+    """Build each of them; what could not be built, one line each."""
+    problems = []
+    for implementation in implementations.all().values():
+        try:
+            if isinstance(implementation, Refusal):
+                raise implementation
+            build(implementation)
+        except Refusal as refusal:
+            problems.append(str(refusal))
+    return problems
 
 
 def main() -> None:
+    folders = [Path(word) for word in sys.argv[1:]]
     try:
-        for implementation in implementations.all_of_them().values():
-            build(implementation)
+        known = Implementations(checked("build", folders)) if folders else ours()
     except Refusal as refusal:
-        sys.exit(f"make build: {refusal}")
+        sys.exit(str(refusal))
+    if problems := build_all(known):
+        sys.exit("\n".join(f"not built: {problem}" for problem in problems))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import re
 import sys
 from dataclasses import dataclass
 
-from runners.campaign.provenance import output_of
+from runners.probe import output_of
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,14 @@ INTERVAL_S = 0.02
 
 
 class Filling:
-    """Watches the bytes that a link carries until it is full. It knows no clock but the times it is given."""
+    """Watches the bytes that a link carries downwards until it is full.
+
+    It knows no clock but the times that it is given.
+    """
 
     def __init__(self, link: LinkSettings) -> None:
-        self._window_s = FULL_RTTS * max(2e-3 * link.owd_ms, INTERVAL_S)
-        self._full_bytes_per_s = FULL_SHARE * link.rate_bps / 8
+        self._window_s = FULL_RTTS * max(1e-3 * link.rtt_ms, INTERVAL_S)
+        self._full_bytes_per_s = FULL_SHARE * link.down.rate_bps / 8
         self._readings: deque[tuple[float, int]] = deque()
 
     def is_full(self, now: float, carried_bytes: int) -> bool:
@@ -34,8 +37,3 @@ class Filling:
         return (
             passed_s >= self._window_s and carried_bytes - carried_before >= self._full_bytes_per_s * passed_s
         )
-
-
-def endless_bytes(link: LinkSettings, limit_s: float) -> int:
-    """More bytes than a link can carry in `limit_s`: the size of a transfer that does not end before it."""
-    return int(link.rate_bps / 8 * limit_s)

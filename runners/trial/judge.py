@@ -3,19 +3,27 @@
 The order matters: a trial whose network was not what was asked for is `invalid`, whatever its endpoints say.
 """
 
-import base64
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import dropper.model
 from dropper.model import LossModel
+from results.store.records import State
+from runners.trial import series
 from runners.trial.endpoint import UNSUPPORTED
-from runners.trial.task import DropperOutcome, EndpointOutcome, Outcome, Task, loss_name
+from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
+from runners.trial.series import SeriesError
+from runners.trial.task import Task
+from topologies.link import Direction, LinkSettings
+from topologies.link_report import DirectionReport
 
-State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # A packet is late when it left the emulator later than this, and a trial is when more than this share was.
 LATE_SHARE_OF_OWD = 0.05
@@ -25,101 +33,117 @@ LATE_SHARE_OF_PACKETS = 0.01
 # However short a download is, its endpoints may be kept from running for this long.
 STALLED_AT_LEAST_S = 0.005
 
+Series = dict[tuple[str, str], "pa.Table"]
+
+
+@dataclass(frozen=True)
+class VerdictCheck:
+    """The recorded verdicts of one direction beside the oracle's."""
+
+    packets: int
+    """That the dropper judged."""
+    dropped: int
+    """By the oracle."""
+    differing: int
+    first_difference: int | None
+    same_total: bool
+    """Whether as many were dropped, those beyond the recorded ones included."""
+
 
 @dataclass(frozen=True)
 class Judgement:
-    """The state of a trial, the reason of every state but `ok`, and what was checked."""
+    """The state of a trial, and what was checked."""
 
     state: State
     reason: str
-    checks: dict[str, Any]
+    """Of every state but `ok`."""
+    verdicts: dict[tuple[str, Direction], VerdictCheck] = field(default_factory=dict)
+    """Of each link and direction."""
+    stalled_s: float | None = None
+    series: Series = field(default_factory=dict)
+    """What was left over time: by endpoint and name."""
 
 
-def late_bound_us(owd_ms: float) -> int:
-    """How late a packet may leave the emulator before it counts as late: 5 % of the OWD, or 1 ms."""
+def late_bound_us(link: LinkSettings) -> int:
+    """How late a packet may leave a link before it counts as late: 5 % of the smaller OWD, or 1 ms."""
+    owd_ms = min(link.up.owd_ms, link.down.owd_ms)
     return round(max(LATE_AT_LEAST_MS, LATE_SHARE_OF_OWD * owd_ms) * 1000)
 
 
 def judge(task: Task, outcome: Outcome) -> Judgement:
     """The state of the trial of `task` that ended with `outcome`."""
     if outcome.failure:
-        return Judgement("invalid", outcome.failure, {})
-    checks: dict[str, Any] = {"verdicts": {}, "links": {}}
-    doubts = []
-    for link, directions in task.losses.items():
-        for direction, parameters in directions.items():
-            name = loss_name(link, direction)
+        return Judgement("invalid", outcome.failure)
+    verdicts: dict[tuple[str, Direction], VerdictCheck] = {}
+    doubts: list[str] = []
+    for name, link in task.links.items():
+        for direction, parameters in link.losses.items():
+            recorded = outcome.droppers[name][direction]
             model = dropper.model.loss_model(parameters)
-            verdicts = compare_verdicts(outcome.droppers[name], model, task.seeds[name])
-            checks["verdicts"][name] = verdicts
-            doubts += _doubts_of_dropper(name, outcome.droppers[name], verdicts)
-            doubts += _doubts_of_link(name, outcome.links[link], direction, outcome.droppers[name])
-    checks["stalled_s"] = outcome.stalled_s
+            check = compare_verdicts(recorded, model, task.seeds.losses[name][direction])
+            verdicts[name, direction] = check
+            report = outcome.links[name].directions[direction]
+            of_direction = [*_doubts_of_dropper(recorded, check), *_doubts_of_link(report, recorded)]
+            doubts += [f"{name}/{direction}: {doubt}" for doubt in of_direction]
     doubts += _doubts_of_endpoints(task, outcome)
     if doubts:
-        return Judgement("invalid", "; ".join(doubts), checks)
-    state, reason = _state_of_endpoints(outcome)
-    return Judgement(state, reason, checks)
+        return Judgement("invalid", "; ".join(doubts), verdicts, outcome.stalled_s)
+    state, reason = _state_of_endpoints(task, outcome)
+    tables, problem = _series(outcome)
+    if state == "ok" and problem:
+        state, reason = "failed", problem
+    return Judgement(state, reason, verdicts, outcome.stalled_s, tables)
 
 
-def compare_verdicts(recorded: DropperOutcome, model: LossModel, seed: int) -> dict[str, Any]:
+def compare_verdicts(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictCheck:
     """The dropper's recorded verdicts against the oracle's, packet by packet, and the total."""
     predicted = dropper.model.verdicts(model, seed, recorded.packets)
-    bitmap = base64.b64decode(recorded.bitmap_base64)
-    held = min(recorded.packets, 8 * len(bitmap))
-    differing = np.flatnonzero(dropper.model.unpack(bitmap, held) != predicted[:held])
-    return {
-        "packets": recorded.packets,
-        "dropped": int(predicted.sum()),
-        "differing": len(differing),
-        "first_difference": int(differing[0]) if len(differing) else None,
-        "same_total": recorded.counters["dropped"] == int(predicted.sum()),
-    }
+    held = min(recorded.packets, 8 * len(recorded.bitmap))
+    differing = np.flatnonzero(dropper.model.unpack(recorded.bitmap, held) != predicted[:held])
+    dropped = int(predicted.sum())
+    return VerdictCheck(
+        packets=recorded.packets,
+        dropped=dropped,
+        differing=len(differing),
+        first_difference=int(differing[0]) if len(differing) else None,
+        same_total=recorded.counters.dropped == dropped,
+    )
 
 
-def _doubts_of_dropper(name: str, recorded: DropperOutcome, verdicts: Mapping[str, Any]) -> list[str]:
-    doubts = []
-    if verdicts["differing"]:
-        doubts.append(
-            f"{name}: {verdicts['differing']} of {recorded.packets} verdicts differ from the oracle's, "
-            f"first at packet {verdicts['first_difference']}"
+def _doubts_of_dropper(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:
+    counters = recorded.counters
+    if check.differing:
+        yield (
+            f"{check.differing} of {check.packets} verdicts differ from the oracle's,"
+            f" first at packet {check.first_difference}"
         )
-    if not verdicts["same_total"]:
-        dropped = recorded.counters["dropped"]
-        doubts.append(f"{name}: {dropped} packets dropped, the oracle says {verdicts['dropped']}")
-    for kind in ("gso", "truncated"):
-        if recorded.counters[kind]:
-            doubts.append(f"{name}: {recorded.counters[kind]} {kind} packets were judged as one each")
-    return doubts
+    if not check.same_total:
+        yield f"{counters.dropped} packets dropped, the oracle says {check.dropped}"
+    for kind, count in (("gso", counters.gso), ("truncated", counters.truncated)):
+        if count:
+            yield f"{count} {kind} packets were judged as one each"
 
 
-def _doubts_of_link(
-    name: str, report: Mapping[str, Any], direction: str, recorded: DropperOutcome
-) -> list[str]:
-    counted = report["directions"][direction]
-    doubts = []
-    if not counted["conserved"]:
-        doubts.append(f"{name}: the link did not conserve its packets: {counted}")
-    crossed = recorded.counters["seen"] + recorded.counters["other"]
-    if counted["frames_out"] is not None and crossed != counted["frames_out"]:
-        doubts.append(f"{name}: the link sent {counted['frames_out']} packets, the dropper met {crossed}")
-    late, sent = counted["late"], counted["frames_out"]
-    if late and late > LATE_SHARE_OF_PACKETS * sent:
-        doubts.append(f"{name}: {late} of {sent} packets left the emulator later than its bound")
-    return doubts
+def _doubts_of_link(report: DirectionReport, recorded: DropperOutcome) -> Iterator[str]:
+    if not report.conserved:
+        yield f"the link did not conserve its packets: {report.model_dump()}"
+    crossed = recorded.counters.seen + recorded.counters.other
+    if crossed != report.frames_out:
+        yield f"the link sent {report.frames_out} packets, the dropper met {crossed}"
+    if report.late and report.late > LATE_SHARE_OF_PACKETS * report.frames_out:
+        yield f"{report.late} of {report.frames_out} packets left the emulator later than its bound"
 
 
-def _doubts_of_endpoints(task: Task, outcome: Outcome) -> list[str]:
+def _doubts_of_endpoints(task: Task, outcome: Outcome) -> Iterator[str]:
     """A completion time or a timeout is doubtful when endpoints lacked CPU; how a program failed is not."""
-    duration_s = task.timeout_s if outcome.timed_out else _dct_s(outcome)
+    duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
     bound_s = max(STALLED_AT_LEAST_S, task.stall_share * duration_s)
-    if outcome.stalled_s is None or not duration_s or outcome.stalled_s <= bound_s:
-        return []
-    stalled_ms, bound_ms = 1e3 * outcome.stalled_s, 1e3 * bound_s
-    return [f"the endpoints were kept from running for {stalled_ms:.1f} ms, the bound is {bound_ms:.1f}"]
+    if outcome.stalled_s is not None and duration_s and outcome.stalled_s > bound_s:
+        stalled_ms, bound_ms = 1e3 * outcome.stalled_s, 1e3 * bound_s
+        yield f"the endpoints were kept from running for {stalled_ms:.1f} ms, the bound is {bound_ms:.1f}"
 
 
-def _state_of_endpoints(outcome: Outcome) -> tuple[State, str]:
+def _state_of_endpoints(task: Task, outcome: Outcome) -> tuple[State, str]:
     """The state of a trial whose network can be vouched for."""
     endpoints = outcome.endpoints
     for name, endpoint in endpoints.items():
@@ -142,20 +166,32 @@ def _state_of_endpoints(outcome: Outcome) -> tuple[State, str]:
         return "failed", f"background_client ended first: {_tail(endpoints['background_client'])}"
     if "client" not in endpoints:
         return "failed", _unready(endpoints)
-    if not _dct_s(outcome) > 0.0:
-        return "failed", "client reported no dct_s above 0"
+    if not completion_s(task, outcome) > 0.0:
+        return "failed", f"client reported no {task.completion} above 0"
     return "ok", ""
 
 
-def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:
-    name, server = next((name, each) for name, each in endpoints.items() if not each.ready)
-    return f"{name} was not ready in time: {_tail(server)}"
+def _series(outcome: Outcome) -> tuple[Series, str]:
+    """What the endpoints left over time, and what is wrong with the first that cannot be read, or nothing."""
+    tables: Series = {}
+    for endpoint, ended in outcome.endpoints.items():
+        for name, content in ended.series.items():
+            try:
+                tables[endpoint, name] = series.table(name, content)
+            except SeriesError as error:
+                return {}, f"{endpoint}: {error}"
+    return tables, ""
 
 
-def _dct_s(outcome: Outcome) -> float:
-    """The download completion time that the client reported; 0 when it reported none."""
+def completion_s(task: Task, outcome: Outcome) -> float:
+    """What the client reported as the time that its transfer took, in s; 0 when it reported none."""
     client = outcome.endpoints.get("client")
-    return (client.metrics or {}).get("dct_s", 0.0) if client else 0.0
+    return (client.metrics or {}).get(task.completion, 0.0) if client else 0.0
+
+
+def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:
+    name, server = next((name, endpoint) for name, endpoint in endpoints.items() if not endpoint.ready)
+    return f"{name} was not ready in time: {_tail(server)}"
 
 
 def _tail(endpoint: EndpointOutcome) -> str:
@@ -163,6 +199,6 @@ def _tail(endpoint: EndpointOutcome) -> str:
     return lines[-1] if lines else "it said nothing"
 
 
-def _last_line(endpoints: Mapping[Any, EndpointOutcome], otherwise: str) -> str:
-    said = [endpoint.stderr.strip().splitlines() for endpoint in endpoints.values()]
-    return next((lines[-1] for lines in said if lines), otherwise)
+def _last_line(endpoints: Mapping[str, EndpointOutcome], otherwise: str) -> str:
+    ends = [endpoint.stderr.strip().splitlines() for endpoint in endpoints.values()]
+    return next((lines[-1] for lines in ends if lines), otherwise)

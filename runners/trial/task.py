@@ -1,84 +1,84 @@
-"""What a campaign tells a worker about a trial, and what the worker tells back: each one line of JSON."""
+"""What a trial is asked for: everything that decides its result, and nothing of the machine that runs it."""
 
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.trial.endpoint import Role
-from topologies.link import LinkSettings
+from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
 
+Role = Literal["client", "server"]
 
-class PairTask(BaseModel):
-    """What a client and its server are asked for."""
+STALL_SHARE = 0.05
 
+
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    commands: dict[Role, list[str]]
-    workload: dict[str, Any]
+
+class EndpointTask(_Part):
+    """One end of a pair."""
+
+    implementation: str
     options: dict[str, Any]
+    """All of the implementation's options, defaults filled in."""
+    series: list[str] = []
+    """What it is asked to leave over time."""
+    local_addresses: bool = False
+    """Whether it is told all addresses of its host."""
 
 
-class Task(BaseModel):
-    """Everything that one trial needs; the worker looks nothing up."""
+class PairTask(_Part):
+    """A client and its server. They may be of different implementations."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    client: EndpointTask
+    server: EndpointTask
+    workload: dict[str, Any]
+
+    def end(self, role: Role) -> EndpointTask:
+        return self.client if role == "client" else self.server
+
+
+class LinkTask(_Part):
+    """An emulated link, and what is lost behind it."""
+
+    settings: LinkSettings
+    late_bound_us: int
+    """A frame that leaves the link later than this counts as late."""
+    losses: dict[Direction, dict[str, Any]]
+    """Parameters of the loss model of each direction."""
+
+
+class Seeds(_Part):
+    """Unsigned 64-bit numbers, the same for all variants and workloads of a repetition."""
+
+    content: int
+    losses: dict[str, dict[Direction, int]]
+    """Of each link and direction."""
+
+
+class Task(_Part):
+    """Everything that one trial needs; whoever carries it out looks nothing up."""
 
     topology: str
     backend: Backend
-    links: dict[str, LinkSettings]
-    late_bound_us: int  # a packet that leaves a link later than this counts as late
-    stall_share: float = 0.05  # endpoints that lack CPU for more of the completion time make it doubtful
-    losses: dict[str, dict[str, dict[str, Any]]]  # link → direction → parameters of a loss model
-    seeds: dict[str, int]  # "internet/up", "internet/down", …, and "content"; unsigned 64 bits
-    pairs: list[PairTask]  # the first is measured; a second one fills the link before it begins
+    links: dict[str, LinkTask]
+    seeds: Seeds
+    pairs: list[PairTask]
+    """The first is measured; a second one fills the link before it begins."""
+    completion: str
+    """The client's metric, in s, that says how long what is measured took. Its report ends the trial."""
     timeout_s: float
-    certificates: Path
-    folder: Path  # made by the trial, for itself alone
-    capture: bool = False  # record packets, qlog and TLS secrets into the folder
+    stall_share: float = STALL_SHARE
+    """Endpoints that lack the CPU for more of the completion time make it doubtful."""
+    capture: bool = False
+    """Record packets, qlog and TLS secrets."""
 
-
-class EndpointOutcome(BaseModel):
-    """How an endpoint ended. `exit_code` is None when it had to be killed."""
-
-    ready: bool = False
-    metrics: dict[str, float] | None = None
-    complaint: str = ""
-    exit_code: int | None = None
-    stderr: str = ""
-
-
-class DropperOutcome(BaseModel):
-    """What the dropper of one direction counted and recorded."""
-
-    counters: dict[str, int]
-    packets: int
-    bitmap_base64: str
-
-
-class Outcome(BaseModel):
-    """What happened in a trial, not yet judged."""
-
-    backend: str = ""
-    endpoints: dict[str, EndpointOutcome] = {}  # "client", "server", "background_client", …
-    timed_out: bool = False
-    background_lasted: bool = True  # the second pair's transfer went on until the first one's ended
-    competition: dict[
-        str, float
-    ] = {}  # what each of two pairs got of the link, in Mbit/s, and when it was full
-    links: dict[str, dict[str, Any]] = {}
-    droppers: dict[str, DropperOutcome] = {}  # "internet/up" → …
-    stalled_s: float | None = None  # how long endpoints lacked the CPU; None: the kernel does not tell
-    phases_s: dict[str, float] = {}
-    failure: str = ""  # what went wrong in the harness itself, empty when nothing did
+    def document(self) -> dict[str, Any]:
+        """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`."""
+        return self.model_dump(mode="json", exclude={"seeds", "capture"})
 
 
 def endpoint_name(pair: int, role: Role) -> str:
     """The name of an endpoint of the first (0) or second (1) pair of a task, in outcomes and results."""
     return ("", "background_")[pair] + role
-
-
-def loss_name(link: str, direction: str) -> str:
-    """The name of one direction of one link in seeds, outcomes and results."""
-    return f"{link}/{direction}"

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from statistics import NormalDist
 
-from runners.workloads.web_page import Page, PageObject
+from runners.workloads.page_graph import Page, PageObject
 
 SMALLEST_BYTES = 100_000
 LARGEST_BYTES = 10**9

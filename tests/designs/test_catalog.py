@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import designs
+from designs import DesignError
 
 CATALOG = Path(designs.__file__).parent / "catalog"
 TABLE_I = {  # Networking 2019
@@ -163,3 +164,25 @@ def test_a_short_form_differs_in_its_numbers_only(kind: str) -> None:
     assert short.constants == whole.constants
     assert short.workloads == whole.workloads
     assert short.repetitions < whole.repetitions
+
+
+def test_the_catalogue_has_every_file_of_its_folder_by_name() -> None:
+    assert designs.catalogue() == {path.stem: path for path in CATALOG.glob("*.toml")}
+
+
+@pytest.mark.parametrize("name", designs.catalogue())
+def test_a_design_that_is_written_again_is_the_same_but_for_the_tables_that_are_given(name: str) -> None:
+    design = designs.load(designs.catalogue()[name])
+    again = designs.rewritten(design, repetitions=17)
+    assert again.repetitions == 17
+    assert again.path == design.path
+    assert designs.parse(again.text, again.path) == again
+    for field in set(type(design).model_fields) - {"repetitions"}:
+        assert getattr(again, field) == getattr(design, field)
+    assert again.plan() == design.plan()
+
+
+def test_a_table_that_makes_no_design_is_refused_as_in_a_file() -> None:
+    design = designs.load(designs.catalogue()["smoke"])
+    with pytest.raises(DesignError, match="repetitions = 0: must be greater than or equal to 1"):
+        designs.rewritten(design, repetitions=0)

@@ -42,6 +42,11 @@ def test_the_tables_show_every_factor_point_and_criterion(fecbench_plan) -> None
     assert "= 12 trials" in output
 
 
+def test_the_time_that_all_trials_take_at_most_is_told(fecbench_plan) -> None:
+    # 12 trials of up to 20 s.
+    assert "at most 4 min 00 s if" in fecbench_plan(SMOKE)
+
+
 ONE_FACTOR = """
 [factors]
 loss.p = { min = 0.01, max = 0.1 }

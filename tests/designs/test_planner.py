@@ -240,3 +240,22 @@ def test_a_plan_that_cannot_be_made_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(DesignError) as refused:
         designs.load(path).plan()
     assert str(refused.value).startswith(f"{path}: plan.points = 3: must be at most 2")
+
+
+@pytest.mark.parametrize("method", ["wsp", "lhs", "sobol", "halton", "grid", "univariate", "list"])
+def test_every_method_gives_as_many_points_as_it_counts(method: str) -> None:
+    plan: dict[str, Any] = {"method": method}
+    if method in ("grid", "univariate"):
+        plan["levels"] = {"a": 4, "b": 3}
+    elif method == "list":
+        plan["points"] = [{"a": 0.5, "b": 2, "c": "x"}, {"a": 0.25, "b": 3, "c": "y"}]
+    else:
+        plan["points"] = 11
+    factors = {
+        "a": {"min": 0, "max": 1},
+        "b": {"min": 1, "max": 9, "integer": True},
+        "c": {"choices": ["x", "y", "z"]},
+    }
+    design = designs.rewritten(designs.load(designs.catalogue()["smoke"]), plan=plan, factors=factors)
+    assert design.point_count == len(design.plan().points)
+    assert design.trial_count == design.point_count * 3 * 2 * design.repetitions

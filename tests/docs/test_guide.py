@@ -1,5 +1,5 @@
 """Every block of commands and every example of the README and of docs/ is run as a reader would run it, in a
-copy of the checkout.
+folder that looks like the checkout. What a page has its reader write elsewhere is written beside that folder.
 
 How a fenced block begins says what it is:
 
@@ -29,10 +29,11 @@ from typing import Any
 import pytest
 import typer
 
+from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.campaign.provenance import DROPPER, WIRE
-from runners.commands.command_line import app
-from runners.implementations.finding import all_of_them
+from runners.commands.command_line import Unloaded, app
+from runners.implementations.finding import ours
+from topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 LIMIT_S = 250  # of a command
@@ -64,7 +65,7 @@ def commands_of(block: Block) -> list[str]:
 
 
 class Reader:
-    """Does what a page says, in a checkout of its own."""
+    """Does what a page says, in a folder of its own."""
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class Reader:
         has_invalid_trials: Callable[[Path], bool],
     ) -> None:
         self.checkout = checkout
+        self.environment: dict[str, str] = {}  # what was exported
         self.printed = ""
         self.trial = ""  # the number of one of those that `show --trials` listed last
         self._ahead = ahead
@@ -110,6 +112,10 @@ class Reader:
 
     def _run(self, command: str) -> str:
         match command.split():
+            case ["export", definition]:
+                name, _, value = definition.partition("=")
+                self.environment[name] = self._shell(f'printf %s "{value}"').stdout
+                return ""
             case ["fecbench", "run" | "aa" as name, *options]:
                 done = self._resumed(command, name, self.checkout / options[options.index("--db") + 1])
             case ["fecbench", "replay", number, *options]:
@@ -150,7 +156,7 @@ class Reader:
         self, command: str, script: str = "", within: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
         programs = Path(sys.executable).parent
-        environment = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(self.checkout)}
+        environment = {"PATH": f"{programs}:{os.environ['PATH']}", **self.environment}
         return subprocess.run(
             [*within, "bash", "-c", command],
             cwd=self.checkout,
@@ -177,18 +183,11 @@ def reader(
     patiently: Callable[..., Any],
     has_invalid_trials: Callable[[Path], bool],
 ) -> Iterator[Reader]:
-    """A reader with a copy of this checkout; what was built is linked, not copied."""
+    """A reader in a folder that has what commands read of the checkout."""
     checkout = tmp_path / "fecbench"
-    unneeded = shutil.ignore_patterns("build", "__pycache__", "wheels", "target", ".*")
-    for name in ("designs", "dropper", "notebooks", "results", "runners", "topologies"):
-        shutil.copytree(REPOSITORY / name, checkout / name, ignore=unneeded)
-    for part in ("dropper", "topologies/wire", "topologies/prober"):
-        (checkout / part / "build").symlink_to(REPOSITORY / part / "build")
-    for implementation in all_of_them().values():
-        copied = checkout / "quic-impls" / implementation.folder.name
-        copied.mkdir(parents=True)
-        shutil.copy(implementation.folder / "impl.toml", copied)
-        (copied / "build").symlink_to(implementation.folder / "build")
+    checkout.mkdir()
+    for name in ("designs", "notebooks"):
+        (checkout / name).symlink_to(REPOSITORY / name)
     yield Reader(checkout, ahead, patiently, has_invalid_trials)
     shutil.rmtree(checkout)
 
@@ -198,7 +197,7 @@ def reader(
 def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: makes namespaces")
-    for program in (DROPPER, WIRE, *all_of_them()["rquic"].programs()):
+    for program in (DROPPER, WIRE, *ours().find("rquic", "tests").programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
     for block in blocks_of((REPOSITORY / page).read_text()):
@@ -216,8 +215,9 @@ def test_the_targets_of_make_that_a_page_names_exist(page: str) -> None:
 def test_the_commands_that_a_page_mentions_exist_with_their_options(page: str) -> None:
     for mentioned in _INLINE.findall((REPOSITORY / page).read_text()):
         command, words = typer.main.get_command(app), mentioned.split()
-        while hasattr(command, "commands"):
+        while words and hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
+            command = command.load() if isinstance(command, Unloaded) else command
         known = {option for parameter in command.params for option in parameter.opts}
         assert set(words) <= known, f"`fecbench {mentioned}`: values belong into a block, which is run"
 

@@ -10,9 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from results.store.database import Database, TrialKey, TrialRecord, VerdictLog
+import designs
+from results.store.database import Database
+from results.store.records import TrialKey, TrialRecord, VerdictLog
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
+from runners.campaign.request import request
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import ours
 from runners.refusal import Refusal
 from runners.trial.judge import Judgement
 from topologies.topology import Backend
@@ -32,8 +37,8 @@ class Progress:
     def begun(self, campaign: str, planned: int, done: int) -> None:
         print(f"{campaign}: {planned - done} trials", flush=True)
 
-    def ended(self, key: TrialKey, judgement: Judgement, dct_s: float | None, again: bool) -> None:
-        outcome = f"{judgement.state} {judgement.reason}, {dct_s} s{', again' if again else ''}"
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
+        outcome = f"{judgement.state} {judgement.reason}, {completion_s} s{', again' if again else ''}"
         print(f"  {key}: {outcome}", flush=True)
 
 
@@ -44,11 +49,10 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
         print(f"{backend}: {line}")
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
-    request = campaign.request(
-        DESIGN, name=backend, backend=backend, jobs=1, resume=False, filters=[], calibrate=False
-    )
+    wanted = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
+    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
-        done = campaign.run(request, database, Progress())
+        done = campaign.run(wanted, engine, database, Progress())
         return {trial.record.key: trial.record for trial in database.trials(done.id)}
 
 

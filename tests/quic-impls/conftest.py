@@ -3,8 +3,10 @@
 A test module says by a fixture `name` which implementation its `endpoints` are of.
 """
 
+import csv
 import functools
 import json
+import math
 import os
 import signal
 import socket
@@ -17,7 +19,8 @@ from typing import Any, Literal
 import pytest
 
 from runners.implementations import build
-from runners.implementations.finding import Implementation, all_of_them
+from runners.implementations.finding import ours
+from runners.implementations.implementation import Implementation
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.trial import certificates
 
@@ -80,10 +83,19 @@ class Endpoints:
     def start(
         self, role: Literal["client", "server"], assignment: dict[str, Any], **environment: str
     ) -> Endpoint:
-        """An endpoint with an assignment, which names the options that are not the default."""
-        options = self._with_defaults(assignment["options"])
-        path = Path(assignment["log_folder"]) / f"{role}.json"
-        path.write_text(json.dumps({**assignment, "role": role, "options": options}))
+        """An endpoint with an assignment, which names the options that are not the default.
+
+        Its log folder is below that of the assignment, and has its role's name.
+        """
+        log_folder = Path(assignment["log_folder"]) / role
+        log_folder.mkdir(exist_ok=True)
+        own = {
+            "role": role,
+            "options": self._with_defaults(assignment["options"]),
+            "log_folder": str(log_folder),
+        }
+        path = log_folder.with_suffix(".json")
+        path.write_text(json.dumps({**assignment, **own}))
         return Endpoint([*self._implementation.command(role), str(path)], environment)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +135,7 @@ def endpoints_of() -> Callable[[str], Endpoints]:
 
     @functools.cache
     def endpoints_of(name: str) -> Endpoints:
-        implementation = all_of_them()[name]
+        implementation = ours().find(name, "tests")
         if (needed := implementation.declaration.toolchain) and not TOOLCHAINS[needed].is_recent:
             pytest.skip(f"{name} {TOOLCHAINS[needed].problem}")
         build.build(implementation)
@@ -144,6 +156,22 @@ def identity(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     certificates.write(folder, "server.fecbench")
     files = {"certificate": "server.pem", "private_key": "server.key", "authority": "authority.pem"}
     return {"server_name": "server.fecbench", **{key: str(folder / name) for key, name in files.items()}}
+
+
+@pytest.fixture
+def rows_of(tmp_path: Path) -> Callable[[Literal["client", "server"], str], list[dict[str, float]]]:
+    """The rows of a series that an endpoint with the fixture `assignment` has left; all values are finite."""
+
+    def rows_of(role: Literal["client", "server"], series: str) -> list[dict[str, float]]:
+        with (tmp_path / role / f"{series}.series.csv").open(newline="") as file:
+            rows = [
+                {column: float(value) for column, value in row.items()}
+                for row in csv.DictReader(file, strict=True)
+            ]
+        assert all(math.isfinite(value) for row in rows for value in row.values())
+        return rows
+
+    return rows_of
 
 
 @pytest.fixture

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 
 IMPLEMENTATIONS = {
-    name: tomllib.loads((implementations.IMPLEMENTATIONS / name / "impl.toml").read_text())
-    for name in implementations.names()
+    name: tomllib.loads((folder / "impl.toml").read_text()) for name, (folder,) in ours().folders.items()
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
@@ -212,9 +211,8 @@ def test_key_log_and_qlog_are_written_only_when_asked_for(
 ) -> None:
     workload = {"name": "download", "size_bytes": 100_000}
     assignment = {**assignment, "options": options, "workload": workload}
-    before = set(tmp_path.iterdir())
     endpoints.transfer(assignment)
-    assert {path.name for path in set(tmp_path.iterdir()) - before} == {"client.json", "server.json"}
+    assert {path.name for path in tmp_path.rglob("*")} == {"client", "client.json", "server", "server.json"}
     keys, logs = tmp_path / "keys", tmp_path / "logs"
     endpoints.transfer(assignment, SSLKEYLOGFILE=str(keys), QLOGDIR=str(logs))
     assert sum(line.startswith("CLIENT_TRAFFIC_SECRET_0 ") for line in keys.read_text().splitlines()) == 2
@@ -223,3 +221,101 @@ def test_key_log_and_qlog_are_written_only_when_asked_for(
     for trace in traces:
         events = {json.loads(record).get("name") for record in trace.split("\x1e")[1:]}
         assert {f"{namespace}:packet_sent", f"{namespace}:packet_received"} <= events
+
+
+SERIES = [
+    (name, series) for name, declared in IMPLEMENTATIONS.items() for series in declared.get("series", [])
+]
+CWND = ["t_s", "connection", "congestion_window_bytes", "bytes_in_flight", "smoothed_rtt_ms"]
+
+
+@pytest.mark.parametrize("workload", ["download", "upload"])
+@pytest.mark.parametrize(("name", "series"), SERIES, indirect=["name"])
+def test_both_ends_leave_the_series_that_they_are_asked_for_and_no_other(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path, rows_of: Any, series: str, workload: str
+) -> None:
+    content = {"name": workload, "size_bytes": 1_000_000}
+    endpoints.transfer({**assignment, "workload": content, "series": [series]})
+    for role in ("client", "server"):
+        assert [path.name for path in (tmp_path / role).iterdir()] == [f"{series}.series.csv"]
+        rows = rows_of(role, series)
+        assert list(rows[0])[:2] == ["t_s", "connection"]
+        times = [row["t_s"] for row in rows]
+        assert times == sorted(times)
+        assert 0 <= times[0] < 1
+        assert {row["connection"] for row in rows} == {0}
+
+
+def test_the_congestion_window_over_time_ends_with_what_the_metrics_say(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Any
+) -> None:
+    content = {"name": "download", "size_bytes": 1_000_000}
+    client, server = endpoints.transfer({**assignment, "workload": content, "series": ["cwnd"]})
+    for role, metrics in (("client", client), ("server", server)):
+        rows = rows_of(role, "cwnd")
+        assert list(rows[0]) == CWND
+        last = rows[-1]
+        assert last["smoothed_rtt_ms"] == pytest.approx(metrics["smoothed_rtt_ms"], abs=0.001)
+        if "congestion_window_bytes" in metrics:
+            assert last["congestion_window_bytes"] == metrics["congestion_window_bytes"]
+        assert 0 < max(row["bytes_in_flight"] for row in rows) < metrics["bytes_sent"]
+        assert last["t_s"] == pytest.approx(client["dct_s"], abs=1)
+    # The server's window grows, and each of its packets with content is a change of the bytes in flight.
+    assert rows[0]["congestion_window_bytes"] < max(row["congestion_window_bytes"] for row in rows)
+    assert len(rows) > 1_000_000 / 1252
+
+
+def test_a_server_numbers_the_connections_of_its_clients(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Any
+) -> None:
+    assignment["series"] = ["cwnd"]
+    with endpoints.serving(assignment) as server:
+        for _ in range(2):
+            endpoints.start("client", assignment).metrics()
+        server.process.send_signal(signal.SIGTERM)
+        server.metrics()
+    rows = rows_of("server", "cwnd")
+    first = [next(row["t_s"] for row in rows if row["connection"] == number) for number in (0, 1)]
+    assert first == sorted(first)
+    assert {row["connection"] for row in rows} == {0, 1}
+
+
+def test_a_server_without_clients_leaves_a_series_without_rows(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
+) -> None:
+    with endpoints.serving({**assignment, "series": ["cwnd"]}) as server:
+        server.process.send_signal(signal.SIGTERM)
+        server.metrics()
+    assert (tmp_path / "server" / "cwnd.series.csv").read_text().splitlines() == [",".join(CWND)]
+
+
+def test_a_client_that_fails_leaves_its_series(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Any
+) -> None:
+    endpoints.start("client", {**assignment, "deadline_s": 0.3, "series": ["cwnd"]}).failure()
+    assert rows_of("client", "cwnd")[0]["bytes_in_flight"] > 0
+
+
+def test_no_series_is_left_when_none_is_asked_for(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
+) -> None:
+    endpoints.transfer({**assignment, "series": []})
+    assert {path.name for path in tmp_path.rglob("*")} == {"client", "client.json", "server", "server.json"}
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_an_unknown_series_exits_with_127(endpoints: Any, assignment: dict[str, Any], role: str) -> None:
+    code, events, err = endpoints.start(role, {**assignment, "series": ["cwnd", "pace"]}).end()
+    assert (code, events, err.count("\n")) == (127, [], 1)
+    assert 'series: "pace" is not supported' in err
+
+
+def test_a_series_that_cannot_be_written_is_a_failure_with_one_line(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "server" / "cwnd.series.csv").mkdir(parents=True)
+    with endpoints.serving({**assignment, "series": ["cwnd"]}) as server:
+        server.process.send_signal(signal.SIGTERM)
+        code, _, err = server.end()
+    assert (code, err.count("\n")) == (1, 1)
+    assert "cwnd.series.csv" in err

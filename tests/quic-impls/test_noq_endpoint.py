@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
 
-DECLARATION = all_of_them()["noq-fec"].declaration
+DECLARATION = ours().find("noq-fec", "tests").declaration
 
 
 @pytest.fixture

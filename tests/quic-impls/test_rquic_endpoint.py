@@ -1,14 +1,12 @@
 """The rQUIC endpoint over loopback: what it does beyond the contract."""
 
-import csv
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
 
-DECLARATION = all_of_them()["rquic"].declaration
+DECLARATION = ours().find("rquic", "tests").declaration
 COUNTERS = {
     *("generations_sent", "generation_size_min", "generation_size_max", "code_rate_mean", "overhead"),
     *("protected_delivered", "protected_lost", "residual_loss"),
@@ -41,17 +39,17 @@ def test_content_of_any_size_is_transferred_and_protected_by_the_codes_alone(
 
 
 @pytest.mark.parametrize("rate", DECLARATION.options["rate"].choices)
-def test_the_code_rate_over_time_is_left_in_the_log_folder(
-    endpoints: Any, assignment: dict[str, Any], rate: str
+def test_the_code_rate_over_time_follows_the_periods(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Any, rate: str
 ) -> None:
-    options = {"rate": rate, "period_ms": 1}
-    workload = {"name": "download", "size_bytes": 5_000_000}
-    _, metrics = endpoints.transfer({**assignment, "options": options, "workload": workload})
-    with (Path(assignment["log_folder"]) / "code_rate-server.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    times = [float(row["time_s"]) for row in rows]
-    assert times == sorted(times)
-    assert float(rows[0]["q"]) == {"constant": 9, "paper": 32, "code2021": 10}[rate]
+    assignment |= {
+        "options": {"rate": rate, "period_ms": 1},
+        "workload": {"name": "download", "size_bytes": 5_000_000},
+        "series": ["code_rate"],
+    }
+    _, metrics = endpoints.transfer(assignment)
+    rows = rows_of("server", "code_rate")
+    assert rows[0]["q"] == {"constant": 9, "paper": 32, "code2021": 10}[rate]
     assert (len(rows) > 1) == (rate != "constant")
-    assert all(0 < float(row["q"]) <= 63 for row in rows)
-    assert sum(int(row["delivered"]) for row in rows) <= metrics["protected_delivered"]
+    assert all(0 < row["q"] <= 63 for row in rows)
+    assert sum(row["delivered"] for row in rows) <= metrics["protected_delivered"]

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from results.store.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database
+from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 SERVER_USER = "nobody"  # PostgreSQL refuses to run as root
 
@@ -88,8 +89,8 @@ VARIANTS = [
 
 
 def create_campaign(database: Database, name: str = "demo", **changes: Any) -> CampaignInfo:
-    """Two points, two variants, two workloads: `changes` replaces arguments."""
-    arguments: dict[str, Any] = {
+    """Two points, two variants, two workloads: `changes` replaces fields."""
+    fields: dict[str, Any] = {
         "design_text": 'name = "demo"\n',
         "seed": 2**64 - 1,
         "provenance": {"git": "0123abc", "kernel": None, "cpus": 2},
@@ -103,7 +104,7 @@ def create_campaign(database: Database, name: str = "demo", **changes: Any) -> C
         "statistic": "median",
         "title": "Does FEC help?",
     }
-    return database.create_campaign(name, **(arguments | changes))
+    return database.create_campaign(NewCampaign(name=name, **(fields | changes)))
 
 
 @pytest.fixture

@@ -12,7 +12,10 @@ import pytest
 
 from results import metrics
 from results.metrics import ALL, DEFAULT, Metric
-from results.store.database import CampaignInfo, Database, Workload
+from results.store.database import Database
+from results.store.records import CampaignInfo, Workload
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "notebooks" / "samples").glob("*.sqlite.xz"))
@@ -155,13 +158,26 @@ def test_a_workload_that_names_no_metric_is_compared_by_the_default() -> None:
     assert metrics.compared({**described, "metric": "client.first_object_s"}) == "client.first_object_s"
 
 
-def test_a_metric_that_is_chosen_is_that_of_all_workloads(
-    filled: Callable[..., tuple[Database, CampaignInfo]],
-) -> None:
+def test_a_metric_that_is_chosen_is_that_of_all_workloads(filled: Filled) -> None:
     _, campaign = filled({})
     assert set(metrics.of_workloads(campaign).values()) == {DEFAULT}
-    chosen = metrics.of_workloads(campaign, "server.packets_lost")
-    assert chosen == {workload["label"]: "server.packets_lost" for workload in campaign.workloads}
+    chosen = metrics.choose(campaign, "server.packets_lost")
+    assert set(metrics.of_workloads(chosen).values()) == {"server.packets_lost"}
+    assert metrics.choose(chosen, "") == chosen
+
+
+def test_a_campaign_is_parted_by_what_its_workloads_compare_in_the_order_of_the_design(
+    filled: Filled,
+) -> None:
+    workloads = [
+        Workload(label=f"w{i}", name="download", parameters={}, metric=name)
+        for i, name in enumerate(["b", "a", "b"])
+    ]
+    _, campaign = filled({}, workloads=workloads)
+    parts = metrics.by_metric(campaign)
+    assert list(parts) == ["b", "a"]
+    assert [workload["label"] for workload in parts["b"].workloads] == ["w0", "w2"]
+    assert parts["a"].points == campaign.points
 
 
 def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() -> None:

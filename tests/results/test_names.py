@@ -14,7 +14,7 @@ from results import analysis, figures
 @pytest.mark.parametrize("package", [figures, analysis], ids=lambda package: package.__name__)
 def test_a_package_offers_every_name_that_it_lists(package: object) -> None:
     for name in package.__all__:
-        assert getattr(package, name).__name__ == name
+        assert callable(getattr(package, name)), name
 
 
 @pytest.mark.parametrize("package", [results, figures, analysis], ids=lambda package: package.__name__)

@@ -7,15 +7,21 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 import results
 from results.analysis import frames
 from results.reading import Campaign, Results
-from results.store import export
-from results.store.database import CampaignInfo, Database, DatabaseError, TrialKey, TrialRecord
+from results.store import export, schema, series
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
+Make = Callable[..., TrialRecord]
+NewCampaign = Callable[..., CampaignInfo]
 
 OFF, XOR = "rquic-off", "rquic-xor"
 # Numbers that need all their digits.
@@ -145,6 +151,100 @@ def test_an_empty_campaign_has_empty_frames_with_the_same_columns(filled: Filled
         assert campaign.metrics().empty
         assert campaign.paired(OFF, XOR).ratios.empty
         assert campaign.intervals(OFF, XOR).empty
+
+
+# Series
+
+
+@pytest.fixture
+def with_series(database: Database, new_campaign: NewCampaign, make: Make) -> Campaign:
+    """Trials in another order than the design's, which left tables of 1, 2, 3, … rows."""
+    info = new_campaign(database)
+    keys = [TrialKey(variant, "download-10000", 0, n) for variant in (XOR, OFF) for n in (1, 0)]
+    for rows, key in enumerate(keys, start=1):
+        times = pa.array([n / 3 for n in range(rows)], pa.float64())
+        windows = {"client": {}, "server": {"window_bytes": pa.array(range(rows), pa.int64())}}
+        tables = [
+            series.of_endpoint(endpoint, "cwnd", pa.table({"t_s": times, **window}))
+            for endpoint, window in windows.items()
+        ]
+        database.record(info.id, make(key=key, series=tables))
+    return Campaign(database, info)
+
+
+def test_a_series_of_a_campaign_is_one_frame_in_the_order_of_the_design(with_series: Campaign) -> None:
+    frame = with_series.series("cwnd")
+    key = ["id", "variant", "workload", "point", "repetition", "endpoint"]
+    assert list(frame.columns) == [*key, "t_s", "window_bytes"]
+    expected = [
+        (
+            trial_id,
+            variant,
+            "download-10000",
+            0,
+            repetition,
+            endpoint,
+            n / 3,
+            n if endpoint == "server" else None,
+        )
+        for trial_id, variant, repetition in ((4, OFF, 0), (3, OFF, 1), (2, XOR, 0), (1, XOR, 1))
+        for endpoint in ("client", "server")
+        for n in range(trial_id)
+    ]
+    rows = frame.astype(object).where(frame.notna(), None).itertuples(index=False)
+    assert [tuple(row) for row in rows] == expected
+    assert frame["variant"].dtype == with_series.trials()["variant"].dtype
+
+
+def test_only_the_named_columns_of_a_series_are_read_in_their_order(with_series: Campaign) -> None:
+    whole = with_series.series("cwnd")
+    for columns in (["window_bytes", "t_s"], ["t_s"], ["window_bytes"], []):
+        frame = with_series.series("cwnd", columns)
+        pd.testing.assert_frame_equal(frame, whole[[*whole.columns[:6], *columns]])
+
+
+def test_a_wrong_series_or_column_is_refused_with_the_right_one(with_series: Campaign) -> None:
+    with pytest.raises(DatabaseError, match=r"campaign 'demo': series 'cwdn'.*did you mean 'cwnd'"):
+        with_series.series("cwdn")
+    with pytest.raises(DatabaseError, match=r"series 'cwnd': column 'window'.*did you mean 'window_bytes'"):
+        with_series.series("cwnd", ["t_s", "window"])
+    with pytest.raises(TypeError, match=r"must be a list of names: \['t_s'\]"):
+        with_series.series("cwnd", "t_s")
+
+
+def test_without_series_none_is_known(read: Results) -> None:
+    with pytest.raises(
+        DatabaseError, match="campaign 'campaign-0': series 'cwnd': there is none; known: none"
+    ):
+        read["campaign-0"].series("cwnd")
+
+
+def test_a_damaged_series_is_refused_with_its_trial(with_series: Campaign) -> None:
+    database = with_series.database
+    with database._transaction(database._writers) as connection:
+        connection.execute(sa.update(schema.series).where(schema.series.c.trial_id == 3).values(data=b"PAR1"))
+    with pytest.raises(DatabaseError, match="trial 3: a series cannot be read"):
+        with_series.series("cwnd")
+
+
+def without_column(data: bytes, index: int) -> bytes:
+    """The packed table with zeros in the place of that column's values."""
+    column = pq.ParquetFile(pa.BufferReader(data)).metadata.row_group(0).column(index)
+    pages = [start for start in (column.dictionary_page_offset, column.data_page_offset) if start is not None]
+    end = min(pages) + column.total_compressed_size
+    return data[: min(pages)] + bytes(end - min(pages)) + data[end:]
+
+
+def test_columns_that_are_not_named_are_not_read(with_series: Campaign) -> None:
+    database = with_series.database
+    (table,) = (table for table in database.series_of(3) if table.endpoint == "server")
+    damaged = without_column(table.data, table.columns.index("window_bytes"))
+    with database._transaction(database._writers) as connection:
+        of_table = (schema.series.c.trial_id == 3) & (schema.series.c.endpoint == "server")
+        connection.execute(sa.update(schema.series).where(of_table).values(data=damaged))
+    assert with_series.series("cwnd", ["t_s"])["t_s"].notna().all()
+    with pytest.raises(DatabaseError, match="trial 3: a series cannot be read"):
+        with_series.series("cwnd")
 
 
 # Files

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.campaign.provenance import DROPPER, WIRE
 from runners.commands.command_line import main
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
+from topologies.programs import WIRE
 
 LIMIT_S = 200
 
@@ -135,6 +136,6 @@ def can_run_trials() -> None:
     """Skips the test where a trial of rquic cannot run."""
     if os.geteuid() != 0:
         pytest.skip("needs root: makes namespaces")
-    for program in (DROPPER, WIRE, *all_of_them()["rquic"].programs()):
+    for program in (DROPPER, WIRE, *ours().find("rquic", "tests").programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topologies.link import LinkEnd, LinkSettings
+from topologies.link import Direction, LinkEnd, LinkSettings
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 from topologies.wire_link import WireLink
@@ -20,6 +20,7 @@ ADDRESSES = {"near": "10.9.0.1", "far": "10.9.0.2"}
 MACS = {"near": "02:00:00:00:09:01", "far": "02:00:00:00:09:02"}
 PORT = 7000
 SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
 UDP_OVERHEAD = 14 + 20 + 8
 
 
@@ -64,18 +65,20 @@ class Wire:
         self.sender = self._socket(near, "near")
         self.receiver = self._socket(far, "far")
 
-    def send(self, size: int) -> None:
+    def send(self, size: int, direction: Direction = "up") -> None:
         """One datagram in a frame of `size` bytes, with the time of sending."""
         now = time.time_ns().to_bytes(8, "little")
-        self.sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES["far"], PORT))
+        sender, to = (self.sender, "far") if direction == "up" else (self.receiver, "near")
+        sender.sendto(now.ljust(size - UDP_OVERHEAD, b"\0"), (ADDRESSES[to], PORT))
 
-    def receive(self, count: int, timeout_s: float = 5.0) -> NDArray[np.int64]:
+    def receive(self, count: int, timeout_s: float = 5.0, direction: Direction = "up") -> NDArray[np.int64]:
         """(when sent, when the kernel received it) of up to `count` datagrams, ns since the epoch."""
         times = []
-        self.receiver.settimeout(timeout_s)
+        receiver = self.receiver if direction == "up" else self.sender
+        receiver.settimeout(timeout_s)
         while len(times) < count:
             try:
-                data, control, _, _ = self.receiver.recvmsg(2048, 64)
+                data, control, _, _ = receiver.recvmsg(2048, 64)
             except TimeoutError:
                 break
             stamp = control[0][2]
@@ -90,11 +93,11 @@ class Wire:
 
     @staticmethod
     def _socket(end: LinkEnd, side: str) -> socket.socket:
-        made = run_inside(end.netns_path, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
-        made.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        made.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
-        made.bind((ADDRESSES[side], PORT))
-        return made
+        opened = run_inside(end.netns_path, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM))
+        opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
+        opened.bind((ADDRESSES[side], PORT))
+        return opened
 
 
 WireMaker = Callable[..., Wire]
@@ -112,9 +115,9 @@ def wire() -> Iterator[WireMaker]:
             link.wait_ready()
             configure(near, "near")
             configure(far, "far")
-            made = Wire(link, near, far)
-            stack.callback(made.close)
-            return made
+            ends = Wire(link, near, far)
+            stack.callback(ends.close)
+            return ends
 
         yield make
 

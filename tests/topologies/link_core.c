@@ -1,4 +1,5 @@
-// Runs one direction of the link on given arrivals, at given times of looking: the clock is the test's.
+// Runs a link on given arrivals, at given times of looking: the clock is the test's. As in the wire, both
+// directions take their frames from one pool.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,40 +22,49 @@ static void hand_out(struct direction *direction, struct frame_pool *pool, uint6
     }
 }
 
-// Frame i arrives at arrivals[i]; the link is looked at each looks[j] ≤ the next arrival, then at end_ns.
-// fates[i], exits[i] (when it was due) and left[i] (its place in the order, or 0) are written.
-void run_link(const struct direction_settings *settings, size_t frames, const uint64_t *arrivals,
-              const uint32_t *lengths, size_t looks, const uint64_t *look_times, uint64_t end_ns,
-              uint32_t *fates, uint64_t *exits, uint64_t *left, struct outcome *outcome) {
-    struct direction direction;
+static struct outcome outcome_of(const struct direction *direction) {
+    return (struct outcome){
+        .frames_in = direction->frames_in,
+        .frames_out = direction->frames_out,
+        .queue_dropped = direction->queue_dropped,
+        .oversize_dropped = direction->oversize_dropped,
+        .in_flight = direction_in_flight(direction),
+        .max_queue_bytes = direction->max_queue_bytes,
+        .max_queue_packets = direction->max_queue_packets,
+        .conserved = direction_conserves(direction),
+    };
+}
+
+// Frame i arrives at arrivals[i] in direction ways[i], 0 or 1; the link is looked at each looks[j] ≤ the next
+// arrival, then at end_ns. fates[i], exits[i] (when it was due), left[i] (its place in the order of its
+// direction, or 0) and the outcome of each direction are written.
+void run_link(const struct direction_settings settings[2], size_t frames, const uint8_t *ways,
+              const uint64_t *arrivals, const uint32_t *lengths, size_t looks, const uint64_t *look_times,
+              uint64_t end_ns, uint32_t *fates, uint64_t *exits, uint64_t *left, struct outcome outcomes[2]) {
+    struct direction directions[2];
     struct frame_pool pool;
-    direction_init(&direction, settings);
+    for (int way = 0; way < 2; way++)
+        direction_init(&directions[way], &settings[way]);
     frame_pool_init(&pool, sizeof(uint64_t));
     size_t look = 0;
     for (size_t i = 0; i < frames; i++) {
         for (; look < looks && look_times[look] <= arrivals[i]; look++)
-            hand_out(&direction, &pool, look_times[look], left, exits);
+            for (int way = 0; way < 2; way++)
+                hand_out(&directions[way], &pool, look_times[look], left, exits);
         struct frame *frame = frame_pool_take(&pool);
         if (!frame)
             abort();
         frame->length = lengths[i];
         uint64_t index = i;
         memcpy(frame->bytes, &index, sizeof index);
-        fates[i] = direction_arrive(&direction, frame, arrivals[i]);
+        fates[i] = direction_arrive(&directions[ways[i]], frame, arrivals[i]);
         if (fates[i] != FATE_ACCEPTED)
             frame_pool_return(&pool, frame);
     }
-    hand_out(&direction, &pool, end_ns, left, exits);
-    *outcome = (struct outcome){
-        .frames_in = direction.frames_in,
-        .frames_out = direction.frames_out,
-        .queue_dropped = direction.queue_dropped,
-        .oversize_dropped = direction.oversize_dropped,
-        .in_flight = direction_in_flight(&direction),
-        .max_queue_bytes = direction.max_queue_bytes,
-        .max_queue_packets = direction.max_queue_packets,
-        .conserved = direction_conserves(&direction),
-    };
+    for (int way = 0; way < 2; way++) {
+        hand_out(&directions[way], &pool, end_ns, left, exits);
+        outcomes[way] = outcome_of(&directions[way]);
+    }
     frame_pool_free(&pool);
 }
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from topologies.dumbbell import DUMBBELL
-from topologies.link import LinkSettings
+from topologies.link import DIRECTIONS, LinkSettings
 from topologies.topology import Pair, Topology, build
 
 PINGS = 30
@@ -19,12 +19,12 @@ def ping(pair: Pair, *options: str) -> "subprocess.Popen[str]":
 
 
 def output(process: "subprocess.Popen[str]") -> str:
-    said, _ = process.communicate(timeout=30)
-    return said
+    text, _ = process.communicate(timeout=30)
+    return text
 
 
 def dumbbell(**settings: float) -> Topology:
-    return build("dumbbell", {"internet": LinkSettings(**settings)})  # type: ignore[arg-type]
+    return build("dumbbell", {"internet": LinkSettings.symmetric(**settings)})  # type: ignore[arg-type]
 
 
 def test_all_nodes_have_addresses_and_names_of_their_own() -> None:
@@ -37,17 +37,18 @@ def test_all_nodes_have_addresses_and_names_of_their_own() -> None:
 @pytest.mark.root
 def test_each_client_reaches_its_server_over_the_one_link() -> None:
     with dumbbell(bandwidth_mbps=10, owd_ms=10) as topology:
-        said = [output(ping(pair)) for pair in topology.pairs]
+        summaries = [output(ping(pair)) for pair in topology.pairs]
         received = [host.received_bytes() for pair in topology.pairs for host in (pair.client, pair.server)]
-        carried = [topology.carried_bytes("internet", "up"), topology.carried_bytes("internet", "down")]
+        carried = [topology.carried_bytes("internet", direction) for direction in DIRECTIONS]
         report = topology.finish()["internet"]
-    for each in said:
-        assert f"{PINGS} received" in each
-        assert 20 <= float(re.findall(r"[\d.]+", each.split("rtt")[1])[0]) < 22
+    for summary in summaries:
+        assert f"{PINGS} received" in summary
+        assert 20 <= float(re.findall(r"[\d.]+", summary.split("rtt")[1])[0]) < 22
     assert report.conserved
     assert {direction.frames_in for direction in report.directions.values()} == {2 * PINGS}
     assert received == [1000 * PINGS] * 4
-    assert carried == [report.directions[way].bytes_out for way in ("up", "down")] == [2000 * PINGS] * 2
+    assert carried == [2000 * PINGS] * 2
+    assert carried == [report.directions[direction].bytes_out for direction in DIRECTIONS]
 
 
 @pytest.mark.root
@@ -59,7 +60,7 @@ def test_the_pairs_share_the_bandwidth_and_the_queue_of_the_link() -> None:
     with dumbbell(bandwidth_mbps=0.1, owd_ms=1, queue_packets=PINGS) as topology:
         alone = output(ping(topology.pairs[0], "-l", str(PINGS)))
         together = [ping(pair, "-l", str(PINGS)) for pair in topology.pairs]
-        received = [int(re.findall(r"(\d+) received", output(each))[0]) for each in together]
+        received = [int(re.findall(r"(\d+) received", output(process))[0]) for process in together]
         report = topology.finish()["internet"]
     assert f"{PINGS} received" in alone
     assert report.conserved

@@ -5,7 +5,7 @@ import itertools
 import math
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,13 @@ class Run:
     fates: list[int]
     exits: list[int]
     order: list[int]
-    outcome: Any
+    outcomes: Any
+    """Of each direction."""
+
+    @property
+    def outcome(self) -> Any:
+        """Of the one direction that has traffic."""
+        return self.outcomes[0]
 
     @property
     def accepted(self) -> list[int]:
@@ -90,15 +96,28 @@ def run(
     looks: tuple[int, ...] | list[int] = NEVER_LOOK,
     end_ns: int = FOREVER,
 ) -> Run:
+    """Frames in one direction of a symmetric link."""
+    return run_link(core, (path, path), [0] * len(arrivals), arrivals, lengths, looks, end_ns)
+
+
+def run_link(
+    core: ctypes.CDLL,
+    link: tuple[Lane, Lane],
+    ways: list[int],
+    arrivals: list[int],
+    lengths: list[int],
+    looks: tuple[int, ...] | list[int] = NEVER_LOOK,
+    end_ns: int = FOREVER,
+) -> Run:
+    """Frames in both directions of a link: ways[i] says which one frame i takes."""
     count = len(arrivals)
     fates = (ctypes.c_uint32 * count)()
     exits, order = (ctypes.c_uint64 * count)(), (ctypes.c_uint64 * count)()
-    outcome = Outcome()
+    outcomes = (Outcome * 2)()
     core.run_link(
-        ctypes.byref(
-            Settings(path.rate_bps, path.delay_ns, path.queue_bytes, path.queue_packets, path.max_frame_size)
-        ),
+        (Settings * 2)(*(Settings(*astuple(lane)) for lane in link)),
         ctypes.c_size_t(count),
+        (ctypes.c_uint8 * count)(*ways),
         (ctypes.c_uint64 * count)(*arrivals),
         (ctypes.c_uint32 * count)(*lengths),
         ctypes.c_size_t(len(looks)),
@@ -107,9 +126,9 @@ def run(
         fates,
         exits,
         order,
-        ctypes.byref(outcome),
+        outcomes,
     )
-    return Run(list(fates), list(exits), list(order), outcome)
+    return Run(list(fates), list(exits), list(order), outcomes)
 
 
 # Frames of a few hundred µs at these rates, arriving both faster and slower than they can leave.
@@ -189,6 +208,26 @@ def test_every_frame_in_is_out_or_dropped_or_in_flight(
     assert outcome.in_flight == fates[ACCEPTED] - len(due)
     assert outcome.conserved
     assert all(result.exits[i] <= stopped_ns for i in due)
+
+
+@given(paths, paths, frames, st.data())
+@settings(max_examples=300, deadline=None)
+def test_each_direction_of_a_link_is_that_of_the_symmetric_link_with_its_settings(
+    core: ctypes.CDLL, up: Lane, down: Lane, sent: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    """Frame by frame: whatever happens in the other direction, and whatever it is like."""
+    arrivals, lengths = timed(sent)
+    ways = data.draw(st.lists(st.sampled_from([0, 1]), min_size=len(sent), max_size=len(sent)))
+    looks = sorted(data.draw(st.lists(st.integers(0, 50 * MS), max_size=20)))
+    both = run_link(core, (up, down), ways, arrivals, lengths, looks)
+    for way, lane in enumerate((up, down)):
+        own = [i for i, taken in enumerate(ways) if taken == way]
+        alone = run(core, lane, [arrivals[i] for i in own], [lengths[i] for i in own], looks)
+        assert [both.fates[i] for i in own] == alone.fates
+        assert [both.exits[i] for i in own] == alone.exits
+        assert [both.order[i] for i in own] == alone.order
+        assert bytes(both.outcomes[way]) == bytes(alone.outcome)
+        assert both.outcomes[way].conserved
 
 
 @given(paths, frames, st.lists(st.integers(0, 50 * MS), max_size=100))
@@ -279,7 +318,7 @@ def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
     core: ctypes.CDLL, lateness: list[int], q: float
 ) -> None:
     values = (ctypes.c_uint64 * len(lateness))(*lateness)
-    found = core.quantile_of(ctypes.c_size_t(len(lateness)), values, ctypes.c_double(q))
+    quantile = core.quantile_of(ctypes.c_size_t(len(lateness)), values, ctypes.c_double(q))
     true = sorted(lateness)[math.ceil(q * len(lateness)) - 1]
-    assert true <= found <= max(lateness)
-    assert found - true <= true / 16
+    assert true <= quantile <= max(lateness)
+    assert quantile - true <= true / 16

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topologies.link import LinkEnd, LinkSettings, QueueLimit, TopologyError
+from topologies.link import (
+    DIRECTIONS,
+    Direction,
+    DirectionSettings,
+    LinkEnd,
+    LinkSettings,
+    QueueLimit,
+    TopologyError,
+)
 from topologies.wire_link import wire_arguments
 
 bandwidths = st.floats(0.1, 10_000)
@@ -16,7 +24,39 @@ delays = st.floats(0, 10_000)
 
 def test_the_default_queue_is_one_and_a_half_bdp_of_the_round_trip() -> None:
     # 10 Mbit/s and 2 x 50 ms: the BDP is 125,000 bytes
-    assert LinkSettings(10, 50).queue_limit == QueueLimit(bytes=187_500)
+    link = LinkSettings.symmetric(10, 50)
+    assert [link.queue_limit(direction) for direction in DIRECTIONS] == [QueueLimit(bytes=187_500)] * 2
+
+
+def test_a_queue_in_bdps_takes_the_rate_of_its_direction_and_the_delays_of_both() -> None:
+    # 30 + 70 ms: 12,500 bytes for each Mbit/s
+    link = LinkSettings(up=DirectionSettings(2, 30, queue_bdp=1), down=DirectionSettings(20, 70, queue_bdp=3))
+    assert link.rtt_ms == 100
+    assert link.queue_limit("up") == QueueLimit(bytes=25_000)
+    assert link.queue_limit("down") == QueueLimit(bytes=750_000)
+
+
+directions = st.builds(
+    DirectionSettings, st.floats(0.1, 10_000), st.floats(0, 10_000), queue_bdp=st.none() | st.floats(0, 1000)
+)
+
+
+@given(directions, directions)
+def test_the_link_of_the_other_way_has_the_queues_of_this_one_exchanged(
+    up: DirectionSettings, down: DirectionSettings
+) -> None:
+    this, other = LinkSettings(up, down), LinkSettings(up=down, down=up)
+    assert this.queue_limit("up") == other.queue_limit("down")
+    assert this.queue_limit("down") == other.queue_limit("up")
+
+
+@given(directions)
+def test_a_symmetric_link_has_the_queue_of_twice_the_delay(settings: DirectionSettings) -> None:
+    link = LinkSettings(settings, settings)
+    multiple = 1.5 if settings.queue_bdp is None else settings.queue_bdp
+    bdp_bytes = settings.rate_bps / 8 * 2 * settings.delay_ns / 1e9
+    exactly = QueueLimit(bytes=max(round(multiple * bdp_bytes), 15_140))
+    assert [link.queue_limit(direction) for direction in DIRECTIONS] == [exactly] * 2
 
 
 @given(bandwidths, delays, st.floats(0, 1000))
@@ -24,7 +64,7 @@ def test_the_default_queue_is_one_and_a_half_bdp_of_the_round_trip() -> None:
 def test_a_queue_in_bdps_has_room_for_ten_full_frames_at_least(
     bandwidth_mbps: float, owd_ms: float, multiple: float
 ) -> None:
-    limit = LinkSettings(bandwidth_mbps, owd_ms, queue_bdp=multiple).queue_limit
+    limit = LinkSettings.symmetric(bandwidth_mbps, owd_ms, queue_bdp=multiple).queue_limit("up")
     exact = multiple * bandwidth_mbps * 1e6 / 8 * 2 * owd_ms / 1e3
     assert limit.packets is None
     assert limit.bytes is not None
@@ -35,9 +75,13 @@ def test_a_queue_in_bdps_has_room_for_ten_full_frames_at_least(
 
 @given(bandwidths, delays, st.integers(1514, 10**9))
 def test_a_queue_in_bytes_or_packets_is_taken_as_it_is(bandwidth: float, owd: float, limit: int) -> None:
-    assert LinkSettings(bandwidth, owd, queue_bytes=limit).queue_limit == QueueLimit(bytes=limit)
     packets = limit % 1000 + 1
-    assert LinkSettings(bandwidth, owd, queue_packets=packets).queue_limit == QueueLimit(packets=packets)
+    link = LinkSettings(
+        up=DirectionSettings(bandwidth, owd, queue_bytes=limit),
+        down=DirectionSettings(bandwidth, owd, queue_packets=packets),
+    )
+    assert link.queue_limit("up") == QueueLimit(bytes=limit)
+    assert link.queue_limit("down") == QueueLimit(packets=packets)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +108,49 @@ def test_an_impossible_setting_is_refused_in_one_line_that_names_it(
     settings: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(TopologyError) as refusal:
-        LinkSettings(**settings)
+        LinkSettings.symmetric(**settings)
     assert str(refusal.value).startswith(named)
     assert "\n" not in str(refusal.value)
 
 
+GOOD = DirectionSettings(10, 20)
+
+
+@pytest.mark.parametrize(
+    ("up", "down", "named"),
+    [
+        (DirectionSettings(0, 20), GOOD, "up.bandwidth_mbps is 0; "),
+        (GOOD, DirectionSettings(10, -1), "down.owd_ms is -1; "),
+        (GOOD, DirectionSettings(10, 20, queue_packets=0), "down.queue_packets is 0; "),
+        (
+            DirectionSettings(10, 20, queue_bdp=1, queue_bytes=2000),
+            DirectionSettings(10, 20, queue_bdp=1),
+            "queue_bdp = 1 and up.queue_bytes = 2000 ",
+        ),
+        # What is wrong with both directions is not the fault of one.
+        (DirectionSettings(0, 20), DirectionSettings(0, 30), "bandwidth_mbps is 0; "),
+    ],
+)
+def test_what_differs_between_the_directions_is_named_with_its_direction(
+    up: DirectionSettings, down: DirectionSettings, named: str
+) -> None:
+    with pytest.raises(TopologyError) as refusal:
+        LinkSettings(up, down)
+    assert str(refusal.value).startswith(named)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
 @given(bandwidths, delays)
-def test_the_wire_is_told_whole_bits_and_nanoseconds(bandwidth_mbps: float, owd_ms: float) -> None:
+def test_the_wire_is_told_whole_bits_and_nanoseconds_of_each_direction(
+    direction: Direction, bandwidth_mbps: float, owd_ms: float
+) -> None:
+    settings = {"up": GOOD, "down": GOOD}
+    settings[direction] = DirectionSettings(bandwidth_mbps, owd_ms, queue_packets=3)
     end = LinkEnd("/proc/1/ns/net", "x")
-    words = wire_arguments(end, end, LinkSettings(bandwidth_mbps, owd_ms, queue_packets=3), 1000)
+    words = wire_arguments(end, end, LinkSettings(**settings), 1000)
     values = dict(zip(words[:-1:2], words[1::2], strict=True))
-    assert abs(int(values["--rate-bps"]) - bandwidth_mbps * 1e6) <= 0.5
-    assert abs(int(values["--delay-ns"]) - owd_ms * 1e6) <= 0.5
-    assert values["--queue-packets"] == "3"
-    assert "--queue-bytes" not in values
+    assert abs(int(values[f"--{direction}-rate-bps"]) - bandwidth_mbps * 1e6) <= 0.5
+    assert abs(int(values[f"--{direction}-delay-ns"]) - owd_ms * 1e6) <= 0.5
+    assert values[f"--{direction}-queue-packets"] == "3"
+    assert f"--{direction}-queue-bytes" not in values

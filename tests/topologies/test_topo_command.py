@@ -94,9 +94,9 @@ def test_a_terminal_gets_mininet_s_command_line(tmp_path: Path) -> None:
 
 
 def expect(terminal: int, wanted: str, timeout_s: float = 20) -> str:
-    said, deadline = "", time.monotonic() + timeout_s
-    while wanted not in said:
+    text, deadline = "", time.monotonic() + timeout_s
+    while wanted not in text:
         ready, _, _ = select.select([terminal], [], [], deadline - time.monotonic())
-        assert ready, f"{wanted!r} did not come after {said!r}"
-        said += os.read(terminal, 4096).decode()
-    return said
+        assert ready, f"{wanted!r} did not come after {text!r}"
+        text += os.read(terminal, 4096).decode()
+    return text

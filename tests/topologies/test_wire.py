@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topologies.link import LinkEnd, LinkError, LinkSettings
+from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkEnd, LinkError, LinkSettings
+from topologies.link_report import LinkReport
 from topologies.namespace import run_inside, run_tool
-from topologies.wire_link import WIRE_BINARY, WireLink
+from topologies.programs import WIRE
+from topologies.wire_link import WireLink
 
 root = pytest.mark.root
 
@@ -24,10 +26,10 @@ root = pytest.mark.root
 @root
 @pytest.mark.parametrize(("bandwidth_mbps", "frames"), [(1, 60), (10, 600), (100, 6000)])
 def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: int) -> None:
-    made = wire(LinkSettings(bandwidth_mbps, 10, queue_packets=frames))
+    ends = wire(LinkSettings.symmetric(bandwidth_mbps, 10, queue_packets=frames))
     for _ in range(frames):
-        made.send(1242)
-    received = made.receive(frames)[:, 1]
+        ends.send(1242)
+    received = ends.receive(frames)[:, 1]
     assert len(received) == frames
     gaps = np.diff(received)
     measured = 1242 * 8 * 1e3 / gaps.mean()
@@ -40,12 +42,12 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
 @root
 @pytest.mark.parametrize("owd_ms", [0, 1, 20, 200])
 def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: float) -> None:
-    made = wire(LinkSettings(100, owd_ms))
+    ends = wire(LinkSettings.symmetric(100, owd_ms))
     rng = random.Random(1)
     for _ in range(200):
-        made.send(1242)
+        ends.send(1242)
         time.sleep(rng.uniform(0.0005, 0.003))  # the traffic, not a wait
-    times = made.receive(200)
+    times = ends.receive(200)
     error_us = (times[:, 1] - times[:, 0]) / 1e3 - owd_ms * 1e3 - 1242 * 8 / 100
     print(f"\nOWD {owd_ms} ms: error p50/p99/max {np.percentile(error_us, [50, 99, 100]).round(1)} µs")
     assert len(times) == 200
@@ -56,11 +58,11 @@ def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: f
 @root
 @pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
 def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> None:
-    made = wire(LinkSettings(0.1, 0, **limit))  # 99 ms for each frame
+    ends = wire(LinkSettings.symmetric(0.1, 0, **limit))  # 99 ms for each frame
     for _ in range(50):
-        made.send(1242)
-    made.receive(1)
-    up = made.link.finish().directions["up"]
+        ends.send(1242)
+    ends.receive(1)
+    up = ends.link.finish().directions["up"]
     assert up.frames_in == 50
     assert up.queue_dropped == 30
     assert up.max_queue_packets == 20
@@ -68,39 +70,85 @@ def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> 
     assert up.conserved
 
 
+def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
+    """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
+    for _ in range(50):
+        for direction in directions:
+            ends.send(1242, direction)
+    received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
+    return {direction: (times[:, 1] - times[0, 0]) / 1e6 for direction, times in received.items()}
+
+
+@root
+def test_each_direction_is_that_of_the_symmetric_link_with_its_settings(wire: Any) -> None:
+    # 20 and 10 ms for each frame
+    link = LinkSettings(
+        up=DirectionSettings(0.5, 30, queue_packets=15), down=DirectionSettings(1, 5, queue_bytes=25_000)
+    )
+    ends = wire(link)
+    both = send_bursts(ends, DIRECTIONS)
+    reports = ends.link.finish().directions
+    for direction in DIRECTIONS:
+        settings = link.of(direction)
+        ends = wire(LinkSettings(settings, settings))
+        alone = send_bursts(ends, (direction,))[direction]
+        report = ends.link.finish().directions[direction]
+        for counter in ("frames_in", "queue_dropped", "frames_out", "max_queue_bytes", "conserved"):
+            assert getattr(reports[direction], counter) == getattr(report, counter)
+        assert reports[direction].frames_in == 50
+        expected_ms = settings.owd_ms + 1242 * 8e3 / settings.rate_bps * np.arange(1, len(alone) + 1)
+        # Loose, since the machine may be busy.
+        assert np.median(np.abs(both[direction] - alone)) < 3
+        assert np.median(np.abs(both[direction] - expected_ms)) < 3
+    assert [len(both[direction]) for direction in DIRECTIONS] == [15, 20]
+
+
+@root
+def test_no_frame_is_late_because_the_other_direction_has_a_longer_delay(wire: Any) -> None:
+    ends = wire(LinkSettings(up=DirectionSettings(100, 0), down=DirectionSettings(100, 100)))
+    rng = random.Random(1)
+    for _ in range(200):  # always, a frame of the other direction is due within 4 ms
+        ends.send(100, "down")
+        time.sleep(rng.uniform(0.0005, 0.0025))  # the traffic, not a wait
+        ends.send(100)
+        time.sleep(rng.uniform(0.0005, 0.0015))
+    assert len(ends.receive(200)) == 200
+    assert ends.link.finish().directions["up"].lateness_us.p50 < 500
+
+
 @root
 def test_finish_stops_every_frame_and_leaves_the_interfaces(wire: Any) -> None:
-    made = wire(LinkSettings(100, 300))
+    ends = wire(LinkSettings.symmetric(100, 300))
     for _ in range(5):
-        made.send(1000)
-    assert len(made.receive(5)) == 5
+        ends.send(1000)
+    assert len(ends.receive(5)) == 5
     for _ in range(7):
-        made.send(1000)
+        ends.send(1000)
     time.sleep(0.1)  # the seven are in the delay line, none is due
-    report = made.link.finish()
+    report = ends.link.finish()
     for _ in range(3):
-        made.send(1000)
-    assert len(made.receive(1, timeout_s=0.5)) == 0
+        ends.send(1000)
+    assert len(ends.receive(1, timeout_s=0.5)) == 0
     up = report.directions["up"]
     assert (up.frames_in, up.frames_out, up.in_flight) == (12, 5, 7)
     assert (up.bytes_in, up.bytes_out) == (12_000, 5_000)
     assert report.conserved
     assert report.directions["down"].frames_in == 0
     received = json.loads(
-        run_inside(made.far.netns_path, partial(run_tool, ["ip", "-j", "-s", "link", "show", "far"]))
+        run_inside(ends.far.netns_path, partial(run_tool, ["ip", "-j", "-s", "link", "show", "far"]))
     )
     assert received[0]["stats64"]["rx"]["packets"] == up.frames_out
 
 
 @root
 def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1))
-    run_inside(made.near.netns_path, partial(run_tool, ["ip", "link", "set", "near", "mtu", "9000"]))
-    made.send(1514)
-    made.send(1515)
-    made.send(9014)
-    assert len(made.receive(3, timeout_s=0.3)) == 1
-    up = made.link.finish().directions["up"]
+    ends = wire(LinkSettings.symmetric(100, 1))
+    run_inside(ends.near.netns_path, partial(run_tool, ["ip", "link", "set", "near", "mtu", "9000"]))
+    ends.send(1514)
+    ends.send(1515)
+    ends.send(9014)
+    assert len(ends.receive(3, timeout_s=0.3)) == 1
+    up = ends.link.finish().directions["up"]
     assert (up.frames_in, up.bytes_in) == (3, 1514 + 1515 + 9014)
     assert (up.oversize_dropped, up.frames_out) == (2, 1)
     assert up.conserved
@@ -108,37 +156,37 @@ def test_a_frame_longer_than_the_mtu_is_dropped_and_counted(wire: Any) -> None:
 
 @root
 def test_frames_that_the_kernel_discards_break_conservation(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1))
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1))
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)  # nobody reads: the TAP's queue of 10,000 overflows
     for _ in range(10_500):
-        made.send(100)
+        ends.send(100)
     os.kill(pid, signal.SIGCONT)
-    made.receive(1)
-    up = made.link.finish().directions["up"]
+    ends.receive(1)
+    up = ends.link.finish().directions["up"]
     assert up.kernel_dropped == 500
     assert not up.conserved
 
 
 @root
 def test_a_wire_does_not_look_for_frames_that_the_kernel_discarded(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1))
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1))
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10_100):
-        made.send(100)
+        ends.send(100)
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(1)) == 1
+    assert len(ends.receive(1)) == 1
     time.sleep(1)  # nothing is to be done
-    report = made.link.finish()
+    report = ends.link.finish()
     assert report.cpu_s < 0.5 * report.elapsed_s
 
 
 @root
 def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1), late_bound_us=20_000)
+    ends = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
     cpu = min(os.sched_getaffinity(0))
-    os.sched_setaffinity(made.link._process.pid, {cpu})
+    os.sched_setaffinity(ends.link._process.pid, {cpu})
     # Something of higher priority takes the wire's CPU while the frames arrive and for 60 ms more.
     script = (
         f"import os, select, time; os.sched_setaffinity(0, {{{cpu}}});"
@@ -151,11 +199,11 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
         assert hog.stdout is not None
         hog.stdout.readline()
         for _ in range(10):
-            made.send(500)
+            ends.send(500)
         time.sleep(0.06)
         hog.stdin.close()
-    assert len(made.receive(10)) == 10
-    report = made.link.finish()
+    assert len(ends.receive(10)) == 10
+    report = ends.link.finish()
     up = report.directions["up"]
     print(f"\nread lag {up.read_lag_us}, lateness {up.lateness_us}")
     assert up.read_lag_us.max > 50_000
@@ -166,18 +214,18 @@ def test_a_wire_that_is_kept_from_running_reports_it(wire: Any) -> None:
 
 @root
 def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1), late_bound_us=20_000)
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1), late_bound_us=20_000)
+    pid = ends.link._process.pid
     for _ in range(5):
-        made.send(500)
-    made.receive(5)
+        ends.send(500)
+    ends.receive(5)
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10):
-        made.send(500)
+        ends.send(500)
     time.sleep(0.06)  # the length of the stop
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(10)) == 10
-    up = made.link.finish().directions["up"]
+    assert len(ends.receive(10)) == 10
+    up = ends.link.finish().directions["up"]
     assert up.late == 10
     assert up.lateness_us.max > 50_000
     assert up.conserved
@@ -185,75 +233,80 @@ def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None
 
 @root
 def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any) -> None:
-    made = wire(LinkSettings(100, 200), late_bound_us=20_000)
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 200), late_bound_us=20_000)
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(10):
-        made.send(500)
+        ends.send(500)
     time.sleep(0.06)  # the length of the stop
     os.kill(pid, signal.SIGCONT)
-    times = made.receive(10)
+    times = ends.receive(10)
     error_us = (times[:, 1] - times[:, 0]) / 1e3 - 200_000
     assert error_us.max() < 20_000
-    up = made.link.finish().directions["up"]
+    up = ends.link.finish().directions["up"]
     assert up.read_lag_us.max > 50_000
     assert up.late == 0
 
 
 @root
 def test_the_queue_is_that_of_the_arrivals_however_late_they_are_read(wire: Any) -> None:
-    made = wire(LinkSettings(100, 1, queue_packets=2))  # 0.1 ms for each frame
-    pid = made.link._process.pid
+    ends = wire(LinkSettings.symmetric(100, 1, queue_packets=2))  # 0.1 ms for each frame
+    pid = ends.link._process.pid
     os.kill(pid, signal.SIGSTOP)
     for _ in range(20):
-        made.send(1242)
+        ends.send(1242)
         time.sleep(0.001)  # the traffic, not a wait
     os.kill(pid, signal.SIGCONT)
-    assert len(made.receive(20)) == 20
-    up = made.link.finish().directions["up"]
+    assert len(ends.receive(20)) == 20
+    up = ends.link.finish().directions["up"]
     assert up.queue_dropped == 0
     assert up.max_queue_packets == 1
 
 
 @root
 def test_what_came_while_the_wire_slept_is_in_its_report(wire: Any) -> None:
-    made = wire(LinkSettings(100, 5))
+    ends = wire(LinkSettings.symmetric(100, 5))
     for _ in range(20):  # the first wakes the wire, which then sleeps until it is due
-        made.send(500)
-    up = made.link.finish().directions["up"]
+        ends.send(500)
+    up = ends.link.finish().directions["up"]
     assert up.frames_in == 20
     assert up.frames_out + up.in_flight == 20
 
 
 @root
 def test_a_frame_is_not_late_though_one_of_the_other_direction_is_due_long_after_it(wire: Any) -> None:
-    made = wire(LinkSettings(0.1, 1), late_bound_us=20_000)
-    made.send(1242)  # 99 ms
-    made.receiver.sendto(bytes(58), made.sender.getsockname())  # 8 ms
-    made.sender.settimeout(5)
-    assert made.sender.recv(100) == bytes(58)
-    assert len(made.receive(1)) == 1
-    assert made.link.finish().late == 0
+    ends = wire(LinkSettings.symmetric(0.1, 1), late_bound_us=20_000)
+    ends.send(1242)  # 99 ms
+    ends.receiver.sendto(bytes(58), ends.sender.getsockname())  # 8 ms
+    ends.sender.settimeout(5)
+    assert ends.sender.recv(100) == bytes(58)
+    assert len(ends.receive(1)) == 1
+    assert ends.link.finish().late == 0
 
 
 @root
 def test_the_report_says_what_ran_and_how(wire: Any) -> None:
-    made = wire(LinkSettings(7.5, 12, queue_bytes=20_000), late_bound_us=345)
-    made.send(100)
-    made.receive(1)
-    report = made.link.finish()
+    ends = wire(LinkSettings.symmetric(7.5, 12, queue_bytes=20_000), late_bound_us=345)
+    ends.send(100)
+    ends.receive(1)
+    report = ends.link.finish()
     assert report.backend == "wire"
-    assert report.command[0] == str(WIRE_BINARY)
-    assert report.configuration == {
-        "rate_bps": 7_500_000,
-        "delay_ns": 12_000_000,
-        "queue_bytes": 20_000,
+    assert report.command[0] == str(WIRE)
+    of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000}
+    configuration = report.model_dump(exclude_none=True)["configuration"]
+    assert configuration["up"] == configuration["down"] == of_each
+    # What both directions share stands beside them, too, as it did before they could differ.
+    assert configuration == {
+        "up": of_each,
+        "down": of_each,
+        **of_each,
         "mtu": 1500,
         "late_bound_us": 345,
     }
+    assert LinkReport.model_validate_json(report.model_dump_json()) == report
     assert report.late_bound_us == 345
     assert 0 < report.cpu_s < report.elapsed_s
-    version = subprocess.run([WIRE_BINARY, "--version"], capture_output=True, text=True, check=True).stdout
+    version = subprocess.run([WIRE, "--version"], capture_output=True, text=True, check=True).stdout
     assert version.split() == ["wire", report.version]
 
 
@@ -263,11 +316,11 @@ def arguments(near: str, far: str, **changes: str) -> list[str]:
         "near-interface": "near",
         "far-netns": far,
         "far-interface": "far",
-        "rate-bps": "1000000",
-        "delay-ns": "0",
-        "queue-packets": "10",
+        **dict.fromkeys(("up-rate-bps", "down-rate-bps"), "1000000"),
+        **dict.fromkeys(("up-delay-ns", "down-delay-ns"), "0"),
+        **dict.fromkeys(("up-queue-packets", "down-queue-packets"), "10"),
     } | {name.replace("_", "-"): value for name, value in changes.items()}
-    return [str(WIRE_BINARY), *(word for name, value in options.items() for word in (f"--{name}", value))]
+    return [str(WIRE), *(word for name, value in options.items() for word in (f"--{name}", value))]
 
 
 @root
@@ -292,11 +345,11 @@ def test_every_orderly_end_reports_and_removes_the_interfaces(two_namespaces: An
 @root
 def test_a_link_that_cannot_be_made_says_why_in_one_line(two_namespaces: Any) -> None:
     near, far = two_namespaces
-    link = WireLink(LinkEnd(near, "same"), LinkEnd(near, "same"), LinkSettings(1, 1), 1000)
+    link = WireLink(LinkEnd(near, "same"), LinkEnd(near, "same"), LinkSettings.symmetric(1, 1), 1000)
     with pytest.raises(LinkError, match=r"^wire: cannot create the TAP .*busy$"):
         link.wait_ready()
     link.close()
-    link = WireLink(LinkEnd("/nowhere", "near"), LinkEnd(far, "far"), LinkSettings(1, 1), 1000)
+    link = WireLink(LinkEnd("/nowhere", "near"), LinkEnd(far, "far"), LinkSettings.symmetric(1, 1), 1000)
     with pytest.raises(LinkError, match=r"^wire: cannot open /nowhere: No such file or directory$"):
         link.wait_ready()
     link.close()
@@ -321,23 +374,38 @@ def test_a_wire_ends_with_its_parent_even_if_its_input_stays_open(two_namespaces
 
 @root
 def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
-    made = wire(LinkSettings(1, 1))
-    made.link._process.kill()
-    made.link._process.wait()
+    ends = wire(LinkSettings.symmetric(1, 1))
+    ends.link._process.kill()
+    ends.link._process.wait()
     with pytest.raises(LinkError, match="ended with SIGKILL"):
-        made.link.finish()
+        ends.link.finish()
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"rate_bps": "fast"}, "--rate-bps is fast; it must be a whole number from 1000 to 100000000000"),
-        ({"rate_bps": "999"}, "--rate-bps is 999; it must be"),
-        ({"rate_bps": "-5"}, "--rate-bps is -5; it must be"),
-        ({"rate_bps": "99999999999999999999999"}, "--rate-bps is 99999999999999999999999; it must be"),
-        ({"delay_ns": "1.5"}, "--delay-ns is 1.5; it must be"),
-        ({"queue_packets": "0"}, "--queue-packets is 0; it must be"),
-        ({"queue_bytes": "1514"}, "one of --queue-bytes and --queue-packets must be given, not both"),
+        (
+            {"up_rate_bps": "fast"},
+            "--up-rate-bps is fast; it must be a whole number from 1000 to 100000000000",
+        ),
+        ({"up_rate_bps": "999"}, "--up-rate-bps is 999; it must be"),
+        ({"down_rate_bps": "-5"}, "--down-rate-bps is -5; it must be"),
+        ({"up_rate_bps": "99999999999999999999999"}, "--up-rate-bps is 99999999999999999999999; it must be"),
+        ({"up_delay_ns": "1.5"}, "--up-delay-ns is 1.5; it must be"),
+        ({"down_delay_ns": "-1"}, "--down-delay-ns is -1; it must be"),
+        ({"up_queue_packets": "0"}, "--up-queue-packets is 0; it must be"),
+        ({"down_queue_packets": "x"}, "--down-queue-packets is x; it must be"),
+        ({"up_queue_bytes": "0"}, "--up-queue-bytes is 0; it must be"),
+        ({"down_queue_bytes": "0"}, "--down-queue-bytes is 0; it must be"),
+        (
+            {"up_queue_bytes": "1514"},
+            "one of --up-queue-bytes and --up-queue-packets must be given, not both",
+        ),
+        (
+            {"down_queue_bytes": "1514"},
+            "one of --down-queue-bytes and --down-queue-packets must be given, not both",
+        ),
+        ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
         ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
         ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
         ({"bogus": "1"}, "--bogus is not an option"),
@@ -351,7 +419,14 @@ def test_bad_input_is_refused_in_one_line(changes: dict[str, str], complaint: st
     assert refusal.stdout == ""
 
 
-@pytest.mark.parametrize("missing", ["near-netns", "far-interface", "rate-bps", "delay-ns", "queue-packets"])
+@pytest.mark.parametrize(
+    "missing",
+    [
+        "near-netns",
+        "far-interface",
+        *(f"{way}-{name}" for way in ("up", "down") for name in ("rate-bps", "delay-ns", "queue-packets")),
+    ],
+)
 def test_each_option_that_has_no_default_is_asked_for(missing: str) -> None:
     words = arguments("-", "-")
     at = words.index(f"--{missing}")

@@ -41,12 +41,10 @@ static const char USAGE[] =
     "Usage: prober --from-netns PATH --to-netns PATH --address IPV4 --port N\n"
     "              --count N --frame-bytes N --spacing-ns N --seed N --patience-ms N\n"
     "\n"
-    "Sends `count` datagrams in frames of `frame-bytes` (with the Ethernet header), at random 0.5 to 1.5 "
-    "times\n"
-    "`spacing-ns` apart (0: as fast as it can). Ends when all were received, or when none came for\n"
-    "`patience-ms`. Prints a line of JSON: whether SCHED_FIFO was granted, when each was sent (sent_ns), "
-    "and\n"
-    "the numbers of those received, in their order, with when (numbers, received_ns).\n";
+    "Sends `count` datagrams in frames of `frame-bytes` (with the Ethernet header), at random 0.5 to 1.5\n"
+    "times `spacing-ns` apart (0: as fast as it can). Ends when all were received, or when none came for\n"
+    "`patience-ms`. Prints a line of JSON: `fifo`, whether SCHED_FIFO was granted; `sent_ns`, when each was\n"
+    "sent; `numbers`, those of the received ones in their order; `received_ns`, when each of these was.\n";
 
 struct options {
     const char *from_netns, *to_netns;
@@ -182,10 +180,10 @@ static int receiving_socket(void) {
 }
 
 static uint64_t kernel_timestamp(struct msghdr *message) {
-    for (struct cmsghdr *each = CMSG_FIRSTHDR(message); each; each = CMSG_NXTHDR(message, each)) {
-        if (each->cmsg_level == SOL_SOCKET && each->cmsg_type == SO_TIMESTAMPNS) {
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SO_TIMESTAMPNS) {
             struct timespec time;
-            memcpy(&time, CMSG_DATA(each), sizeof time);
+            memcpy(&time, CMSG_DATA(part), sizeof time);
             return nanoseconds(time);
         }
     }

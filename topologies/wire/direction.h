@@ -13,12 +13,13 @@
 
 #define NEVER UINT64_MAX
 
+// A frame's length, everywhere, is its bytes with the Ethernet header, without preamble and FCS.
 struct direction_settings {
-    uint64_t
-        rate_bps; // > 0; a frame's length is its bytes with the Ethernet header, without preamble and FCS
-    uint64_t delay_ns;       // propagation
-    uint64_t queue_bytes;    // droptail limit in bytes, or 0
-    uint64_t queue_packets;  // droptail limit in frames, or 0; exactly one of the two is set
+    uint64_t rate_bps; // > 0
+    uint64_t delay_ns; // propagation
+    // The droptail limit: exactly one of the two is not 0.
+    uint64_t queue_bytes;
+    uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
 };
 

@@ -13,27 +13,34 @@
 
 static const char USAGE[] =
     "Usage: wire --near-netns PATH --near-interface NAME --far-netns PATH --far-interface NAME\n"
-    "            --rate-bps N --delay-ns N (--queue-bytes N | --queue-packets N)\n"
+    "            --up-rate-bps N --up-delay-ns N (--up-queue-bytes N | --up-queue-packets N)\n"
+    "            --down-rate-bps N --down-delay-ns N (--down-queue-bytes N | --down-queue-packets N)\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
     "\n"
-    "Emulates one link between two TAP interfaces that it makes in the two network namespaces. Prints a line "
-    "of\n"
-    "JSON when they are up. A line `finish` on standard input stops forwarding and prints the report, a line "
-    "of\n"
-    "JSON; the end of standard input, SIGINT or SIGTERM do so too, and end the program. The interfaces end "
-    "with it\n"
-    "or, with --keep-interfaces, with their namespaces: then the kernel need not hurry, and the end takes no "
-    "time.\n";
+    "Emulates one link between two TAP interfaces that it makes in the two network namespaces; up is from\n"
+    "the near end to the far one. Prints a line of JSON when they are up. A line `finish` on standard input\n"
+    "stops forwarding and prints the report, a line of JSON; the end of standard input, SIGINT or SIGTERM "
+    "do\n"
+    "so too, and end the program. The interfaces end with it or, with --keep-interfaces, with their\n"
+    "namespaces: then the kernel need not hurry, and the end takes no time.\n";
+
+enum { ETHERNET_HEADER = 14 };
+
+#define NO_DELAY_GIVEN UINT64_MAX
 
 enum option_name {
     NEAR_NETNS = 256,
     NEAR_INTERFACE,
     FAR_NETNS,
     FAR_INTERFACE,
-    RATE_BPS,
-    DELAY_NS,
-    QUEUE_BYTES,
-    QUEUE_PACKETS,
+    UP_RATE_BPS,
+    UP_DELAY_NS,
+    UP_QUEUE_BYTES,
+    UP_QUEUE_PACKETS,
+    DOWN_RATE_BPS,
+    DOWN_DELAY_NS,
+    DOWN_QUEUE_BYTES,
+    DOWN_QUEUE_PACKETS,
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
@@ -46,10 +53,14 @@ static const struct option LONG_OPTIONS[] = {
     {"near-interface", required_argument, NULL, NEAR_INTERFACE},
     {"far-netns", required_argument, NULL, FAR_NETNS},
     {"far-interface", required_argument, NULL, FAR_INTERFACE},
-    {"rate-bps", required_argument, NULL, RATE_BPS},
-    {"delay-ns", required_argument, NULL, DELAY_NS},
-    {"queue-bytes", required_argument, NULL, QUEUE_BYTES},
-    {"queue-packets", required_argument, NULL, QUEUE_PACKETS},
+    {"up-rate-bps", required_argument, NULL, UP_RATE_BPS},
+    {"up-delay-ns", required_argument, NULL, UP_DELAY_NS},
+    {"up-queue-bytes", required_argument, NULL, UP_QUEUE_BYTES},
+    {"up-queue-packets", required_argument, NULL, UP_QUEUE_PACKETS},
+    {"down-rate-bps", required_argument, NULL, DOWN_RATE_BPS},
+    {"down-delay-ns", required_argument, NULL, DOWN_DELAY_NS},
+    {"down-queue-bytes", required_argument, NULL, DOWN_QUEUE_BYTES},
+    {"down-queue-packets", required_argument, NULL, DOWN_QUEUE_PACKETS},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
@@ -78,6 +89,22 @@ static const char *interface_name(const char *option, const char *text) {
     return text;
 }
 
+static uint64_t rate_bps(const char *option, const char *text) {
+    return whole_number(option, text, 1000, 100000000000);
+}
+
+static uint64_t delay_ns(const char *option, const char *text) {
+    return whole_number(option, text, 0, 1000000000000);
+}
+
+static uint64_t queue_bytes(const char *option, const char *text) {
+    return whole_number(option, text, 1, 1000000000000);
+}
+
+static uint64_t queue_packets(const char *option, const char *text) {
+    return whole_number(option, text, 1, 1000000000);
+}
+
 static void print_and_exit(const char *text) {
     fputs(text, stdout);
     exit(0);
@@ -97,17 +124,29 @@ static void parse_option(struct options *options, int name, const char *option, 
     case FAR_INTERFACE:
         options->far.interface = interface_name(option, value);
         break;
-    case RATE_BPS:
-        options->rate_bps = whole_number(option, value, 1000, 100000000000);
+    case UP_RATE_BPS:
+        options->up.rate_bps = rate_bps(option, value);
         break;
-    case DELAY_NS:
-        options->delay_ns = whole_number(option, value, 0, 1000000000000);
+    case UP_DELAY_NS:
+        options->up.delay_ns = delay_ns(option, value);
         break;
-    case QUEUE_BYTES:
-        options->queue_bytes = whole_number(option, value, 1, 1000000000000);
+    case UP_QUEUE_BYTES:
+        options->up.queue_bytes = queue_bytes(option, value);
         break;
-    case QUEUE_PACKETS:
-        options->queue_packets = whole_number(option, value, 1, 1000000000);
+    case UP_QUEUE_PACKETS:
+        options->up.queue_packets = queue_packets(option, value);
+        break;
+    case DOWN_RATE_BPS:
+        options->down.rate_bps = rate_bps(option, value);
+        break;
+    case DOWN_DELAY_NS:
+        options->down.delay_ns = delay_ns(option, value);
+        break;
+    case DOWN_QUEUE_BYTES:
+        options->down.queue_bytes = queue_bytes(option, value);
+        break;
+    case DOWN_QUEUE_PACKETS:
+        options->down.queue_packets = queue_packets(option, value);
         break;
     case MTU:
         options->mtu = (uint32_t)whole_number(option, value, 68, 65521);
@@ -132,8 +171,20 @@ static void require(const char *option, bool given) {
         die(EXIT_BAD_INPUT, "--%s is missing; see wire --help", option);
 }
 
+static void require_direction(const char *direction, const struct direction_settings *settings) {
+    if (!settings->rate_bps)
+        die(EXIT_BAD_INPUT, "--%s-rate-bps is missing; see wire --help", direction);
+    if (settings->delay_ns == NO_DELAY_GIVEN)
+        die(EXIT_BAD_INPUT, "--%s-delay-ns is missing; see wire --help", direction);
+    if (!settings->queue_bytes == !settings->queue_packets)
+        die(EXIT_BAD_INPUT,
+            "one of --%s-queue-bytes and --%s-queue-packets must be given, not both; see wire --help",
+            direction, direction);
+}
+
 struct options options_parse(int argc, char **argv) {
-    struct options options = {.mtu = 1500, .late_bound_us = 1000, .delay_ns = UINT64_MAX};
+    struct options options = {.mtu = 1500, .late_bound_us = 1000};
+    options.up.delay_ns = options.down.delay_ns = NO_DELAY_GIVEN;
     opterr = 0;
     for (;;) {
         int index = 0;
@@ -152,10 +203,8 @@ struct options options_parse(int argc, char **argv) {
     require("near-interface", options.near.interface);
     require("far-netns", options.far.netns);
     require("far-interface", options.far.interface);
-    require("rate-bps", options.rate_bps);
-    require("delay-ns", options.delay_ns != UINT64_MAX);
-    if (!options.queue_bytes == !options.queue_packets)
-        die(EXIT_BAD_INPUT,
-            "one of --queue-bytes and --queue-packets must be given, not both; see wire --help");
+    require_direction("up", &options.up);
+    require_direction("down", &options.down);
+    options.up.max_frame_size = options.down.max_frame_size = options.mtu + ETHERNET_HEADER;
     return options;
 }

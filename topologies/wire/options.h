@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "direction.h"
+
 struct end_options {
     const char *netns;     // a path such as /proc/PID/ns/net
     const char *interface; // the TAP to make there
@@ -12,8 +14,7 @@ struct end_options {
 
 struct options {
     struct end_options near, far;
-    uint64_t rate_bps, delay_ns;
-    uint64_t queue_bytes, queue_packets; // exactly one is not 0
+    struct direction_settings up, down; // up: from the near end to the far one
     uint32_t mtu;
     uint64_t late_bound_us;
     bool keep_interfaces;

@@ -34,14 +34,20 @@ static void print_command(int argc, char **argv) {
     printf("],");
 }
 
-static void print_configuration(const struct options *options) {
-    printf("\"configuration\":{\"rate_bps\":%" PRIu64 ",\"delay_ns\":%" PRIu64, options->rate_bps,
-           options->delay_ns);
-    if (options->queue_bytes)
-        printf(",\"queue_bytes\":%" PRIu64, options->queue_bytes);
+static void print_settings(const char *direction, const struct direction_settings *settings) {
+    printf("\"%s\":{\"rate_bps\":%" PRIu64 ",\"delay_ns\":%" PRIu64, direction, settings->rate_bps,
+           settings->delay_ns);
+    if (settings->queue_bytes)
+        printf(",\"queue_bytes\":%" PRIu64 "},", settings->queue_bytes);
     else
-        printf(",\"queue_packets\":%" PRIu64, options->queue_packets);
-    printf(",\"mtu\":%u,\"late_bound_us\":%" PRIu64 "},", options->mtu, options->late_bound_us);
+        printf(",\"queue_packets\":%" PRIu64 "},", settings->queue_packets);
+}
+
+static void print_configuration(const struct options *options) {
+    printf("\"configuration\":{");
+    print_settings("up", &options->up);
+    print_settings("down", &options->down);
+    printf("\"mtu\":%u,\"late_bound_us\":%" PRIu64 "},", options->mtu, options->late_bound_us);
 }
 
 static void print_scheduling(const struct scheduling *scheduling) {

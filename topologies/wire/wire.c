@@ -24,7 +24,6 @@
 enum {
     BATCH = 64,         // frames written to one side before the other has its turn
     FIFO_PRIORITY = 50, // above endpoints and harness, below the kernel's own threads
-    ETHERNET_HEADER = 14,
     COMMAND_SIZE = 64,
     UNWATCHED_NS = 5000000, // frames that come meanwhile wait in the TAP; far fewer than it holds
 };
@@ -52,17 +51,10 @@ struct wire {
 };
 
 static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
-                      const struct options *options) {
+                      const struct direction_settings *settings) {
     lane->entrance = entrance;
     lane->exit = exit;
-    struct direction_settings settings = {
-        .rate_bps = options->rate_bps,
-        .delay_ns = options->delay_ns,
-        .queue_bytes = options->queue_bytes,
-        .queue_packets = options->queue_packets,
-        .max_frame_size = options->mtu + ETHERNET_HEADER,
-    };
-    direction_init(&lane->direction, &settings);
+    direction_init(&lane->direction, settings);
 }
 
 // All that is there. What comes meanwhile has to wait, or writes would.
@@ -157,14 +149,20 @@ static uint64_t next_exit(const struct wire *wire) {
 
 enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS, NO_FRAMES = NEAR };
 
-// Until a frame is due or something happens. Frames that come from now on are due one delay later at the
-// earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
+static uint64_t shorter_delay(const struct wire *wire) {
+    uint64_t up = wire->options.up.delay_ns, down = wire->options.down.delay_ns;
+    return up < down ? up : down;
+}
+
+// Until a frame is due or something happens. Frames that come from now on are due the shorter delay later at
+// the earliest, so whoever wakes before that need not be woken by them: the kernel has noted when they came.
 static void wait_for_work(const struct wire *wire, struct pollfd *events) {
     uint64_t now_ns = system_now_ns(), exit_ns = next_exit(wire);
     if (arrivals_unseen(&wire->near.arrivals) || arrivals_unseen(&wire->far.arrivals))
         exit_ns = 0;
     uint64_t wait_ns = exit_ns > now_ns ? exit_ns - now_ns : 0;
-    uint64_t unwatched_ns = wire->options.delay_ns < UNWATCHED_NS ? wire->options.delay_ns : UNWATCHED_NS;
+    uint64_t delay_ns = shorter_delay(wire);
+    uint64_t unwatched_ns = delay_ns < UNWATCHED_NS ? delay_ns : UNWATCHED_NS;
     struct timespec timeout = {(time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000)};
     system_wait(events, wait_ns <= unwatched_ns ? NO_FRAMES : EVENTS, exit_ns == NEVER ? NULL : &timeout);
 }
@@ -175,10 +173,10 @@ static enum request requested(struct wire *wire, const struct pollfd *events) {
     return events[COMMANDS].revents ? read_command(wire) : REQUEST_NONE;
 }
 
-static void write_until(struct wire *wire, uint64_t horizon_ns) {
+static void write_until(struct wire *wire, uint64_t up_horizon_ns, uint64_t down_horizon_ns) {
     uint64_t late_bound_ns = wire->options.late_bound_us * 1000;
-    lane_write(&wire->up, &wire->pool, late_bound_ns, horizon_ns);
-    lane_write(&wire->down, &wire->pool, late_bound_ns, horizon_ns);
+    lane_write(&wire->up, &wire->pool, late_bound_ns, up_horizon_ns);
+    lane_write(&wire->down, &wire->pool, late_bound_ns, down_horizon_ns);
 }
 
 // Until something else is requested; says what.
@@ -190,13 +188,13 @@ static enum request forward(struct wire *wire, struct pollfd *events) {
         // First what is in a hurry. It left the queue before we last looked, so it makes no room in the queue
         // for a frame that is yet to be read.
         if (request == REQUEST_NONE)
-            write_until(wire, looked_ns + wire->options.delay_ns);
+            write_until(wire, looked_ns + wire->options.up.delay_ns, looked_ns + wire->options.down.delay_ns);
         looked_ns = system_now_ns();
         lane_read(&wire->up, &wire->pool);
         lane_read(&wire->down, &wire->pool);
         if (request != REQUEST_NONE)
             return request;
-        write_until(wire, NEVER);
+        write_until(wire, NEVER, NEVER);
     }
 }
 
@@ -246,9 +244,9 @@ int main(int argc, char **argv) {
     wire.signals = block_signals();
     die_with_parent(parent);
 
-    lane_init(&wire.up, &wire.near, &wire.far, &wire.options);
-    lane_init(&wire.down, &wire.far, &wire.near, &wire.options);
-    frame_pool_init(&wire.pool, wire.options.mtu + ETHERNET_HEADER);
+    lane_init(&wire.up, &wire.near, &wire.far, &wire.options.up);
+    lane_init(&wire.down, &wire.far, &wire.near, &wire.options.down);
+    frame_pool_init(&wire.pool, wire.options.up.max_frame_size);
     if (!frame_pool_grow(&wire.pool))
         die(EXIT_FAILED, "out of memory for the first frames");
     tap_open(&wire.near, wire.options.near.netns, wire.options.near.interface, wire.options.mtu,

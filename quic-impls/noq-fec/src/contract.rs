@@ -36,6 +36,8 @@ pub struct Assignment {
     pub certificate: PathBuf,
     pub private_key: PathBuf,
     pub authority: PathBuf,
+    /// Where to leave the series `cwnd`, when it was asked for.
+    pub cwnd_series: Option<PathBuf>,
     pub deadline: Duration,
 }
 
@@ -136,8 +138,9 @@ struct Document {
     private_key: PathBuf,
     #[serde(default)]
     authority: PathBuf,
-    #[serde(rename = "log_folder", default)]
-    _log_folder: PathBuf, // this implementation logs to QLOGDIR only
+    log_folder: PathBuf,
+    #[serde(default)]
+    series: Vec<String>,
     deadline_s: f64,
 }
 
@@ -166,8 +169,7 @@ pub fn parse(text: &[u8]) -> Result<Assignment> {
 impl Document {
     fn assignment(self) -> Result<Assignment> {
         if self.version != 1 {
-            let found = self.version;
-            return wrong(format!("version: {found}; this program knows version 1"));
+            return wrong(format!("version: {}; this program knows version 1", self.version));
         }
         let role = match self.role.as_str() {
             "client" => Role::Client,
@@ -181,8 +183,7 @@ impl Document {
             return wrong("port: 0 is not in 1 to 65535");
         }
         if !(self.deadline_s > 0.0 && self.deadline_s <= 1e6) {
-            let found = self.deadline_s;
-            return wrong(format!("deadline_s: {found} is not above 0 and up to 1000000"));
+            return wrong(format!("deadline_s: {} is not above 0 and up to 1000000", self.deadline_s));
         }
         self.require_for(role)?;
         Ok(Assignment {
@@ -192,6 +193,7 @@ impl Document {
             workload: parse_workload(self.workload)?,
             content_seed: self.content_seed,
             options: parse_options(self.options)?,
+            cwnd_series: parse_series(&self.series, &self.log_folder)?,
             certificate: self.certificate,
             private_key: self.private_key,
             authority: self.authority,
@@ -229,6 +231,14 @@ fn parse_workload(values: Map<String, Value>) -> Result<Workload> {
     let size = values.integer("size_bytes", 0, LARGEST)?;
     values.end()?;
     Ok(Workload { direction, size })
+}
+
+/// The file for the only series there is, if it was asked for.
+fn parse_series(names: &[String], log_folder: &Path) -> Result<Option<PathBuf>> {
+    match names.iter().find(|name| *name != "cwnd") {
+        Some(name) => Err(Refused::Unsupported(format!("series: {name:?}"))),
+        None => Ok((!names.is_empty()).then(|| log_folder.join("cwnd.series.csv"))),
+    }
 }
 
 fn parse_options(values: Map<String, Value>) -> Result<Options> {

@@ -1,9 +1,10 @@
 //! Client and server: a stack over a socket, in one thread.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::time::Instant;
 
-use noq_proto::{EndpointConfig, VarInt};
+use noq_proto::{EndpointConfig, ServerConfig, VarInt};
 
 use crate::contract::{self, Assignment, Metrics, Role};
 use crate::hq::{Answers, Request};
@@ -26,7 +27,7 @@ pub fn run(assignment: &Assignment) -> Result<(), String> {
 fn fetch(assignment: &Assignment) -> Result<(), String> {
     let config = settings::client(assignment)?;
     let mut socket = Socket::towards(assignment.address).map_err(|error| format!("no socket: {error}"))?;
-    let mut stack = Stack::new(EndpointConfig::default(), None);
+    let mut stack = stack_of(assignment, None);
     let request = Request::new(assignment.workload, assignment.content_seed);
     let start = Instant::now();
     stack
@@ -52,20 +53,23 @@ fn fetch(assignment: &Assignment) -> Result<(), String> {
     stack.close(Instant::now(), VarInt::from_u32(0), "");
     let connected = stack.applications().find_map(|request| request.connected);
     transmit(&mut stack, &mut socket)?;
-    let end = outcome?;
-    let mut metrics = metrics(&mut stack, &socket);
-    let connected = connected.expect("a transfer ends after its handshake");
-    metrics.insert("dct_s", (end - start).as_secs_f64());
-    metrics.insert("handshake_s", (connected - start).as_secs_f64());
-    told(contract::done(&mut io::stdout(), &metrics))
+    let reported = outcome.and_then(|end| {
+        let mut metrics = metrics(&mut stack, &socket);
+        let connected = connected.expect("a transfer ends after its handshake");
+        metrics.insert("dct_s", (end - start).as_secs_f64());
+        metrics.insert("handshake_s", (connected - start).as_secs_f64());
+        on_standard_output(contract::done(&mut io::stdout(), &metrics))
+    });
+    // A transfer that failed leaves its series, too.
+    reported.and(leave_series(assignment, &stack))
 }
 
 fn serve(assignment: &Assignment) -> Result<(), String> {
     let config = settings::server(assignment)?;
     let mut socket = Socket::listen(assignment.address)
         .map_err(|error| format!("cannot listen at {}: {error}", assignment.address))?;
-    let mut stack = Stack::new(EndpointConfig::default(), Some(config));
-    told(contract::ready(&mut io::stdout()))?;
+    let mut stack = stack_of(assignment, Some(config));
+    on_standard_output(contract::ready(&mut io::stdout()))?;
     loop {
         transmit(&mut stack, &mut socket)?;
         let woken = match stack.timeout() {
@@ -86,7 +90,25 @@ fn serve(assignment: &Assignment) -> Result<(), String> {
     stack.close(Instant::now(), VarInt::from_u32(0), "server stopped");
     transmit(&mut stack, &mut socket)?;
     let metrics = metrics(&mut stack, &socket);
-    told(contract::done(&mut io::stdout(), &metrics))
+    on_standard_output(contract::done(&mut io::stdout(), &metrics))?;
+    leave_series(assignment, &stack)
+}
+
+fn stack_of<A: Application>(assignment: &Assignment, server: Option<ServerConfig>) -> Stack<A> {
+    let mut stack = Stack::new(EndpointConfig::default(), server);
+    if assignment.cwnd_series.is_some() {
+        stack.record_congestion();
+    }
+    stack
+}
+
+/// Writes the series that was asked for, if any.
+fn leave_series<A: Application>(assignment: &Assignment, stack: &Stack<A>) -> Result<(), String> {
+    let (Some(path), Some(series)) = (&assignment.cwnd_series, stack.congestion()) else {
+        return Ok(());
+    };
+    let written = File::create(path).and_then(|file| series.write(&mut BufWriter::new(file)));
+    written.map_err(|error| format!("series cwnd: {}: {error}", path.display()))
 }
 
 fn wait(socket: &Socket, until: Instant) -> Result<Woken, String> {
@@ -115,7 +137,7 @@ fn transmit<A: Application>(stack: &mut Stack<A>, socket: &mut Socket) -> Result
     Ok(())
 }
 
-fn told(result: io::Result<()>) -> Result<(), String> {
+fn on_standard_output(result: io::Result<()>) -> Result<(), String> {
     result.map_err(|error| format!("standard output: {error}"))
 }
 

@@ -13,6 +13,8 @@ use noq_proto::{
     FourTuple, PathId, ServerConfig, Transmit, VarInt,
 };
 
+use crate::series::{Congestion, CongestionSeries};
+
 /// What a connection serves.
 pub trait Application {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
@@ -27,11 +29,30 @@ pub struct Stack<A> {
     ended: Vec<A>,
     /// What those connections counted.
     counters: Counters,
+    /// Congestion windows over time, if they are recorded.
+    congestion: Option<CongestionSeries>,
 }
 
 struct Running<A> {
     connection: Connection,
     application: A,
+    /// Its number in the series, if that is recorded.
+    number: Option<usize>,
+}
+
+impl<A> Running<A> {
+    fn record(&mut self, now: Instant, series: &mut Option<CongestionSeries>) {
+        if let (Some(series), Some(number)) = (series, self.number)
+            && let Some(path) = self.connection.path_stats(PathId::ZERO)
+        {
+            let congestion = Congestion {
+                window_bytes: path.cwnd,
+                bytes_in_flight: path.bytes_in_flight,
+                smoothed_rtt: path.smoothed_rtt.unwrap_or_default(),
+            };
+            series.sample(number, now, congestion);
+        }
+    }
 }
 
 /// What QUIC counted, over all connections.
@@ -91,7 +112,18 @@ impl<A: Application> Stack<A> {
             replies: VecDeque::new(),
             ended: Vec::new(),
             counters: Counters::default(),
+            congestion: None,
         }
+    }
+
+    /// Records the congestion windows of the connections to come.
+    pub fn record_congestion(&mut self) {
+        self.congestion = Some(CongestionSeries::default());
+    }
+
+    /// The congestion windows up to now, if they are recorded.
+    pub fn congestion(&self) -> Option<&CongestionSeries> {
+        self.congestion.as_ref()
     }
 
     pub fn connect(
@@ -103,8 +135,13 @@ impl<A: Application> Stack<A> {
         application: A,
     ) -> Result<(), ConnectError> {
         let (handle, connection) = self.endpoint.connect(now, config, remote, server_name)?;
-        self.connections.insert(handle, Running { connection, application });
+        self.open(now, handle, connection, application);
         Ok(())
+    }
+
+    fn open(&mut self, now: Instant, handle: ConnectionHandle, connection: Connection, application: A) {
+        let number = self.congestion.as_mut().map(|series| series.open(now));
+        self.connections.insert(handle, Running { connection, application, number });
     }
 
     /// Takes a datagram in; `accept` makes what a new connection serves.
@@ -123,7 +160,7 @@ impl<A: Application> Stack<A> {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match self.endpoint.accept(incoming, now, &mut reply, None) {
                     Ok((handle, connection)) => {
-                        self.connections.insert(handle, Running { connection, application: accept() });
+                        self.open(now, handle, connection, accept());
                         self.proceed(now, handle);
                     }
                     Err(error) => self.reply(error.response, reply),
@@ -166,6 +203,7 @@ impl<A: Application> Stack<A> {
         }
         self.connections.values_mut().find_map(|running| {
             let transmit = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer)?;
+            running.record(now, &mut self.congestion);
             Some(transmit.destination)
         })
     }
@@ -195,7 +233,7 @@ impl<A: Application> Stack<A> {
     /// Passes on what a connection has to say to the endpoint and to its application, until it is silent.
     fn proceed(&mut self, now: Instant, handle: ConnectionHandle) {
         let running = self.connections.get_mut(&handle).expect("a connection that was just called");
-        let Running { connection, application } = running;
+        let Running { connection, application, .. } = running;
         let mut is_drained = false;
         loop {
             if let Some(event) = connection.poll_endpoint_events() {
@@ -209,8 +247,9 @@ impl<A: Application> Stack<A> {
                 break;
             }
         }
+        running.record(now, &mut self.congestion);
         if is_drained {
-            self.counters.add(connection);
+            self.counters.add(&mut running.connection);
             let running = self.connections.remove(&handle).expect("just called");
             self.ended.push(running.application);
         }

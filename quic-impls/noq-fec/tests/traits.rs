@@ -178,7 +178,7 @@ fn world(plan: &Plan, setting: &Setting) -> (World<Request, Answers>, Arc<Mutex<
 
 /// The same to its end, which must be a good one; no repair symbol spans more than its window.
 fn changing(plan: &Plan, setting: &Setting) -> Log {
-    let (world, log) = world(plan, setting);
+    let (mut world, log) = world(plan, setting);
     let outcome = world.run();
     assert!(outcome.dct.is_ok(), "{setting:?}: {:?}", outcome.dct);
     let log = log.lock().unwrap().clone();

@@ -42,7 +42,7 @@ from results.papers.networking2019.figures import (
     fig9_fairness,
     fig10_bursts,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 __all__ = [
     "FIGURES",

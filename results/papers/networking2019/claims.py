@@ -29,7 +29,7 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 # Ours: a ratio this close to 1 is "no impact".
 _NEAR_1 = 0.05

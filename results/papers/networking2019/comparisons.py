@@ -15,7 +15,7 @@ import pandas as pd
 from results.analysis import frames
 from results.analysis.pairing import paired
 from results.figures.nothing import NothingToDraw
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 Unit = Literal["point", "repetition"]
 

@@ -18,7 +18,7 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _WINDOW = [f"background_server.window_{change}" for change in ("reductions", "restorations")]
 

@@ -26,7 +26,7 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 # The options of what is divided, and of what it is divided by.
 Panel = tuple[dict[str, Any], dict[str, Any]]

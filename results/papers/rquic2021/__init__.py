@@ -24,7 +24,7 @@ from results.papers.rquic2021.figures import (
     fig13_bulk_timeouts,
 )
 from results.papers.rquic2021.rates import completion_rates, overheads
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 __all__ = [
     "FIGURES",

@@ -31,7 +31,7 @@ from results.papers.rquic2021.rates import (
     overheads,
     variants_with_fec,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _DEFAULT_BTO_MS = 25
 # Ours: "it can hardly be appreciated" is the paper's measure of harm without losses.

@@ -19,7 +19,7 @@ from results.papers.rquic2021.rates import (
     ok_trials,
     variants_with_fec,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _SIZE = "workload.size_bytes"
 _LATE = "client.recovered_late"

@@ -30,7 +30,7 @@ from results.papers.rquic2021.rates import (
     overheads,
     variants_with_fec,
 )
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 _SUBJECTS = {"download": "A bulk transfer", "page": "A web page"}
 _DEGREE = 3  # of the regression in Fig. 12 and 13

@@ -15,7 +15,7 @@ from results.analysis.intervals import ratio_intervals
 from results.analysis.pairing import baseline_of, paired
 from results.figures.nothing import NothingToDraw
 from results.papers.claims import Estimate
-from results.store.database import CampaignInfo
+from results.store.records import CampaignInfo
 
 DCT = "client.dct_s"
 LOSS = "loss.p"

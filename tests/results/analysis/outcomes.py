@@ -9,7 +9,7 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from results.metrics import DEFAULT
-from results.store.database import STATES, TrialKey
+from results.store.records import STATES, TrialKey
 
 Outcomes = dict[TrialKey, tuple[str, float]]
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import cast
 
 import numpy as np
 import pytest
@@ -15,7 +14,8 @@ from scipy import stats
 
 from results.analysis import equality
 from results.analysis.equality import LEVEL, POWER, NothingToCompare, compare, p_value, pairs_needed
-from results.store.database import CampaignInfo, Database, TrialKey, Workload
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
 
 Logs = NDArray[np.float64]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -132,9 +132,7 @@ def test_arms_are_compared_by_the_metric_of_their_workloads_or_by_the_chosen_one
 def test_workloads_of_different_metrics_are_compared_each_by_its_own(filled: Filled) -> None:
     first, second = two_arms(filled)[1].workloads
     database, campaign = two_arms(filled)
-    changed = replace(
-        campaign, workloads=[first, cast("Workload", {**second, "metric": "server.packets_sent"})]
-    )
+    changed = replace(campaign, workloads=[first, {**second, "metric": "server.packets_sent"}])
     found = equality.of_itself(database, changed)
     assert (found.pairs, found.beyond[0.05]) == (12, 0.5)
     assert found.metrics == ("client.dct_s", "server.packets_sent")

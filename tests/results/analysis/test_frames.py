@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from results.analysis import frames
-from results.store.database import CampaignInfo, Database, TrialKey, TrialRecord
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, TrialRecord
 from tests.results.analysis.outcomes import (
     KEYS,
     Outcomes,

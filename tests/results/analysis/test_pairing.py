@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from results import metrics
 from results.analysis import frames
 from results.analysis.pairing import baseline_of, comparisons, left_out, paired
-from results.store.database import CampaignInfo, Database, TrialKey, TrialRecord, Variant
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,

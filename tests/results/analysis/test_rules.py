@@ -23,7 +23,7 @@ from results.figures.explanation import benefit_map, effects
 from results.figures.nothing import NothingToDraw
 from results.figures.saving import save
 from results.metrics import DEFAULT
-from results.store.database import CampaignInfo, Variant, Workload
+from results.store.records import CampaignInfo, Variant, Workload
 
 MORE = "competition.foreground_mbps"
 OFF, XOR = "off", "xor"
@@ -81,7 +81,20 @@ def compared(
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
     ]
-    campaign = CampaignInfo(1, "c", "", "", "", 1, 1, "median", {}, drawn, variants, workloads)
+    campaign = CampaignInfo(
+        id=1,
+        name="c",
+        title="",
+        created_at="",
+        design_text="",
+        seed=1,
+        repetitions=1,
+        statistic="median",
+        provenance={},
+        points=drawn,
+        variants=variants,
+        workloads=workloads,
+    )
     return paired(pd.DataFrame(rows, columns=columns), OFF, XOR, metric), campaign
 
 

@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,8 @@ from results import metrics
 from results.analysis import frames
 from results.analysis.pairing import left_out, paired
 from results.analysis.summary import summary
-from results.store.database import CampaignInfo, Database, TrialKey, Workload
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,
@@ -91,8 +91,7 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
 def compared_by(campaign: CampaignInfo, *names: str) -> CampaignInfo:
     """The campaign with these metrics compared, one a workload."""
     workloads = [
-        cast("Workload", {**workload, "metric": name})
-        for workload, name in zip(campaign.workloads, names, strict=True)
+        {**workload, "metric": name} for workload, name in zip(campaign.workloads, names, strict=True)
     ]
     return replace(campaign, workloads=workloads)
 

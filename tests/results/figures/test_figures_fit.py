@@ -20,7 +20,8 @@ from matplotlib.transforms import Bbox
 import designs
 from results.figures import saving
 from results.report.report import report
-from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 CATALOG = Path(designs.__file__).parent / "catalog"
 
@@ -41,22 +42,24 @@ def fill(database: Database, design: designs.Design) -> None:
     points = [dict(point) for point in design.plan().points]
     points = points[:: -(-len(points) // MOST_POINTS)]
     campaign = database.create_campaign(
-        design.name,
-        design_text=design.text,
-        seed=design.seed,
-        provenance={},
-        points=points,
-        variants=[
-            Variant(label=each.label, implementation="x", options=each.options, baseline=each.baseline)
-            for each in design.variants
-        ],
-        workloads=[
-            Workload(label=each.label, name=each.name, parameters=each.parameters)
-            for each in design.workloads
-        ],
-        repetitions=1,
-        statistic=design.statistic,
-        title=design.title,
+        NewCampaign(
+            name=design.name,
+            design_text=design.text,
+            seed=design.seed,
+            provenance={},
+            points=points,
+            variants=[
+                Variant(label=each.label, implementation="x", options=each.options, baseline=each.baseline)
+                for each in design.variants
+            ],
+            workloads=[
+                Workload(label=each.label, name=each.name, parameters=each.parameters)
+                for each in design.workloads
+            ],
+            repetitions=1,
+            statistic=design.statistic,
+            title=design.title,
+        )
     )
     random = np.random.default_rng(1)
     of_point = 10 ** random.uniform(0, 1, len(points))

@@ -14,7 +14,7 @@ from results.figures.nothing import NothingToDraw
 from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
 from results.papers.networking2019.comparisons import DCT
-from results.store.database import CampaignInfo, Variant, Workload
+from results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 24

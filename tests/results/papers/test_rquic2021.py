@@ -16,7 +16,8 @@ from results import figures, papers
 from results.figures.style import looks
 from results.papers import rquic2021
 from results.papers.claims import Claim, PaperFigure
-from results.store.database import STATES, CampaignInfo, Database, Value, Variant, Workload
+from results.store.database import Database
+from results.store.records import STATES, CampaignInfo, Value, Variant, Workload
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [

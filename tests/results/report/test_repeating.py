@@ -11,7 +11,8 @@ import pytest
 
 from results.analysis import frames
 from results.report import repeating
-from results.store.database import CampaignInfo, Database, TrialKey
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -21,15 +21,8 @@ from results.analysis.intervals import FEWEST
 from results.figures import ratios as ratio_figures
 from results.papers.claims import Claim, PaperFigure
 from results.report.report import ReportPaths, findings, headline, report
-from results.store.database import (
-    CampaignInfo,
-    Database,
-    DatabaseError,
-    TrialKey,
-    TrialRecord,
-    Variant,
-    Workload,
-)
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]

@@ -21,7 +21,8 @@ from results.figures import ratios as ratio_figures
 from results.figures.distributions import ecdf_panels
 from results.figures.nothing import NothingToDraw
 from results.figures.style import looks, ratio_ticks
-from results.store.database import CampaignInfo, Database, TrialKey, Variant
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, Variant
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from results import figures, metrics
 from results.analysis import frames
 from results.report.report import report
-from results.store.database import CampaignInfo, Database, TrialKey, TrialRecord, Workload
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 Make = Callable[..., TrialRecord]
 
@@ -100,10 +100,7 @@ def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
     database: Database, campaign: CampaignInfo, tmp_path: Path
 ) -> None:
     by_label = {SMALL: MORE, LARGE: metrics.DEFAULT}
-    workloads = [
-        cast("Workload", {**workload, "metric": by_label[workload["label"]]})
-        for workload in campaign.workloads
-    ]
+    workloads = [{**workload, "metric": by_label[workload["label"]]} for workload in campaign.workloads]
     paths = report(database, replace(campaign, workloads=workloads), tmp_path)
     stems = {path.stem for path in paths.pngs}
     assert {"ratio-dct", "dct", "ratio-competition-foreground-mbps", "competition-foreground-mbps"} <= stems
@@ -119,7 +116,7 @@ def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
 
 def test_one_figure_does_not_mix_metrics(database: Database, campaign: CampaignInfo) -> None:
     small, large = campaign.workloads
-    mixed = replace(campaign, workloads=[small, cast("Workload", {**large, "metric": MORE})])
+    mixed = replace(campaign, workloads=[small, {**large, "metric": MORE}])
     frame = frames.trials(database, campaign)
     for draw in (figures.boxes, figures.ratio_ecdf, figures.table):
         with pytest.raises(figures.NothingToDraw, match=f"client.dct_s, {MORE}.*: choose one of them"):

@@ -21,7 +21,8 @@ import pytest
 
 from results.analysis.units import size
 from results.report.report import report
-from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name of an element's identifier (W3C WebDriver, §11)
@@ -134,26 +135,30 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     calibration = {"kind": "brief", "at": "2026-01-01T00:00", "backend": "wire", "good": True}
     with Database.open(str(folder / "page.sqlite"), create=True) as database:
         campaign = database.create_campaign(
-            "page",
-            design_text='name = "page"\n# a line that is long: ' + "0123456789" * 20 + f"\n# {NASTY}\n",
-            seed=1,
-            provenance={
-                "calibration": [calibration | {"measurements": [line]}],
-                "binaries": {"a/path/to/a/program": "ab" * 32},
-                "link": "wire",
-            },
-            points=points,
-            variants=[
-                Variant(label=label, implementation="x", options={"n": n}, baseline=n == 0)
-                for n, label in enumerate(labels)
-            ],
-            workloads=[
-                Workload(label=f"download of {size(each)}", name="download", parameters={"size_bytes": each})
-                for each in sizes
-            ],
-            repetitions=1,
-            statistic="median",
-            title=f"Does FEC help? {NASTY}",
+            NewCampaign(
+                name="page",
+                design_text='name = "page"\n# a line that is long: ' + "0123456789" * 20 + f"\n# {NASTY}\n",
+                seed=1,
+                provenance={
+                    "calibration": [calibration | {"measurements": [line]}],
+                    "binaries": {"a/path/to/a/program": "ab" * 32},
+                    "link": "wire",
+                },
+                points=points,
+                variants=[
+                    Variant(label=label, implementation="x", options={"n": n}, baseline=n == 0)
+                    for n, label in enumerate(labels)
+                ],
+                workloads=[
+                    Workload(
+                        label=f"download of {size(each)}", name="download", parameters={"size_bytes": each}
+                    )
+                    for each in sizes
+                ],
+                repetitions=1,
+                statistic="median",
+                title=f"Does FEC help? {NASTY}",
+            )
         )
         for variant, (n, point), each in product(labels, enumerate(points), sizes):
             helps = variant != "off" and point["loss.p"] > 0.025 and each == 10_000

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from results.store import arrow
-from results.store.database import CampaignInfo, Database, DatabaseError, TrialRecord
+from results.store import arrow, connector
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialRecord
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -60,7 +61,7 @@ def test_a_writer_in_another_process_is_waited_for_and_then_named(
         database.record(campaign.id, make(0))
         with locked_by_another_process(sqlite, for_s=0.5):
             assert len(arrow.trials(database, campaign.id, 1, 1)) == 1
-        monkeypatch.setattr(arrow, "LOCK_WAIT_S", 0.2)
+        monkeypatch.setattr(connector, "LOCK_WAIT_S", 0.2)
         with locked_by_another_process(sqlite, for_s=60):
             for read in (lambda: arrow.trials(database, campaign.id, 1, 1), lambda: metrics_of(database)):
                 with pytest.raises(DatabaseError, match="is locked for more than"):

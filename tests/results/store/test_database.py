@@ -13,15 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.store import database as database_module
-from results.store.database import (
-    STATES,
-    CampaignInfo,
-    Database,
-    DatabaseError,
-    TrialKey,
-    TrialRecord,
-    VerdictLog,
-)
+from results.store.database import Database, DatabaseError
+from results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord, VerdictLog, Workload
 
 Make = Callable[..., TrialRecord]
 
@@ -64,6 +57,7 @@ contents = st.fixed_dictionaries(
         "stderr": named(st.text(max_size=20)),
         "overhead_s": named(st.floats(0, 1e3)),
         "checks": json_objects,
+        "task": json_objects,
     }
 )
 
@@ -76,7 +70,8 @@ def test_a_record_is_read_back_as_it_was_written(
     record = make(repetition=database.trial_count(campaign.id), **contents)
     stored = database.record(campaign.id, record)
     assert stored.record == record
-    assert database.trial(campaign.id, record.key) == stored
+    assert database.trial_of(campaign.id, record.key) == stored
+    assert database.trial(campaign.id, stored.id) == stored
 
 
 def test_a_campaign_is_read_back_as_it_was_created(database: Database, campaign: CampaignInfo) -> None:
@@ -130,7 +125,7 @@ def test_an_invalid_trial_is_replaced_and_kept_with_its_whole_record(
     key = valid.record.key
     assert database.attempts(campaign.id, key) == [*invalid, valid]
     assert [trial.attempt for trial in [*invalid, valid]] == [1, 2, 3, 4]
-    assert list(database.trials(campaign.id)) == [valid] == [database.trial(campaign.id, key)]
+    assert list(database.trials(campaign.id)) == [valid] == [database.trial_of(campaign.id, key)]
     assert database.states(campaign.id) == {key: ("ok", 4)}
     assert database.trial_count(campaign.id) == 1
 
@@ -187,7 +182,7 @@ def test_a_reason_that_quotes_any_bytes_is_stored_readably(
 ) -> None:
     record = make(0, state="failed", reason="panic: \0 \udcff ü", stderr={"client": "\0 \udcff ü"})
     database.record(campaign.id, record)
-    stored = database.trial(campaign.id, record.key)
+    stored = database.trial_of(campaign.id, record.key)
     assert stored is not None
     assert stored.record.reason == "panic: \N{REPLACEMENT CHARACTER} ? ü"
     assert stored.record.stderr == record.stderr
@@ -235,6 +230,78 @@ def test_processes_that_create_one_database_at_once_all_open_it(address: str) ->
 
     run_together([create] * 6)
     assert opened == [0] * 6
+
+
+def test_a_campaign_knows_its_starts_and_a_trial_its_own(
+    database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    assert database.starts(campaign.id) == []
+    given = [("ada", {"cores": 1}), ("bob", {"cores": 2})]
+    starts = [database.start(campaign.id, *start) for start in given]
+    other = database.start(new_campaign(database, "other").id, "eve", {})
+    assert database.starts(campaign.id) == starts
+    assert [(start.host, start.provenance) for start in starts] == given
+    of_starts = [database.record(campaign.id, make(n), start.id) for n, start in enumerate(starts)]
+    of_none = database.record(campaign.id, make(2))
+    assert [trial.start_id for trial in (*of_starts, of_none)] == [starts[0].id, starts[1].id, None]
+    assert list(database.trials(campaign.id)) == [*of_starts, of_none]
+    for start_id in (other.id, other.id + 1):
+        with pytest.raises(DatabaseError, match=f"its campaign has no start {start_id}"):
+            database.record(campaign.id, make(3), start_id)
+    assert database.trial_count(campaign.id) == 3
+
+
+def test_a_start_of_no_campaign_is_refused(database: Database) -> None:
+    with pytest.raises(DatabaseError, match="has no campaign of id 7"):
+        database.start(7, "ada", {})
+
+
+def test_a_task_is_stored_once_for_each_different_one(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    tasks = [{"a": 1, "b": [1.5, {"c": None}]}, {"b": [1.5, {"c": None}], "a": 1}, {"a": 2}, {}]
+    for n in range(12):
+        database.record(campaign.id, make(n, task=tasks[n % 4]))
+    assert [trial.record.task for trial in database.trials(campaign.id)] == tasks * 3
+    with database._transaction(database._readers) as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM tasks").scalar_one() == 2
+
+
+def test_writers_that_bring_one_new_task_at_once_all_store_their_trials(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    task = {"pages": "x" * 100_000}
+    start = threading.Barrier(8)
+
+    def write(number: int) -> None:
+        with Database.open(database.address) as own:
+            start.wait()
+            own.record(campaign.id, make(number, task=task))
+
+    run_together([lambda number=number: write(number) for number in range(8)])
+    assert [trial.record.task for trial in database.trials(campaign.id)] == [task] * 8
+
+
+def test_a_run_is_read_by_its_id_also_when_a_later_one_has_superseded_it(
+    database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    other = new_campaign(database, "other")
+    runs = [database.record(campaign.id, make(0, state=state)) for state in ("invalid", "ok")]
+    for run in runs:
+        assert database.trial(campaign.id, run.id) == database.trial(None, run.id) == run
+        assert database.trial(other.id, run.id) is None
+    assert database.trial(None, runs[-1].id + 1) is None
+
+
+def test_a_workload_that_names_no_metric_compares_the_completion_time(
+    database: Database, new_campaign: Callable[..., CampaignInfo]
+) -> None:
+    workloads = [
+        Workload(label="download", name="download", parameters={}),
+        Workload(label="messages", name="messages", parameters={}, metric="client.latency_p99_s"),
+    ]
+    campaign = new_campaign(database, workloads=workloads)
+    assert [workload["metric"] for workload in campaign.workloads] == ["client.dct_s", "client.latency_p99_s"]
 
 
 def run_together(actions: list[Callable[[], None]]) -> None:

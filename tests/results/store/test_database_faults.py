@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from results.store import database as database_module
-from results.store import schema
-from results.store.database import CampaignInfo, Database, DatabaseError, TrialRecord, VerdictLog
+from results.store import connector, schema
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -98,7 +98,7 @@ def test_another_schema_version_is_refused(sqlite: str, version: int, create: bo
     connection.close()
     said = refusal(sqlite, create=create)
     assert f"has schema version {version}, this fecbench reads version" in said
-    assert f"git log -S 'VERSION = {version}' -- results/schema.py" in said
+    assert f"git log -S 'VERSION = {version}' -- results/store/schema.py" in said
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_path_with_characters_that_urls_reserve_is_a_path(tmp_path: Path) -> N
 def test_a_locked_database_is_reported_after_a_bounded_wait(
     sqlite: str, new_campaign: NewCampaign, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr(connector, "LOCK_WAIT_S", 0.2)
     with Database.open(sqlite, create=True) as database:
         campaign = new_campaign(database)
         holder = sqlite3.connect(sqlite, isolation_level=None)
@@ -250,8 +250,8 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
 
 FILL = """
 import json, os, subprocess, sys
-from results.store.database import Database, DatabaseError, TrialKey, TrialRecord, Variant, VerdictLog
-from results.store.database import Workload
+from results.store.database import Database, DatabaseError
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 
 def refused(action):
     try:
@@ -262,10 +262,11 @@ def refused(action):
 folder = sys.argv[1]
 path = folder + "/x.sqlite"
 database = Database.open(path, create=True)
-campaign = database.create_campaign(
-    "full", "", 1, {}, [{}], [Variant(label="v", implementation="i", options={}, baseline=True)],
-    [Workload(label="w", name="download", parameters={})], 10**6, "median", "",
-)
+campaign = database.create_campaign(NewCampaign(
+    name="full", title="", design_text="", seed=1, repetitions=10**6, statistic="median", provenance={},
+    points=[{}], variants=[Variant(label="v", implementation="i", options={}, baseline=True)],
+    workloads=[Workload(label="w", name="download", parameters={})],
+))
 def record(n):
     key = TrialKey("v", "w", 0, n)
     log = VerdictLog("internet", "up", 80000, 0, bytes(10000))

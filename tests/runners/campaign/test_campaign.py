@@ -1,10 +1,14 @@
 """Whole campaigns by the command, with real endpoints: results and resumption."""
 
 import json
+import platform
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fecbench.checkout import REPOSITORY
+from results.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 
@@ -117,3 +121,25 @@ def test_replay_meets_the_same_losses_and_records_everything(
         assert (artefacts / f"{host}.pcap").stat().st_size > 1000
         assert list((artefacts / host).glob("*.sqlog")) or list((artefacts / host).glob("*.qlog"))
     assert (artefacts / "client" / "keys.log").read_text().strip()
+
+
+def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite"
+    for point in range(2):
+        fecbench.run_until_ok(little_design, path, "--resume", "--filter", f"point={point}")
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        starts = {start.id: start for start in database.starts(campaign.id)}
+        trials = list(database.trials(campaign.id))
+    assert {start.host for start in starts.values()} == {platform.node()}
+    assert {start.provenance["link"] for start in starts.values()} == {"wire"}
+    first, second = ({t.start_id for t in trials if t.record.key.point == point} for point in range(2))
+    assert first | second <= set(starts)
+    assert not first & second
+    tasks: dict[tuple[str, int], list[Any]] = {}
+    for trial in trials:
+        tasks.setdefault((trial.record.key.variant, trial.record.key.point), []).append(trial.record.task)
+    assert len(tasks) == 4
+    assert all(len(repetitions) == 2 and repetitions[0] == repetitions[1] for repetitions in tasks.values())
+    assert tasks["xor, 4/5", 0][0]["pairs"][0]["options"]["code_rate"] == 0.8
+    assert str(REPOSITORY) not in json.dumps(list(tasks.values()))

@@ -371,7 +371,7 @@ def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_
 
 
 IMPATIENT = (
-    "import results.store.database as d, runners.commands.command_line as c; d.LOCK_WAIT_S = 0.2; c.main()"
+    "import results.store.connector as s, runners.commands.command_line as c; s.LOCK_WAIT_S = 0.2; c.main()"
 )
 
 

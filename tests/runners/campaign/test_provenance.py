@@ -1,11 +1,15 @@
 """What a campaign was run with is found out without ever failing, and gives no secret away."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from runners.campaign import provenance
-from runners.implementations.finding import all_of_them
+from runners.implementations.finding import ours
+from runners.implementations.implementation import Implementation, load
+from runners.probe import sha256_of
 
 CPUINFO = """processor	: 0
 vendor_id	: GenuineIntel
@@ -15,16 +19,8 @@ stepping	: 8
 """
 
 
-def test_a_probe_that_fails_gives_none() -> None:
-    assert provenance.output_of(["no-such-program"]) is None
-    assert provenance.output_of(["false"]) is None
-    assert provenance.sha256_of(Path("/no/such/file")) is None
+def test_a_machine_without_a_name_of_its_cpu_has_none() -> None:
     assert provenance.cpu_model("processor\t: 0\n") is None
-
-
-def test_a_probe_that_hangs_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "PROBE_LIMIT_S", 0.1)
-    assert provenance.output_of(["sleep", "60"]) is None
 
 
 def test_the_cpu_is_read_from_proc_cpuinfo() -> None:
@@ -44,8 +40,57 @@ def test_passwords_are_not_kept(argument: str, kept: str) -> None:
     assert provenance.without_password(argument) == kept
 
 
-def test_every_binary_has_its_hash() -> None:
-    hashes = provenance.collect(all_of_them().values(), "wire")["binaries"]
-    assert {"dropper/build/dropper", "topologies/wire/build/wire", "quic-impls/rquic/build/rquic"} <= set(
-        hashes
+def test_every_binary_has_its_hash_by_its_path_in_the_repository() -> None:
+    binaries = provenance.collect([ours().find("rquic", "tests")], "wire")["binaries"]
+    rquic = "quic-impls/rquic/build/rquic"
+    assert set(binaries) == {"dropper/build/dropper", "topologies/wire/build/wire", rquic}
+    assert binaries[rquic] == sha256_of(REPOSITORY / rquic)
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Implementation:
+    """An implementation outside the repository: a system's program that runs a file of its folder."""
+    folder = tmp_path / "foreign"
+    folder.mkdir()
+    (folder / "server.sh").write_text("exit 0\n")
+    (folder / "impl.toml").write_text(
+        'name = "foreign"\ntitle = "x"\nbuild = ["true"]\nworkloads = ["download"]\n'
+        'server = ["/bin/sh", "server.sh"]\nclient = ["/bin/sh", "server.sh"]\n'
     )
+    return load(folder)
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example"]
+    done = subprocess.run(
+        ["git", "-C", folder, *identity, *words], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_of_an_implementation_outside_the_repository_program_and_file_have_their_hash(
+    foreign: Implementation,
+) -> None:
+    collected = provenance.collect([foreign], "wire")
+    server = foreign.folder / "server.sh"
+    hashes = {"/bin/sh": sha256_of(Path("/bin/sh")), str(server): sha256_of(server)}
+    assert collected["binaries"].items() >= hashes.items()
+    assert collected["implementations"]["foreign"] == {
+        "folder": str(foreign.folder),
+        "revision": {"commit": None, "changed": None},
+        "declaration": (foreign.folder / "impl.toml").read_text(),
+        "files": hashes,
+    }
+
+
+def test_the_revision_of_a_folder_is_that_of_its_own_repository(foreign: Implementation) -> None:
+    folder = foreign.folder
+    git(folder.parent, "init", "--quiet")
+    assert provenance.revision_of(folder) == {"commit": None, "changed": None}
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "x")
+    commit = git(folder, "rev-parse", "HEAD")
+    (folder.parent / "elsewhere").write_text("does not change the folder")
+    assert provenance.revision_of(folder) == {"commit": commit, "changed": False}
+    (folder / "added.sh").write_text("exit 1\n")
+    assert provenance.revision_of(folder) == {"commit": commit, "changed": True}

@@ -7,29 +7,31 @@ from typing import Any
 
 import pytest
 
-import designs
 from results.analysis.equality import took_s
 from results.report.report import report
-from results.store.database import CampaignInfo, Database, State, TrialKey, TrialRecord
-from runners.commands.aa import against_itself_text
+from results.store.database import Database
+from results.store.records import CampaignInfo, NewCampaign, State, TrialKey, TrialRecord
+from runners.refusal import Refusal
 
 
 def filled(database: Database, name: str, text: str, factor: float) -> CampaignInfo:
     """A campaign of two variants over 20 repetitions, all times multiplied by `factor`."""
     campaign = database.create_campaign(
-        name=name,
-        design_text=text,
-        seed=1,
-        provenance={},
-        points=[{"owd_ms": 5}, {"owd_ms": 6}],
-        variants=[
-            {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
-            for label in ("A", "B")
-        ],
-        workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
-        repetitions=20,
-        statistic="median",
-        title="x",
+        NewCampaign(
+            name=name,
+            design_text=text,
+            seed=1,
+            provenance={},
+            points=[{"owd_ms": 5}, {"owd_ms": 6}],
+            variants=[
+                {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
+                for label in ("A", "B")
+            ],
+            workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
+            repetitions=20,
+            statistic="median",
+            title="x",
+        )
     )
     for repetition in range(20):
         for label in ("A", "B"):
@@ -42,24 +44,12 @@ def filled(database: Database, name: str, text: str, factor: float) -> CampaignI
     return campaign
 
 
-def test_the_design_against_itself_differs_in_its_variants_alone(little_design: Path, tmp_path: Path) -> None:
-    given = designs.load(little_design)
-    path = tmp_path / "aa.toml"
-    path.write_text(against_itself_text(given, "xor, 4/5"))
-    made = designs.load(path)
-    assert [variant.label for variant in made.variants] == ["xor, 4/5 (A)", "xor, 4/5 (B)"]
-    assert [variant.options for variant in made.variants] == [given.variants[1].options] * 2
-    for name in set(type(given).model_fields) - {"variants"}:
-        assert getattr(made, name) == getattr(given, name)
-    assert made.plan().points == given.plan().points
-
-
 @pytest.mark.usefixtures("can_run_trials")
 def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
     fecbench: Any, little_design: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    arguments = ["aa", little_design, "--variant", "xor, 4/5", "--jobs", "auto", "--json"]
+    arguments = ["aa", "itself", little_design, "--variant", "xor, 4/5", "--jobs", "auto", "--json"]
     ran = fecbench.until_valid(database, *arguments)
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)
@@ -79,7 +69,7 @@ def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_
 ) -> None:
     path = tmp_path / "x.sqlite"
     jobs = ["--against-jobs", "1", "--jobs", "3"]
-    ran = fecbench.until_valid(path, "aa", little_design, *jobs, "--json")
+    ran = fecbench.until_valid(path, "aa", "jobs", little_design, *jobs, "--json")
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)
     assert found["compared"] == "little-jobs-3 against little-jobs-1"
@@ -93,7 +83,7 @@ def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_
     assert [campaign.provenance["jobs"] for campaign in campaigns] == at_once == [1, 3]
     assert campaigns[0].design_text == campaigns[1].design_text == little_design.read_text()
     assert all(seconds > 0 for seconds in found["took_s"])
-    told = fecbench("aa", "--db", path, "--between", "little-jobs-1", "--and", "little-jobs-3").stdout
+    told = fecbench("aa", "between", "little-jobs-1", "little-jobs-3", "--db", path).stdout
     assert f"{found['took_s'][0] / found['took_s'][1]:.2f} times as fast" in told
 
 
@@ -116,18 +106,48 @@ def test_a_campaign_took_the_time_in_which_any_of_its_trials_ran(tmp_path: Path)
         assert took_s(database, campaign) == before + 18
 
 
-def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench: Any, tmp_path: Path) -> None:
+def test_campaigns_of_a_design_are_compared_trial_by_trial(fecbench_here: Any, tmp_path: Path) -> None:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         for name, factor in (("one", 1.0), ("same", 1.0), ("slower", 1.03)):
             filled(database, name, "text", factor)
-    compare = ["aa", "--db", tmp_path / "x.sqlite", "--json", "--between", "one", "--and"]
-    same = fecbench(*compare, "same")
+    compare = ["aa", "between", "--db", tmp_path / "x.sqlite", "--json", "one"]
+    same = fecbench_here(*compare, "same")
     assert same.returncode == 0
     assert json.loads(same.stdout)["median"] == 1
-    slower = fecbench(*compare, "slower")
+    slower = fecbench_here(*compare, "slower")
     assert slower.returncode == 1
     assert json.loads(slower.stdout)["median"] == pytest.approx(1.03)
     assert json.loads(slower.stdout)["pairs"] == 40
+
+
+def test_the_form_without_subcommands_does_what_the_subcommands_do(
+    fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.sqlite"
+    with Database.open(str(path), create=True) as database:
+        filled(database, "one", "text", 1.0)
+        filled(database, "slower", "text", 1.03)
+    former = fecbench_here("aa", "--json", "--db", path, "--between", "one", "--and", "slower")
+    assert former == fecbench_here("aa", "between", "one", "slower", "--db", path, "--json")
+
+    requested = []
+
+    def request(design: Any, _: object, **manner: Any) -> None:
+        requested.append((design.text, manner))
+        raise Refusal("enough")
+
+    monkeypatch.setattr("runners.commands.aa.request", request)
+    rest = ["smoke", "--db", path, "--jobs", "7"]
+    for form in (["aa"], ["aa", "itself"], ["aa", "--resume", "--no-calibrate", "itself"]):
+        fecbench_here(*form, *rest, "--variant", "rQUIC, FEC off")
+    for form in (["aa"], ["aa", "jobs"]):
+        fecbench_here(*form, *rest, "--against-jobs", "auto")
+    itself, jobs = requested[:3], requested[3:]
+    assert itself[0] == itself[1]
+    assert itself[2][1] == itself[0][1] | {"resume": True, "calibrate": False}
+    assert jobs[0] == jobs[1]
+    assert {manner["name"] for _, manner in itself} == {"aa-smoke-rQUIC-FEC-off"}
+    assert {manner["name"] for _, manner in jobs} == {"smoke-jobs-auto"}
 
 
 def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_path: Path) -> None:
@@ -153,10 +173,16 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
         (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
         (["--between", "one", "--and", "other"], "ran different designs"),
         (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
+        (["between", "one", "tow"], "no campaign 'tow'"),
+        (["between", "one", "other"], "ran different designs"),
+        (["between", "one"], "Missing argument 'second'"),
+        (["itself", "DESIGN"], "Missing option '--variant'"),
+        (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+        (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    fecbench: Any, little_design: Path, tmp_path: Path, arguments: list[str], said: str
+    fecbench_here: Any, little_design: Path, tmp_path: Path, arguments: list[str], said: str
 ) -> None:
     path = str(tmp_path / "x.sqlite")
     with Database.open(path, create=True) as database:
@@ -165,22 +191,21 @@ def test_bad_input_is_one_line_and_status_2(
         one = database.campaign("one")
         assert one
         database.create_campaign(
-            name="empty",
-            design_text="text",
-            seed=1,
-            provenance={},
-            points=one.points,
-            variants=one.variants,
-            workloads=one.workloads,
-            repetitions=20,
-            statistic="median",
-            title="x",
+            NewCampaign(
+                name="empty",
+                design_text="text",
+                seed=1,
+                provenance={},
+                points=one.points,
+                variants=one.variants,
+                workloads=one.workloads,
+                repetitions=20,
+                statistic="median",
+                title="x",
+            )
         )
     given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
-    refused = fecbench("aa", *given, "--db", path)
-    assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1
-    assert said in refused.stderr
+    assert said in fecbench_here("aa", *given, "--db", path).refusal()
 
 
 @pytest.mark.parametrize(
@@ -191,11 +216,8 @@ def test_bad_input_is_one_line_and_status_2(
     ],
 )
 def test_a_wrong_variant_is_refused_before_a_database_is_made(
-    fecbench: Any, tmp_path: Path, name: str, variant: str, said: str
+    fecbench_here: Any, tmp_path: Path, name: str, variant: str, said: str
 ) -> None:
     database = tmp_path / "none.sqlite"
-    refused = fecbench("aa", f"designs/catalog/{name}.toml", "--variant", variant, "--db", database)
-    assert refused.returncode == 2
-    assert refused.stderr.count("\n") == 1
-    assert said in refused.stderr
+    assert said in fecbench_here("aa", "itself", name, "--variant", variant, "--db", database).refusal()
     assert not database.exists()

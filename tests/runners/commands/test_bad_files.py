@@ -12,13 +12,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations import finding as implementations
-from runners.implementations.finding import IMPLEMENTATIONS
+from runners.implementations.implementation import load
 from runners.refusal import Refusal
 from runners.trial.endpoint import Endpoint
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
-DECLARATION = (IMPLEMENTATIONS / "rquic" / "impl.toml").read_text()
+DECLARATION = (REPOSITORY / "quic-impls" / "rquic" / "impl.toml").read_text()
 MESSAGES = b'{"event": "ready"}\n{"event": "done", "metrics": {"dct_s": 1.5, "packets_sent": 40}}\n'
 
 # What a person may type, and what a broken disk may hold, in the place of something right.
@@ -94,7 +93,7 @@ def test_a_mutated_impl_toml_is_read_or_refused_by_name(text: str) -> None:
         folder.mkdir()
         (folder / "impl.toml").write_bytes(text.encode(errors="surrogatepass"))
         try:
-            implementation = implementations.load(folder)
+            implementation = load(folder)
             implementation.options({}, "here")
         except Refusal as error:
             assert str(error).startswith(f"{folder}/impl.toml: ")

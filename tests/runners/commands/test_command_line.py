@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import designs
+import fecbench
 from fecbench.checkout import REPOSITORY
 from results.store.database import Database
 
@@ -136,7 +138,6 @@ def test_show_of_a_missing_database_is_refused(fecbench_here: Any, tmp_path: Pat
     "arguments",
     [
         ["run"],
-        ["run", "designs/catalog/smoke.toml"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "0"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--jobs", "many"],
         ["run", "designs/catalog/smoke.toml", "--db", "x.sqlite", "--link", "carrier-pigeon"],
@@ -219,3 +220,63 @@ def test_every_design_of_the_catalogue_can_be_planned(fecbench_here: Any, path: 
     done = fecbench_here("plan", path, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["points"]
+
+
+def test_the_version_is_one_line(fecbench_here: Any) -> None:
+    done = fecbench_here("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"fecbench {fecbench.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [["-v", "plan"], ["--verbose", "plan"], ["plan", "-v"]])
+def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(
+    fecbench_here: Any, arguments: list[str]
+) -> None:
+    line = fecbench_here("plan", "no-such.toml").refusal()
+    verbose = fecbench_here(*arguments, "no-such.toml")
+    assert verbose.returncode == 2
+    assert "Traceback" in verbose.stderr
+    assert "in design_of" in verbose.stderr
+    assert verbose.stderr.endswith(line)
+    assert fecbench_here("plan", "no-such.toml").refusal() == line  # it is quiet again
+
+
+def test_verbose_may_stand_behind_a_subcommand_too(fecbench_here: Any) -> None:
+    done = fecbench_here("losses", "uniform", "--p", "7", "-v")
+    assert "Traceback" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("fecbench: ")
+
+
+def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> None:
+    done = fecbench_here()
+    assert done.returncode == 2
+    assert "Usage" in done.stdout + done.stderr
+    assert "fecbench:" not in done.stderr
+
+
+def test_outside_a_checkout_a_command_is_refused_in_one_line(
+    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runners.commands.command_line.is_whole", lambda: False)
+    assert_refused(fecbench_here("plan", "smoke"), str(REPOSITORY), "make build")
+    assert fecbench_here("--version").returncode == 0
+
+
+@pytest.mark.parametrize("name", ["smoke", "designs/catalog/smoke.toml"])
+def test_a_design_of_the_catalogue_is_known_by_name_and_by_file(fecbench_here: Any, name: str) -> None:
+    planned = json.loads(fecbench_here("plan", name, "--json").stdout)
+    assert planned["points"] == designs.load(designs.catalogue()["smoke"]).plan().points
+
+
+def test_a_file_goes_before_the_design_of_the_catalogue_that_has_its_name(
+    fecbench_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smoke").write_text(SMOKE.replace("points = 2", "points = 3"))
+    assert len(json.loads(fecbench_here("plan", "smoke", "--json").stdout)["points"]) == 3
+
+
+@pytest.mark.parametrize("name", ["smok", "smok.toml", "folder/smok.toml"])
+def test_an_unknown_design_is_refused_with_the_nearest(fecbench_here: Any, name: str) -> None:
+    for command in (["plan"], ["run"], ["aa", "itself", "--variant", "x"]):
+        refused = fecbench_here(*command, name, *([] if command == ["plan"] else ["--db", "never.sqlite"]))
+        assert_refused(refused, f"{name}: cannot be read", "did you mean 'smoke'?")

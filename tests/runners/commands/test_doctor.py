@@ -2,14 +2,18 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runners.commands import doctor
 from runners.commands.doctor import Need
+from runners.implementations.finding import Implementations, ours
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -42,3 +46,82 @@ def test_a_probe_that_fails_is_told_and_does_not_raise() -> None:
         raise OSError("not permitted")
 
     assert "not permitted" in doctor._problem_of(probe)
+
+
+def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None if name in ("clang", "gcc", "ip") else "/bin/x")
+    tools = {need.name: need for need in doctor._tools()}
+    for name in ("clang", "gcc"):
+        need = tools[name]
+        assert (need.good, need.found, need.required) == (
+            False,
+            "not found (needed for building only)",
+            False,
+        )
+    assert tools["ip"].required
+
+
+def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PROBER", Path("/no/prober"))
+    (need,) = [need for need in doctor._built() if need.name == "prober"]
+    assert (need.good, need.required, need.mend) == (False, True, "make build")
+
+
+DECLARATION = """
+name = "mine"
+title = "x"
+build = ["true"]
+server = ["server"]
+client = ["/bin/sh", "client.sh"]
+workloads = ["download"]
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A folder of implementations: `mine` has two programs, of which one is missing; `broken` is none."""
+    for name, text in (("mine", DECLARATION), ("broken", "name = 3\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "impl.toml").write_text(text)
+    return tmp_path
+
+
+def needs_of(folder: Path) -> dict[str, Need]:
+    """What is needed for the endpoints of a folder, by its name."""
+    return {need.name: need for need in doctor._implementations(Implementations([folder]))}
+
+
+def test_each_program_of_an_implementation_has_a_line(mine: Path) -> None:
+    needs = needs_of(mine)
+    assert needs["mine endpoint /bin/sh"] == Need("mine endpoint /bin/sh", True, "present", required=False)
+    missing = needs[f"mine endpoint {mine}/mine/server"]
+    assert (missing.good, missing.found) == (False, f"{mine}/mine/server is missing")
+    assert missing.mend == f"python -m runners.implementations.build {mine}"
+
+
+def test_a_broken_implementation_is_named_and_does_not_keep_trials_from_running(mine: Path) -> None:
+    need = needs_of(mine)["broken endpoint"]
+    assert (need.good, need.required) == (False, False)
+    assert need.found.startswith(f"broken: {mine}/broken/impl.toml: name = 3: ")
+
+
+def test_endpoints_of_this_checkout_are_required() -> None:
+    assert all(need.required for need in doctor._implementations(ours()))
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_folders_of_implementations_are_given_by_option_or_environment(
+    mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    monkeypatch.setattr(doctor, "_kernel_features", lambda: iter(()))
+    if by == "environment":
+        monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(mine))
+    done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
+    assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
+    assert "good     mine endpoint /bin/sh: present" in done.stdout
+    assert "good     rquic endpoint: " in done.stdout
+
+
+def test_a_folder_that_does_not_exist_is_refused(fecbench_here: Callable[..., Any]) -> None:
+    refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
+    assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")

@@ -1,59 +1,14 @@
 """`fecbench explain` and `fecbench export`: what they print and write, and bad input in one line."""
 
 import json
-import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from results.store.database import Database, TrialKey, TrialRecord, Variant, Workload
-
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
-
-
-def campaign(
-    path: Path,
-    *,
-    points: int,
-    labels: tuple[str, ...] = (OFF, XOR),
-    state: str = "ok",
-    timed_out: tuple[str, ...] = (),
-) -> Path:
-    """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
-    random = np.random.default_rng(1)
-    drawn = [
-        {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)
-    ]
-    variants = [
-        Variant(label=label, implementation="rquic", options={}, baseline=label == OFF) for label in labels
-    ]
-    workload = Workload(label="download-1000", name="download", parameters={"size_bytes": 1000})
-    with Database.open(str(path), create=True) as database:
-        info = database.create_campaign(
-            "planted", "", 1, {}, drawn, variants, [workload], 1, "median", "Planted"
-        )
-        for point, factors in enumerate(drawn):
-            for label in labels:
-                helped = label == XOR and factors["loss.p"] > 0.035
-                dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
-                record = TrialRecord(
-                    key=TrialKey(label, "download-1000", point, 0),
-                    state="timeout" if label in timed_out else state,  # type: ignore[arg-type]
-                    reason="",
-                    started_at="2026-01-02T03:04:05+00:00",
-                    duration_s=1.0,
-                    metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
-                )
-                database.record(info.id, record)
-    return path
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return campaign(tmp_path_factory.mktemp("planted") / "p.sqlite", points=60, labels=(OFF, XOR, RS))
 
 
 def test_explain_prints_the_planted_rule_and_draws_the_figures(
@@ -78,8 +33,10 @@ def test_explain_compares_every_variant_with_the_baseline_in_json(fecbench_here:
     assert next(iter(found[0]["importances"])) == "loss.p"
 
 
-def test_explain_says_that_points_are_too_few(fecbench_here: Any, tmp_path: Path) -> None:
-    done = fecbench_here("explain", "--db", campaign(tmp_path / "x.sqlite", points=5))
+def test_explain_says_that_points_are_too_few(
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
+) -> None:
+    done = fecbench_here("explain", "--db", plant(tmp_path / "x.sqlite", points=5))
     assert done.returncode == 0
     assert "Too few points for a rule: 5, and 30 are needed." in done.stdout
     assert "everywhere: ratio" in done.stdout
@@ -87,9 +44,9 @@ def test_explain_says_that_points_are_too_few(fecbench_here: Any, tmp_path: Path
 
 
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
-    fecbench_here: Any, tmp_path: Path
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    database = campaign(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
+    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     done = fecbench_here("explain", "--db", database)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -102,15 +59,15 @@ def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
         f"nothing to explain: no pair has a ratio: {XOR}: timeout (5)",
     )
     assert second["everywhere"]["points"] == 5
-    lost = campaign(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR, RS))
+    lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR, RS))
     refused = fecbench_here("explain", "--db", lost).refusal()
     assert f"{XOR}: timeout (5); {RS} against {OFF}: nothing to explain" in refused
 
 
 def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
-    fecbench_here: Any, tmp_path: Path
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    database = campaign(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
+    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     sentence = (
         f"Of 5 planned pairs of {XOR} and {OFF}, 0 have a ratio."
         f" {XOR} alone timed out in 5 pairs, {OFF} alone in 0: these are in no ratio."
@@ -147,9 +104,14 @@ def test_explain_finds_out_before_it_computes_that_the_folder_is_a_file(
     ],
 )
 def test_explain_refuses_in_one_line(
-    fecbench_here: Any, tmp_path: Path, made: dict[str, Any], options: list[str], said: str
+    fecbench_here: Any,
+    plant: Callable[..., Path],
+    tmp_path: Path,
+    made: dict[str, Any],
+    options: list[str],
+    said: str,
 ) -> None:
-    made_of = campaign(tmp_path / "x.sqlite", **made)
+    made_of = plant(tmp_path / "x.sqlite", **made)
     assert said in fecbench_here("explain", "--db", made_of, *options).refusal()
 
 

@@ -1,7 +1,6 @@
 """How many trials may run at once: with a clock and a machine that the tests set."""
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -16,28 +15,21 @@ from runners.engines.admission import (
     ProcessorTime,
     processor_time,
 )
-from runners.trial.task import PairTask, Task
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from topologies.link import LinkSettings
 
 
 def task(bandwidth_mbps: float = 5) -> Task:
+    end = EndpointTask(implementation="script", options={})
+    settings = LinkSettings.symmetric(bandwidth_mbps=bandwidth_mbps, owd_ms=50)
     return Task(
         topology="single-path",
         backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=bandwidth_mbps, owd_ms=50)},
-        late_bound_us=2500,
-        losses={},
-        seeds={},
-        pairs=[
-            PairTask(
-                commands={"client": ["client"], "server": ["server"]},
-                workload={"name": "download", "size_bytes": 1000},
-                options={},
-            )
-        ],
+        links={"internet": LinkTask(settings=settings, late_bound_us=2500, losses={})},
+        seeds=Seeds(content=0, losses={}),
+        pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
+        completion="dct_s",
         timeout_s=10,
-        certificates=Path("unused"),
-        folder=Path("unused"),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.implementations import build
-from runners.implementations import finding as implementations
+from runners.implementations.finding import ours
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
 
@@ -34,7 +34,7 @@ def test_an_implementation_is_not_built_with_an_old_compiler(
     with pytest.raises(
         Refusal, match=r"rquic: needs Go 1\.26 or newer, found go version go1\.19\.8.*pip install"
     ):
-        build.build(implementations.find("rquic", "test"))
+        build.build(ours().find("rquic", "test"))
 
 
 def test_a_machine_without_the_compiler_is_told_what_installs_it(

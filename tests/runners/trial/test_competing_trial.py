@@ -2,18 +2,21 @@
 
 import os
 import sys
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from results.store.database import TrialKey
-from runners.campaign.provenance import DROPPER, WIRE
-from runners.engines.crew import Crew, Finished
-from runners.trial import certificates
-from runners.trial import judge as verification
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
 from runners.trial.competition import FULL_RTTS, INTERVAL_S
-from runners.trial.task import PairTask, Task
+from runners.trial.judge import Judgement, judge
+from runners.trial.site import Commands
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from topologies.link import LinkSettings
+from topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -64,62 +67,72 @@ RECEIVE_FOR_2_S = ASK + "until = time.monotonic() + 2\nwhile time.monotonic() < 
 HANG = "import time; time.sleep(600)"
 
 
-def pair(client: str, server: str) -> PairTask:
-    return PairTask(
-        commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
-        workload={"name": "download", "size_bytes": 1000},
-        options={},
-    )
+def pair(name: str) -> PairTask:
+    end = EndpointTask(implementation=name, options={})
+    return PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})
 
 
-def task(
-    tmp_path: Path,
-    *,
-    client: str = DOWNLOAD,
-    background: str = RECEIVE,
-    server: str = SERVER,
-    timeout_s: float = 20,
-    capture: bool = False,
-) -> Task:
-    certificates.write(tmp_path, "server.fecbench")
+def task(timeout_s: float = 20, capture: bool = False) -> Task:
     return Task(
         topology="dumbbell",
         backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=MBPS, owd_ms=5)},
-        late_bound_us=1000_000,  # these tests are about something else
-        stall_share=1000,
-        losses={"internet": {"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.05}}},
-        seeds={"content": 3, "internet/up": 1, "internet/down": 2},
-        pairs=[pair(client, SERVER), pair(background, server)],
+        links={
+            "internet": LinkTask(
+                settings=LinkSettings.symmetric(bandwidth_mbps=MBPS, owd_ms=5),
+                late_bound_us=1000_000,  # these tests are about something else
+                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.05}},
+            )
+        },
+        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
+        pairs=[pair("foreground"), pair("background")],
+        completion="dct_s",
         timeout_s=timeout_s,
-        certificates=tmp_path,
-        folder=tmp_path / "trial",
+        stall_share=1000,
         capture=capture,
     )
 
 
-def run(task: Task) -> tuple[Finished, verification.Judgement]:
-    with Crew(jobs=1) as crew:
-        crew.add(KEY, task)
-        finished = next(crew.results())
-    return finished, verification.judge(task, finished.outcome)
+@contextmanager
+def running(
+    task: Task, client: str = DOWNLOAD, background: str = RECEIVE, server: str = SERVER
+) -> Iterator[Finished]:
+    """The trial, with its folder; the last two are the second pair's."""
+    start = [sys.executable, "-c"]
+    commands: Commands = {
+        "foreground": {"client": [*start, client], "server": [*start, SERVER]},
+        "background": {"client": [*start, background], "server": [*start, server]},
+    }
+    with NamespaceEngine(1, commands) as engine:
+        yield from engine.run([(KEY, task)])
 
 
-def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measured(tmp_path: Path) -> None:
-    finished, judgement = run(task(tmp_path, capture=True))
-    assert (judgement.state, judgement.reason) == ("ok", "")
+def run(task: Task, **programs: str) -> tuple[Finished, Judgement]:
+    with running(task, **programs) as finished:
+        return finished, judge(task, finished.outcome)
+
+
+def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measured() -> None:
+    asked = task(capture=True)
+    with running(asked) as finished:
+        folder = finished.folder
+        assert folder is not None
+        captured = {str(path.relative_to(folder)) for path in folder.rglob("*.pcap")}
     outcome = finished.outcome
+    judgement = judge(asked, outcome)
+    assert (judgement.state, judgement.reason) == ("ok", "")
     assert list(outcome.endpoints) == ["client", "server", "background_client", "background_server"]
     measured = outcome.competition
-    assert measured["filling_s"] >= FULL_RTTS * INTERVAL_S
-    assert measured["foreground_mbps"] > 0.05 * MBPS
-    assert measured["background_mbps"] > 0.05 * MBPS
+    assert measured is not None
+    assert measured.foreground_mbps is not None
+    assert measured.background_mbps is not None
+    assert measured.filling_s >= FULL_RTTS * INTERVAL_S
+    assert measured.foreground_mbps > 0.05 * MBPS
+    assert measured.background_mbps > 0.05 * MBPS
     # 5 % is lost behind the link; the counters are read a moment apart.
-    assert measured["foreground_mbps"] + measured["background_mbps"] < 1.1 * MBPS
+    assert measured.foreground_mbps + measured.background_mbps < 1.1 * MBPS
     # Alone, the download would have taken 0.4 s.
     assert (outcome.endpoints["client"].metrics or {})["dct_s"] > 0.5
-    assert outcome.droppers["internet/down"].counters["dropped"] > 0
-    captured = {str(path.relative_to(tmp_path / "trial")) for path in (tmp_path / "trial").rglob("*.pcap")}
+    assert outcome.droppers["internet"]["down"].counters.dropped > 0
     assert captured == {
         f"{folder}{host}.pcap" for folder in ("", "background/") for host in ("client", "server")
     }
@@ -132,17 +145,15 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
         (DOWNLOAD, "import sys; sys.exit('went home')"),
     ],
 )
-def test_a_background_that_ends_before_the_foreground_is_a_failure(
-    tmp_path: Path, client: str, background: str
-) -> None:
-    _, judgement = run(task(tmp_path, client=client, background=background))
+def test_a_background_that_ends_before_the_foreground_is_a_failure(client: str, background: str) -> None:
+    _, judgement = run(task(), client=client, background=background)
     assert judgement.state == "failed"
     assert "background_client ended first" in judgement.reason
     assert ("went home" in judgement.reason) is ("went home" in background)
 
 
-def test_a_link_that_is_never_full_is_a_timeout(tmp_path: Path) -> None:
-    finished, judgement = run(task(tmp_path, background=HANG, timeout_s=1.5))
+def test_a_link_that_is_never_full_is_a_timeout() -> None:
+    finished, judgement = run(task(timeout_s=1.5), background=HANG)
     assert (judgement.state, judgement.reason) == (
         "timeout",
         "the background transfer did not fill the link in time",
@@ -151,12 +162,12 @@ def test_a_link_that_is_never_full_is_a_timeout(tmp_path: Path) -> None:
     assert finished.duration_s < 15
 
 
-def test_one_time_limit_is_for_both_transfers(tmp_path: Path) -> None:
-    finished, judgement = run(task(tmp_path, client=HANG, timeout_s=2.5))
+def test_one_time_limit_is_for_both_transfers() -> None:
+    finished, judgement = run(task(timeout_s=2.5), client=HANG)
     assert (judgement.state, judgement.reason) == ("timeout", "the client did not end in time")
     assert finished.outcome.phases_s["client"] < 4
 
 
-def test_a_second_server_that_fails_is_told_by_its_name(tmp_path: Path) -> None:
-    _, judgement = run(task(tmp_path, server="import sys; sys.exit('port taken')"))
+def test_a_second_server_that_fails_is_told_by_its_name() -> None:
+    _, judgement = run(task(), server="import sys; sys.exit('port taken')")
     assert (judgement.state, judgement.reason) == ("failed", "background_server ended with 1: port taken")

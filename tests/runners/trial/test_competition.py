@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 import designs
-from results.store.database import TrialKey
-from runners.campaign import parameters, schedule
-from runners.campaign.schedule import Setting
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.implementations.finding import ours
 from runners.refusal import Refusal
-from runners.trial import competition
 from runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
-from topologies.link import LinkSettings
+from runners.workloads.competing import endless_bytes
+from topologies.link import DirectionSettings, LinkSettings
 
-LINK = LinkSettings(bandwidth_mbps=1.89, owd_ms=380.5)
+LINK = LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=380.5)
 BYTES_PER_S = 1.89e6 / 8
 WINDOW_S = FULL_RTTS * 0.761
 
@@ -29,9 +29,11 @@ def readings(rate: Callable[[float], float], until_s: float) -> Iterator[tuple[f
         carried += rate(i * INTERVAL_S) * BYTES_PER_S * INTERVAL_S
 
 
-def full_after_s(rate: Callable[[float], float], until_s: float = 60) -> float | None:
+def full_after_s(
+    rate: Callable[[float], float], until_s: float = 60, link: LinkSettings = LINK
+) -> float | None:
     """When the link was found full, in seconds from the beginning."""
-    filling = Filling(LINK)
+    filling = Filling(link)
     return next(
         (now - 1000 for now, carried in readings(rate, until_s) if filling.is_full(now, carried)), None
     )
@@ -39,6 +41,12 @@ def full_after_s(rate: Callable[[float], float], until_s: float = 60) -> float |
 
 def test_a_link_that_carries_its_rate_is_full_after_the_round_trips_and_no_sooner() -> None:
     assert full_after_s(lambda _: 1.0) == pytest.approx(WINDOW_S, abs=2 * INTERVAL_S)
+
+
+def test_what_fills_a_link_are_downloads_over_the_delay_of_both_directions() -> None:
+    fast_up = LinkSettings(up=DirectionSettings(1000, 700), down=DirectionSettings(1.89, 61))
+    assert full_after_s(lambda _: 1.0, link=fast_up) == full_after_s(lambda _: 1.0)
+    assert endless_bytes(fast_up, 600) == endless_bytes(LINK, 600)
 
 
 @pytest.mark.parametrize(("share", "full"), [(FULL_SHARE + 0.005, True), (FULL_SHARE - 0.005, False)])
@@ -59,13 +67,13 @@ def test_a_transfer_that_pauses_again_and_again_does_not_fill_the_link() -> None
 
 
 def test_a_link_without_delay_is_watched_for_a_time_that_its_counters_can_show() -> None:
-    filling = Filling(LinkSettings(bandwidth_mbps=1.89, owd_ms=0))
+    filling = Filling(LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=0))
     found = [filling.is_full(now, carried) for now, carried in readings(lambda _: 1.0, 1.0)]
     assert found.index(True) == pytest.approx(FULL_RTTS, abs=1)
 
 
 def test_the_background_has_more_to_move_than_the_link_carries_in_time() -> None:
-    assert competition.endless_bytes(LINK, 600) >= 600 * BYTES_PER_S - 1
+    assert endless_bytes(LINK, 600) >= 600 * BYTES_PER_S - 1
 
 
 # Where it is not the little design.
@@ -91,12 +99,10 @@ size_bytes = 1_000_000
 
 
 @pytest.fixture
-def load(write_design: Any, tmp_path: Path) -> Callable[[str], designs.Design]:
-    def load(text: str) -> designs.Design:
+def load(write_design: Any, tmp_path: Path) -> Callable[[str], Experiment]:
+    def load(text: str) -> Experiment:
         design = designs.load(write_design(tmp_path, text))
-        parameters.check_names(design)
-        parameters.check_values(design, design.plan().points)
-        return design
+        return Experiment(design, design.plan().points, ours())
 
     return load
 
@@ -121,7 +127,7 @@ def load(write_design: Any, tmp_path: Path) -> Callable[[str], designs.Design]:
     ],
 )
 def test_what_cannot_compete_is_refused(
-    load: Callable[[str], designs.Design], right: str, wrong: str, said: str
+    load: Callable[[str], Experiment], right: str, wrong: str, said: str
 ) -> None:
     load(DESIGN)
     assert right in DESIGN
@@ -131,7 +137,7 @@ def test_what_cannot_compete_is_refused(
     assert "\n" not in str(refused.value)
 
 
-def test_a_point_may_name_the_background(load: Callable[[str], designs.Design]) -> None:
+def test_a_point_may_name_the_background(load: Callable[[str], Experiment]) -> None:
     text = DESIGN.replace('background = ["off", "xor, 4/5"]\n', "").replace(
         "[constants]", 'workload.background = { choices = ["off", "xor, 4/5"] }\n[constants]'
     )
@@ -140,24 +146,20 @@ def test_a_point_may_name_the_background(load: Callable[[str], designs.Design]) 
 
 
 def test_the_foreground_is_the_trials_variant_and_the_background_the_workloads(
-    load: Callable[[str], designs.Design], tmp_path: Path
+    load: Callable[[str], Experiment],
 ) -> None:
-    design = load(DESIGN)
-    points = design.plan().points
-    setting = Setting(design, points, "wire", tmp_path)
-    task = schedule.task_of(setting, TrialKey("off", "competing-xor, 4/5-1000000", 1, 0), tmp_path / "trial")
+    task = load(DESIGN).task(TrialKey("off", "competing-xor, 4/5-1000000", 1, 0), "wire")
     foreground, background = task.pairs
-    assert [pair.options["scheme"] for pair in task.pairs] == ["none", "xor"]
+    for end in (foreground.client, foreground.server):
+        assert end.options["scheme"] == "none"
+    for end in (background.client, background.server):
+        assert end.options["scheme"] == "xor"
     assert foreground.workload == {"name": "download", "size_bytes": 1_000_000}
     expected: dict[str, Any] = {"name": "download", "size_bytes": 25_000_000}  # 2 Mbit/s for 100 s
     assert background.workload == expected
 
 
-def test_other_workloads_have_one_pair_in_a_dumbbell_too(
-    load: Callable[[str], designs.Design], tmp_path: Path
-) -> None:
+def test_other_workloads_have_one_pair_in_a_dumbbell_too(load: Callable[[str], Experiment]) -> None:
     text = DESIGN.replace('name = "competing"\nbackground = ["off", "xor, 4/5"]', 'name = "download"')
-    design = load(text)
-    setting = Setting(design, design.plan().points, "wire", tmp_path)
-    task = schedule.task_of(setting, TrialKey("xor, 4/5", "download-1000000", 0, 0), tmp_path / "trial")
-    assert [pair.options["scheme"] for pair in task.pairs] == ["xor"]
+    task = load(text).task(TrialKey("xor, 4/5", "download-1000000", 0, 0), "wire")
+    assert [pair.client.options["scheme"] for pair in task.pairs] == ["xor"]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from runners.trial import endpoint as endpoints
-from runners.trial.endpoint import Endpoint, Supervisor
+from runners.trial import supervisor as supervision
+from runners.trial.endpoint import Endpoint
+from runners.trial.supervisor import Supervisor
 
 LIMIT_S = 20.0
 
@@ -100,7 +102,7 @@ def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
 
 
 def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "OBEY_LIMIT_S", 0.2)
+    monkeypatch.setattr(supervision, "OBEY_LIMIT_S", 0.2)
     supervisor = Supervisor()
     endpoint = start(
         supervisor,
@@ -114,7 +116,7 @@ def test_an_endpoint_that_ignores_every_signal_is_killed(monkeypatch: pytest.Mon
 
 
 def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "OBEY_LIMIT_S", 0.2)
+    monkeypatch.setattr(supervision, "OBEY_LIMIT_S", 0.2)
     note = tmp_path / "child"
     supervisor = Supervisor()
     endpoint = start(

@@ -3,18 +3,20 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 import dropper.model
-from results.store.database import TrialKey
-from runners.campaign.provenance import DROPPER, WIRE
-from runners.engines.crew import Crew, Finished
-from runners.trial import certificates, trial
-from runners.trial import judge as verification
-from runners.trial.task import PairTask, Task
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.trial.judge import Judgement, judge
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.transfer import has_timed_out
 from topologies.link import LinkSettings
+from topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -92,58 +94,66 @@ for name in os.listdir("/proc"):
 """
 
 
-def task(tmp_path: Path, *, client: str = CLIENT, server: str = SERVER, timeout_s: float = 20) -> Task:
-    certificates.write(tmp_path, "server.fecbench")
-    loss = {"model": "uniform", "p": 0.2}
-    return Task(
-        topology="single-path",
-        backend="wire",
-        links={"internet": LinkSettings(bandwidth_mbps=10, owd_ms=5)},
-        late_bound_us=1000_000,  # these tests are about something else
-        stall_share=1000,
-        losses={"internet": {"up": {"model": "none"}, "down": loss}},
-        seeds={"content": 3, "internet/up": 1, "internet/down": 2},
-        pairs=[
-            PairTask(
-                commands={"client": [sys.executable, "-c", client], "server": [sys.executable, "-c", server]},
-                workload={"name": "download", "size_bytes": 1000},
-                options={},
-            )
-        ],
-        timeout_s=timeout_s,
-        certificates=tmp_path,
-        folder=tmp_path / "trial",
-    )
+SCRIPT = EndpointTask(implementation="script", options={})
+TASK = Task(
+    topology="single-path",
+    backend="wire",
+    links={
+        "internet": LinkTask(
+            settings=LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=5),
+            late_bound_us=1000_000,  # these tests are about something else
+            losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.2}},
+        )
+    },
+    seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
+    pairs=[PairTask(client=SCRIPT, server=SCRIPT, workload={"name": "download", "size_bytes": 1000})],
+    completion="dct_s",
+    timeout_s=20,
+    stall_share=1000,
+)
 
 
-def run(task: Task) -> tuple[Finished, verification.Judgement]:
-    with Crew(jobs=1) as crew:
-        crew.add(KEY, task)
-        finished = next(crew.results())
-    return finished, verification.judge(task, finished.outcome)
+def changed(**changes: object) -> Task:
+    return TASK.model_copy(update=changes)
 
 
-def test_a_trial_drops_what_the_oracle_says(tmp_path: Path) -> None:
-    finished, judgement = run(task(tmp_path))
+def engine(client: str = CLIENT, server: str = SERVER) -> NamespaceEngine:
+    """Endpoints are these programs."""
+    start = [sys.executable, "-c"]
+    return NamespaceEngine(1, {"script": {"client": [*start, client], "server": [*start, server]}})
+
+
+def run(task: Task = TASK, **programs: str) -> tuple[Finished, Judgement]:
+    with engine(**programs) as running:
+        (finished,) = running.run([(KEY, task)])
+    return finished, judge(task, finished.outcome)
+
+
+def test_a_trial_drops_what_the_oracle_says() -> None:
+    finished, judgement = run()
     assert (judgement.state, judgement.reason) == ("ok", "")
-    down = finished.outcome.droppers["internet/down"]
+    down = finished.outcome.droppers["internet"]["down"]
     predicted = dropper.model.verdicts(dropper.model.Uniform(0.2), 2, down.packets)
     assert down.packets >= 40
-    assert down.counters["dropped"] == predicted.sum() > 0
+    assert down.counters.dropped == predicted.sum() > 0
 
 
-def test_capture_keeps_the_packets_of_both_hosts(tmp_path: Path) -> None:
-    wanted = task(tmp_path).model_copy(update={"capture": True})
-    _, judgement = run(wanted)
-    assert judgement.state == "ok"
-    for host in ("client", "server"):
-        shown = subprocess.run(
-            ["tcpdump", "-n", "-r", str(wanted.folder / f"{host}.pcap")], capture_output=True, text=True
-        )
-        assert ".4433: UDP, length 1000" in shown.stdout
+def test_capture_keeps_the_packets_of_both_hosts() -> None:
+    wanted = changed(capture=True)
+    with engine() as running:
+        for finished in running.run([(KEY, wanted)]):
+            assert judge(wanted, finished.outcome).state == "ok"
+            assert finished.folder is not None
+            for host in ("client", "server"):
+                shown = subprocess.run(
+                    ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap"], capture_output=True, text=True
+                )
+                assert ".4433: UDP, length 1000" in shown.stdout
+            running.judged(finished, valid=True)
+            assert not finished.folder.exists()
 
 
-def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Path) -> None:
+def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone() -> None:
     mark = f"child-{os.getpid()}"
     hangs = (
         "import subprocess, sys, time\n"
@@ -151,7 +161,7 @@ def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Pa
         "subprocess.Popen([sys.executable, '-c', program], start_new_session=True)\n"
         "time.sleep(600)\n"
     )
-    finished, judgement = run(task(tmp_path, client=hangs, timeout_s=1))
+    finished, judgement = run(changed(timeout_s=1), client=hangs)
     assert judgement.state == "timeout"
     assert finished.duration_s < 15
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
@@ -165,7 +175,7 @@ def test_a_client_that_hangs_is_a_timeout_and_its_children_are_gone(tmp_path: Pa
 def test_a_client_that_gives_up_at_its_deadline_is_late_and_has_not_failed(
     exit_code: int | None, late_s: float, timed_out: bool
 ) -> None:
-    assert trial.has_timed_out(exit_code, late_s) == timed_out
+    assert has_timed_out(exit_code, late_s) == timed_out
 
 
 @pytest.mark.parametrize(
@@ -186,35 +196,37 @@ def test_a_client_that_gives_up_at_its_deadline_is_late_and_has_not_failed(
     ],
 )
 def test_an_endpoint_that_fails_gives_its_state_and_reason(
-    tmp_path: Path, endpoints: dict[str, str], state: str, said: str
+    endpoints: dict[str, str], state: str, said: str
 ) -> None:
-    _, judgement = run(task(tmp_path, **endpoints))  # type: ignore[arg-type]
+    _, judgement = run(**endpoints)
     assert judgement.state == state
     assert said in judgement.reason
 
 
-def test_a_server_that_never_gets_ready_is_a_failure(tmp_path: Path) -> None:
-    _, judgement = run(task(tmp_path, server="import time; time.sleep(600)"))
+def test_a_server_that_never_gets_ready_is_a_failure() -> None:
+    _, judgement = run(server="import time; time.sleep(600)")
     assert judgement.state == "failed"
     assert judgement.reason
 
 
-def test_a_wire_that_is_killed_makes_the_trial_invalid(tmp_path: Path) -> None:
-    _, judgement = run(task(tmp_path, client=KILL_THE_WIRE))
+def test_a_wire_that_is_killed_makes_the_trial_invalid() -> None:
+    _, judgement = run(client=KILL_THE_WIRE)
     assert judgement.state == "invalid"
     assert judgement.reason
 
 
-def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid(tmp_path: Path) -> None:
-    slow = {"internet": LinkSettings(bandwidth_mbps=10, owd_ms=200)}
-    asked = task(tmp_path, client=STOP_THE_WIRE + CLIENT)
-    _, judgement = run(asked.model_copy(update={"links": slow, "late_bound_us": 50_000}))
+def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid() -> None:
+    (link,) = TASK.links.values()
+    slow = link.model_copy(
+        update={"settings": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=200), "late_bound_us": 50_000}
+    )
+    _, judgement = run(changed(links={"internet": slow}), client=STOP_THE_WIRE + CLIENT)
     assert judgement.state == "invalid"
     assert "packets left the emulator later than its bound" in judgement.reason
 
 
-def test_a_dropper_that_is_detached_makes_the_trial_invalid(tmp_path: Path) -> None:
-    _, judgement = run(task(tmp_path, client=CLIENT + DETACH_THE_DROPPER))
+def test_a_dropper_that_is_detached_makes_the_trial_invalid() -> None:
+    _, judgement = run(client=CLIENT + DETACH_THE_DROPPER)
     assert judgement.state == "invalid"
     assert "r1-r2" in judgement.reason
 
@@ -253,35 +265,34 @@ DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 1}}\', flush=True)\n'
     ],
 )
 def test_an_endpoint_that_floods_forks_or_dies_is_bounded_and_told(
-    tmp_path: Path, endpoints: dict[str, str], state: str, said: str
+    endpoints: dict[str, str], state: str, said: str
 ) -> None:
-    asked = task(tmp_path, timeout_s=1, **endpoints)  # type: ignore[arg-type]
-    finished, _ = run(asked)
+    asked = changed(timeout_s=1)
+    finished, _ = run(asked, **endpoints)
     unhindered = finished.outcome.model_copy(update={"stalled_s": None})  # a flood may well starve others
-    judgement = verification.judge(asked, unhindered)
+    judgement = judge(asked, unhindered)
     assert judgement.state == state, judgement.reason
     assert said in judgement.reason
     assert finished.duration_s < 30
     assert len(finished.outcome.model_dump_json()) < 100_000
 
 
-def test_a_worker_that_is_killed_makes_the_trial_invalid_and_the_next_one_runs(tmp_path: Path) -> None:
-    hang = task(tmp_path, client="import time; time.sleep(600)")
-    good = task(tmp_path).model_copy(update={"folder": tmp_path / "another"})
-    with Crew(jobs=1) as crew:
-        crew.add(KEY, hang)
-        crew.add(TrialKey("other", "download-1000", 0, 0), good)
-        results = crew.results()
-        crew.fill()
-        crew.busy[0].process.kill()
-        first, second = results
-    assert verification.judge(hang, first.outcome).state == "invalid"
+def test_a_worker_that_is_killed_makes_the_trial_invalid_and_the_next_one_runs() -> None:
+    with engine() as running:
+
+        def tasks() -> Iterator[tuple[TrialKey, Task]]:
+            yield KEY, TASK
+            running.busy[0].process.kill()
+            yield TrialKey("other", "download-1000", 0, 0), TASK
+
+        first, second = running.run(tasks())
+    assert judge(TASK, first.outcome).state == "invalid"
     assert "worker" in first.outcome.failure
-    assert verification.judge(good, second.outcome).state == "ok"
+    assert judge(TASK, second.outcome).state == "ok"
 
 
-def test_phases_add_up_to_the_duration(tmp_path: Path) -> None:
-    finished, _ = run(task(tmp_path))
+def test_phases_add_up_to_the_duration() -> None:
+    finished, _ = run()
     phases = finished.outcome.phases_s
     assert {"topology", "droppers", "server_start", "client", "endpoints_end", "results"} <= set(phases)
     assert sum(phases.values()) <= finished.duration_s

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 
 import designs
 from fecbench.checkout import REPOSITORY
-from runners.campaign import parameters, schedule
+from runners.campaign.experiment import Experiment
+from runners.campaign.order import trial_keys
+from runners.implementations.finding import ours
 from runners.refusal import Refusal
-from runners.workloads import har, photo_site, web_page
-from runners.workloads.web_page import Page
+from runners.workloads import har, page_graph, photo_site
+from runners.workloads.page_graph import Page
 
 CATALOG = REPOSITORY / "designs" / "catalog"
 
@@ -31,7 +33,7 @@ def a_page(*objects: dict[str, Any]) -> dict[str, Any]:
 
 def refusal_of(document: object) -> str:
     with pytest.raises(Refusal) as refused:
-        web_page.checked(Page, document, "page.json")
+        page_graph.checked(Page, document, "page.json")
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
     return str(refused.value)
@@ -109,14 +111,14 @@ def test_another_seed_makes_another_page() -> None:
 def test_every_page_of_the_catalogue_is_made_again_by_the_command_in_it(
     path: Path, fecbench_here: Any, tmp_path: Path
 ) -> None:
-    program, *arguments = web_page.load(path).made_by.split()
+    program, *arguments = page_graph.load(path).made_by.split()
     assert program == "fecbench"
     assert fecbench_here(*arguments, "--output", tmp_path / "again.json").returncode == 0
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
 def test_the_catalogue_has_a_photo_site_of_about_2_mb() -> None:
-    page = web_page.load(CATALOG / "pages" / "photo-site.json")
+    page = page_graph.load(CATALOG / "pages" / "photo-site.json")
     assert 1.8e6 < page.size_bytes < 2e6  # rQUIC §VI-C: less than 2 MB
     assert len(page.objects) > 50
 
@@ -327,17 +329,19 @@ def design(write_design: Any, tmp_path: Path):
     return design
 
 
+def resolved(design: designs.Design, pages: dict[str, Any] | None = None) -> Experiment:
+    return Experiment(design, design.plan().points, ours(), pages)
+
+
 def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, tmp_path: Path) -> None:
     loaded = design()
-    points = loaded.plan().points
-    parameters.check_values(loaded, points)
-    kept = parameters.pages(loaded, points)
+    kept = resolved(loaded).pages
     (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
-    setting = schedule.Setting(loaded, points, "wire", tmp_path, json.loads(json.dumps(kept)))
-    keys = sorted(schedule.trial_keys(loaded, len(points)))
-    told = [schedule.task_of(setting, key, tmp_path / "trial").pairs[0].workload for key in keys]
+    again = resolved(loaded, json.loads(json.dumps(kept)))
+    keys = sorted(trial_keys(loaded, len(again.points)))
+    workloads = [again.task(key, "wire").pairs[0].workload for key in keys]
     graph = {"objects": [an_object("a", processing_ms=0), an_object("b", "a", processing_ms=0)]}
-    assert told == [
+    assert workloads == [
         {"name": "page", "graph": graph, "connections": connections} for connections in ("one", "per_origin")
     ]
     assert re.fullmatch(r"[0-9a-f]{64}", kept["own"]["sha256"])
@@ -356,9 +360,8 @@ def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, t
 def test_a_design_that_names_no_page_is_refused(design, right: str, wrong: str, said: str) -> None:
     assert right in DESIGN
     loaded = design(DESIGN.replace(right, wrong))
-    parameters.check_names(loaded)
     with pytest.raises(Refusal) as refused:
-        parameters.check_values(loaded, loaded.plan().points)
+        resolved(loaded)
     assert said in str(refused.value)
 
 
@@ -366,4 +369,4 @@ def test_a_design_with_a_wrong_page_is_refused(design, tmp_path: Path) -> None:
     loaded = design()
     (tmp_path / "pages" / "own.json").write_text(json.dumps(a_page(an_object("a", "a"))))
     with pytest.raises(Refusal, match=r"own\.json: .*a → a"):
-        parameters.check_values(loaded, loaded.plan().points)
+        resolved(loaded)

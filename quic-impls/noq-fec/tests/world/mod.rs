@@ -149,6 +149,7 @@ impl Setting {
             certificate: certificate.clone(),
             private_key: certificate.clone(),
             authority: certificate,
+            cwnd_series: None,
             deadline: Duration::from_secs(600),
         }
     }
@@ -250,7 +251,7 @@ impl World<Request, Answers> {
     }
 
     /// Until the transfer has ended, or an hour of virtual time is over.
-    pub fn run(mut self) -> Outcome {
+    pub fn run(&mut self) -> Outcome {
         let dct = loop {
             if let Some((end, outcome)) = self.client.applications().find_map(|request| request.outcome.take()) {
                 break outcome.map(|()| end - self.start);

@@ -36,7 +36,6 @@ var (
 
 // Sample is what is known at the end of a period.
 type Sample struct {
-	Time            time.Time
 	Q               float64 // that follows
 	ResidualLoss    float64 // mean over periods: lost to delivered packets; NaN before any was measured
 	Delivered, Lost int64   // in the period
@@ -90,7 +89,7 @@ func (c *Controller) Update(now time.Time, state State) (sample Sample, ended bo
 		c.measured(float64(lost) / float64(max(delivered, 1)))
 		c.q = c.within(c.step(), state.WindowPackets)
 	}
-	return Sample{now, c.q, c.residualLoss(), delivered, lost, state.WindowPackets, state.SmoothedRTT}, true
+	return Sample{c.q, c.residualLoss(), delivered, lost, state.WindowPackets, state.SmoothedRTT}, true
 }
 
 func (c *Controller) period(smoothedRTT time.Duration) time.Duration {

@@ -36,7 +36,8 @@ type Assignment struct {
 	Certificate string // path; server only
 	PrivateKey  string // path; server only
 	Authority   string // path
-	LogFolder   string // path; takes the time series of the code rate
+	LogFolder   string // path
+	Series      Series
 	Deadline    time.Duration
 }
 
@@ -46,6 +47,15 @@ type Workload struct {
 	Size int64
 	Page *Page
 }
+
+// Names of series.
+const (
+	CongestionWindow = "cwnd"
+	CodeRate         = "code_rate"
+)
+
+// Series are the tables over time that an endpoint was asked to leave in its log folder.
+type Series struct{ CongestionWindow, CodeRate bool }
 
 // Unsupported says that this implementation doesn't have what was asked for.
 type Unsupported struct{ What string }
@@ -65,6 +75,7 @@ type document struct {
 	PrivateKey  string                     `json:"private_key"`
 	Authority   string                     `json:"authority"`
 	LogFolder   string                     `json:"log_folder"`
+	Series      []string                   `json:"series"`
 	DeadlineS   float64                    `json:"deadline_s"`
 }
 
@@ -124,6 +135,9 @@ func (d document) assignment() (Assignment, error) {
 	if err := d.requireFor(d.Role); err != nil {
 		return a, err
 	}
+	if a.Series, err = parseSeries(d.Series); err != nil {
+		return a, err
+	}
 	if a.Options, err = parseOptions(d.Options); err != nil {
 		return a, err
 	}
@@ -142,6 +156,21 @@ func (d document) requireFor(role string) error {
 		}
 	}
 	return nil
+}
+
+func parseSeries(names []string) (Series, error) {
+	var s Series
+	for _, name := range names {
+		switch name {
+		case CongestionWindow:
+			s.CongestionWindow = true
+		case CodeRate:
+			s.CodeRate = true
+		default:
+			return s, Unsupported{fmt.Sprintf("series: %q", name)}
+		}
+	}
+	return s, nil
 }
 
 func parseWorkload(values map[string]json.RawMessage) (Workload, error) {

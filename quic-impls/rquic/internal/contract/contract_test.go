@@ -160,6 +160,29 @@ func TestAServerNeedsItsCertificate(t *testing.T) {
 	}
 }
 
+func TestSeriesAreThoseThatWereAskedForAndNoneWithoutTheKey(t *testing.T) {
+	for _, c := range []struct {
+		asked any
+		right Series
+	}{
+		{nil, Series{}},
+		{[]string{}, Series{}},
+		{[]string{"cwnd"}, Series{CongestionWindow: true}},
+		{[]string{"code_rate", "cwnd"}, Series{CongestionWindow: true, CodeRate: true}},
+	} {
+		a, err := parse(t, with("series", c.asked))
+		if err != nil || a.Series != c.right {
+			t.Errorf("%v: %v, %+v", c.asked, err, a.Series)
+		}
+	}
+	if _, err := parse(t, with("series", []string{"cwnd", "pace"})); !errors.As(err, &Unsupported{}) || !strings.Contains(err.Error(), `series: "pace"`) {
+		t.Error(err)
+	}
+	if _, err := parse(t, with("series", "cwnd")); err == nil || !strings.Contains(err.Error(), "series") || errors.As(err, &Unsupported{}) {
+		t.Error(err)
+	}
+}
+
 func TestAnUnknownWorkloadIsUnsupported(t *testing.T) {
 	document := good("client")
 	document["workload"] = map[string]any{"name": "video", "bitrate_mbps": 3}

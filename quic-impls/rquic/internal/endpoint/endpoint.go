@@ -23,6 +23,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
 )
 
@@ -37,8 +38,7 @@ const (
 type endpoint struct {
 	assignment contract.Assignment
 	socket     *socket.Socket
-	fec        *rquic.Conn      // nil with the scheme "plain"
-	series     *coderate.Series // nil without erasure correction
+	fec        *rquic.Conn // nil with the scheme "plain"
 	observer   *observer.Observer
 	transport  *quic.Transport
 }
@@ -61,10 +61,7 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignment, out io.Writer) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	e, err := newEndpoint(s, assignment, fail)
-	if err != nil {
-		return err
-	}
+	e := newEndpoint(s, assignment, fail)
 	run := e.fetch
 	switch {
 	case assignment.Role == "server":
@@ -72,38 +69,35 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 	case assignment.Workload.Page != nil:
 		run = e.loadPage
 	}
-	err = run(ctx, out)
-	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.closeSeries())
+	err := run(ctx, out)
+	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.observer.Recording.Write())
 }
 
-func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) (*endpoint, error) {
+func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) *endpoint {
 	e := &endpoint{assignment: assignment, socket: s, observer: &observer.Observer{}}
 	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
+	if assignment.Series.CongestionWindow {
+		e.observer.Congestion = e.begin(contract.CongestionWindow, observer.CongestionColumns)
+	}
+	var codeRate *series.Series
+	if assignment.Series.CodeRate {
+		codeRate = e.begin(contract.CodeRate, coderate.Columns)
+	}
 	if assignment.Options.Scheme == "plain" {
-		return e, nil
+		return e
 	}
-	if code(assignment.Options) != nil {
-		path := filepath.Join(assignment.LogFolder, "code_rate-"+assignment.Role+".csv")
-		series, err := coderate.Create(path, time.Now())
-		if err != nil {
-			return nil, err
-		}
-		e.series = series
-	}
-	e.fec = rquic.New(s, fecSettings(assignment.Options, e.series, fail))
+	e.fec = rquic.New(s, fecSettings(assignment.Options, codeRate, fail))
 	e.fec.Observe(e.observer)
 	e.transport.Conn = e.fec
-	return e, nil
+	return e
 }
 
-func (e *endpoint) closeSeries() error {
-	if e.series == nil {
-		return nil
-	}
-	return e.series.Close()
+// begin begins a series where the contract wants it.
+func (e *endpoint) begin(name string, columns []string) *series.Series {
+	return e.observer.Recording.Begin(filepath.Join(e.assignment.LogFolder, name+".series.csv"), columns...)
 }
 
-func fecSettings(options contract.Options, series *coderate.Series, fail func(error)) rquic.Settings {
+func fecSettings(options contract.Options, codeRate *series.Series, fail func(error)) rquic.Settings {
 	return rquic.Settings{
 		Code:             code(options),
 		Overlap:          options.Rate.Overlap,
@@ -111,7 +105,7 @@ func fecSettings(options contract.Options, series *coderate.Series, fail func(er
 		Rate:             float64(options.Rate.SourcePerCoded()),
 		Adaptive:         adaptive(options.Rate),
 		PacketSize:       int(options.PacketSize),
-		Series:           series,
+		Series:           codeRate,
 		FlushAtStreamEnd: options.Flush == "stream_end",
 		HoldTimeout:      options.BTO,
 		HoldRTTs:         options.BTORTT,

@@ -31,6 +31,7 @@ type transfer struct {
 	options  contract.Options
 	up, down lossylink.Settings
 	deadline time.Duration
+	series   contract.Series // of both ends
 	// hostile is called with the ends of the link before the transfer.
 	hostile func(client, server *lossylink.End)
 }
@@ -38,6 +39,7 @@ type transfer struct {
 type outcome struct {
 	client, server       map[string]float64
 	clientErr, serverErr error
+	logs                 string // folder with those of both
 }
 
 var fecOptions = contract.Options{
@@ -62,13 +64,14 @@ func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End)
 	server = contract.Assignment{
 		Role: "server", Address: serverEnd.LocalAddr().(*net.UDPAddr).AddrPort(), ServerName: "server.fecbench",
 		Workload: x.workload, ContentSeed: 7, Options: x.options,
-		Certificate: certificate, PrivateKey: key, Authority: certificate, LogFolder: filepath.Dir(certificate), Deadline: x.deadline,
+		Certificate: certificate, PrivateKey: key, Authority: certificate, Deadline: x.deadline,
+		Series: x.series, LogFolder: filepath.Join(filepath.Dir(certificate), "server"),
 	}
 	if x.deadline == 0 {
 		server.Deadline = time.Hour
 	}
 	client = server
-	client.Role = "client"
+	client.Role, client.LogFolder = "client", filepath.Join(filepath.Dir(certificate), "client")
 	return server, client
 }
 
@@ -82,6 +85,7 @@ func (x transfer) run(t *testing.T) (o outcome) {
 			x.hostile(clientEnd, serverEnd)
 		}
 		server, client := x.assignments(certificate, key, serverEnd)
+		o.logs = filepath.Dir(certificate)
 		ctx, stop := context.WithCancel(t.Context())
 		var serving sync.WaitGroup
 		var serverOut, clientOut bytes.Buffer
@@ -123,10 +127,16 @@ func metricsOf(t *testing.T, out []byte) map[string]float64 {
 	return event.Metrics
 }
 
-// certificates makes, once, a certificate that is its own authority, valid in the year in which virtual time begins.
+// certificates makes, once, a certificate that is its own authority, valid in the year in which virtual time begins;
+// in the same folder, one for the logs of each end.
 func certificates(t *testing.T) (certificate, key string) {
 	t.Helper()
 	folder := t.TempDir()
+	for _, role := range []string{"client", "server"} {
+		if err := os.Mkdir(filepath.Join(folder, role), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -28,10 +28,7 @@ func TestBadRequestsAreRefusedAndTheServerGoesOn(t *testing.T) {
 		go func() { ended <- runOver(ctx, &socket.Socket{PacketConn: serverEnd}, server, io.Discard) }()
 		synctest.Wait()
 
-		e, err := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, func(error) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, func(error) {})
 		tlsConfig, err := e.clientTLS()
 		if err != nil {
 			t.Fatal(err)

@@ -320,14 +320,10 @@ func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			ctx, fail := context.WithCancelCause(t.Context())
-			e, err := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
-			if err != nil {
-				ended <- err
-				return
-			}
+			e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
 			defer e.transport.Close()
 			open := e.observer.Open
-			e.observer.Open = func() observer.Connection { return &forgetful{open(), 20} }
+			e.observer.Open = func(number int) observer.Connection { return &forgetful{open(number), 20} }
 			ended <- e.serve(ctx, io.Discard)
 		}()
 		synctest.Wait()

@@ -17,6 +17,7 @@ import (
 	"github.com/quic-go/quic-go/qlogwriter"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
 // SentPacket describes a 1-RTT packet that quic-go is about to write as a datagram of its own.
@@ -39,8 +40,12 @@ type Connection interface {
 
 // Observer makes the traces for quic.Config.Tracer.
 type Observer struct {
-	// Open is called for every new connection; nil when nobody has to hear of packets.
-	Open func() Connection
+	// Open is called for every new connection, with its number in Recording; nil when nobody has to hear of packets.
+	Open func(number int) Connection
+	// Recording has the series, and numbers the connections.
+	Recording series.Recording
+	// Congestion takes the congestion windows over time, with the columns CongestionColumns; nil when nobody asked for it.
+	Congestion *series.Series
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
 
@@ -68,8 +73,9 @@ func (o *Observer) Flush() error {
 // Trace has the signature of quic.Config.Tracer.
 func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
 	t := &trace{observer: o, file: qlog.DefaultConnectionTracer(ctx, isClient, id)}
+	t.congestion.number = o.Recording.Open()
 	if o.Open != nil {
-		t.connection = o.Open()
+		t.connection = o.Open(t.congestion.number)
 	}
 	return t
 }
@@ -87,6 +93,7 @@ type trace struct {
 	longHeader  qlog.DatagramPayloadChecksum
 	outstanding outstanding
 	progress    Progress
+	congestion  congestion
 }
 
 func (t *trace) AddProducer() qlogwriter.Recorder {
@@ -128,11 +135,21 @@ func (t *trace) observe(event qlogwriter.Event) {
 	if _, spurious := event.(qlog.SpuriousLoss); spurious {
 		t.observer.SpuriousLosses.Add(1)
 	}
-	if t.connection == nil {
+	if t.connection == nil && t.observer.Congestion == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if e, updated := event.(qlog.MetricsUpdated); updated && t.observer.Congestion != nil {
+		t.congestion.update(t.observer.Congestion, &e)
+	}
+	if t.connection != nil {
+		t.inform(event)
+	}
+}
+
+// inform tells the connection what it has to hear.
+func (t *trace) inform(event qlogwriter.Event) {
 	switch e := event.(type) {
 	case qlog.PacketSent:
 		t.packetSent(&e)

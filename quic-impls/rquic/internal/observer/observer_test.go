@@ -2,8 +2,11 @@ package observer
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -25,7 +28,7 @@ func (l *listener) Closed()                 { l.closed++ }
 func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {
 	t.Helper()
 	l := &listener{}
-	o := &Observer{Open: func() Connection { return l }}
+	o := &Observer{Open: func(int) Connection { return l }}
 	return o, o.Trace(t.Context(), true, quic.ConnectionID{}), l
 }
 
@@ -98,6 +101,33 @@ func TestSpuriousLossesAreCountedEvenWhenNobodyListens(t *testing.T) {
 	recorder.RecordEvent(sent(qlog.PacketType1RTT, 0))
 	if o.SpuriousLosses.Load() != 1 {
 		t.Error(o.SpuriousLosses.Load())
+	}
+}
+
+func TestTheCongestionWindowHasARowForEachChangeOfWhatItsColumnsAre(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cwnd.series.csv")
+	synctest.Test(t, func(t *testing.T) {
+		o := &Observer{} // nobody listens
+		o.Congestion = o.Recording.Begin(path, CongestionColumns...)
+		recorder := o.Trace(t.Context(), false, quic.ConnectionID{}).AddProducer()
+		for _, e := range []qlog.MetricsUpdated{
+			{CongestionWindow: 40064, BytesInFlight: 1252},
+			{CongestionWindow: 40064, BytesInFlight: 1252, LatestRTT: time.Millisecond, RTTVariance: 1},
+			{CongestionWindow: 40064, BytesInFlight: 0, SmoothedRTT: 25250 * time.Microsecond},
+			{CongestionWindow: 41316, BytesInFlight: 0, SmoothedRTT: 25250 * time.Microsecond},
+		} {
+			time.Sleep(time.Second)
+			recorder.RecordEvent(e)
+		}
+		if err := o.Recording.Write(); err != nil {
+			t.Error(err)
+		}
+	})
+	text, err := os.ReadFile(path)
+	right := "t_s,connection,congestion_window_bytes,bytes_in_flight,smoothed_rtt_ms\n" +
+		"1.000000,0,40064,1252,0\n3.000000,0,40064,0,25.25\n4.000000,0,41316,0,25.25\n"
+	if err != nil || string(text) != right {
+		t.Errorf("%v, %q", err, text)
 	}
 }
 

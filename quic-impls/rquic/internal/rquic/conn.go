@@ -21,6 +21,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/series"
 )
 
 // ErrOutOfStep says that the QUIC library wrote another packet than the one that it had announced.
@@ -39,8 +40,8 @@ type Settings struct {
 	// Adaptive, if any, takes the place of Rate. It needs the largest size of QUIC's packets.
 	Adaptive   *coderate.Adaptive
 	PacketSize int
-	// Series, if any, takes the code rate over time.
-	Series *coderate.Series
+	// Series, if any, takes the code rate over time, with the columns coderate.Columns.
+	Series *series.Series
 	// FlushAtStreamEnd completes generations early after a packet that ends a stream.
 	FlushAtStreamEnd bool
 	// HoldTimeout is the buffer timeout (BTO) of the receiver.
@@ -92,7 +93,7 @@ func New(inner packetConn, settings Settings) *Conn {
 // Observe makes the connections known to o announce their packets here.
 func (c *Conn) Observe(o *observer.Observer) {
 	if c.settings.Code != nil {
-		o.Open = func() observer.Connection { return c.newSender() }
+		o.Open = func(number int) observer.Connection { return c.newSender(number) }
 	}
 }
 

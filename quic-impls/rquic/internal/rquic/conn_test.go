@@ -47,7 +47,7 @@ type announcer struct {
 func newAnnouncer(t *testing.T, conn *Conn) *announcer {
 	o := &observer.Observer{}
 	conn.Observe(o)
-	return &announcer{t, conn, o.Open(), "\x01\x02\x03\x04"}
+	return &announcer{t, conn, o.Open(0), "\x01\x02\x03\x04"}
 }
 
 func (a *announcer) write(rest []byte, ackEliciting, endsStream bool) (packet []byte) {
@@ -310,7 +310,7 @@ func TestAPacketOtherThanTheAnnouncedOneIsRefused(t *testing.T) {
 			sending, _, _ := pair(9, lossylink.Nothing)
 			var failure error
 			sending.settings.Fail = func(err error) { failure = err }
-			connection := sending.newSender()
+			connection := sending.newSender(0)
 			connection.PacketSent(announced)
 			if packet == nil {
 				packet = []byte("Aaaaa56789")
@@ -329,7 +329,7 @@ func TestAPacketOtherThanTheAnnouncedOneIsRefused(t *testing.T) {
 func TestThePacketThatClosesAConnectionMayBeRepeatedForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sending, receiving, _ := pair(9, lossylink.Nothing)
-		connection := sending.newSender()
+		connection := sending.newSender(0)
 		packet := []byte("Aaaaaclose")
 		connection.PacketSent(observer.SentPacket{ConnectionID: header.ConnectionID{'a', 'a', 'a', 'a'}, Length: len(packet), Closes: true})
 		connection.Closed()

@@ -67,7 +67,7 @@ func sendingOne(tb testing.TB, code coding.Code, inner packetConn) func() {
 	}
 	var connection observer.Connection
 	if code != nil {
-		connection = o.Open()
+		connection = o.Open(0)
 	}
 	n := uint64(0)
 	return func() {

@@ -37,7 +37,7 @@ type sender struct {
 	conn *Conn
 
 	rate     *coderate.Controller // nil: constant; of QUIC's goroutine, as the next two
-	number   int                  // in the time series
+	number   int                  // in the series
 	progress observer.Progress
 
 	q         atomic.Uint64        // bits of the code rate
@@ -58,8 +58,8 @@ type announcements struct {
 	queue queue[observer.SentPacket]
 }
 
-func (c *Conn) newSender() *sender {
-	s := &sender{conn: c}
+func (c *Conn) newSender(number int) *sender {
+	s := &sender{conn: c, number: number}
 	s.generations = coding.NewGenerations(c.settings.Code, c.settings.Overlap, c.settings.GenerationMax)
 	q := c.settings.Rate
 	if c.settings.Adaptive != nil {
@@ -69,8 +69,7 @@ func (c *Conn) newSender() *sender {
 	}
 	s.q.Store(math.Float64bits(q))
 	if c.settings.Series != nil {
-		s.number = c.settings.Series.Open()
-		c.settings.Series.Add(s.number, coderate.Sample{Time: time.Now(), Q: q, ResidualLoss: math.NaN()})
+		c.settings.Series.Add(s.number, coderate.Sample{Q: q}.Row()...)
 	}
 	return s
 }
@@ -100,7 +99,7 @@ func (s *sender) Progressed(p observer.Progress) {
 	})
 	s.q.Store(math.Float64bits(s.rate.Q()))
 	if ended && c.settings.Series != nil {
-		c.settings.Series.Add(s.number, sample)
+		c.settings.Series.Add(s.number, sample.Row()...)
 	}
 }
 
@@ -116,7 +115,7 @@ func (s *sender) Closed() {
 				return
 			}
 		}
-		maps.DeleteFunc(s.conn.sending.peers, func(_ netip.AddrPort, each *peer) bool { return each == closed })
+		maps.DeleteFunc(s.conn.sending.peers, func(_ netip.AddrPort, known *peer) bool { return known == closed })
 	})
 }
 

@@ -1,4 +1,4 @@
-"""The order of trials and their seeds: paired, random, and always the same for the same design."""
+"""The order of trials: paired, random, and always the same for the same design."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import designs
-from results.store.database import TrialKey
-from runners.campaign import schedule
+from runners.campaign.order import filtered, trial_keys
 from runners.refusal import Refusal
 
 # Where it is not the little design.
@@ -28,7 +27,7 @@ def design(write_design: Any, tmp_path: Path) -> designs.Design:
 
 
 def test_every_trial_is_there_once_and_the_variants_of_a_group_are_neighbours(design: designs.Design) -> None:
-    keys = schedule.trial_keys(design, 5)
+    keys = trial_keys(design, 5)
     assert len(keys) == len(set(keys)) == 5 * 2 * 3 * 2
     for one, other in zip(keys[::2], keys[1::2], strict=True):
         assert (one.workload, one.point, one.repetition) == (other.workload, other.point, other.repetition)
@@ -36,30 +35,15 @@ def test_every_trial_is_there_once_and_the_variants_of_a_group_are_neighbours(de
 
 
 def test_the_order_is_random_but_the_same_for_the_same_seed(design: designs.Design) -> None:
-    keys = schedule.trial_keys(design, 5)
-    assert keys == schedule.trial_keys(design, 5)
+    keys = trial_keys(design, 5)
+    assert keys == trial_keys(design, 5)
     assert keys != sorted(keys)
     assert {key.variant for key in keys[::2]} == {"off", "xor, 4/5"}, "neither variant always goes first"
 
 
-def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directions_do_not(
-    design: designs.Design,
-) -> None:
-    one = schedule.seeds_of(design, TrialKey("off", "download-1000", 2, 1))
-    assert one == schedule.seeds_of(design, TrialKey("xor, 4/5", "download-2000", 2, 1))
-    seen = [
-        seed
-        for point in range(5)
-        for repetition in range(3)
-        for seed in schedule.seeds_of(design, TrialKey("off", "download-1000", point, repetition)).values()
-    ]
-    assert len(seen) == len(set(seen)) == 5 * 3 * 3
-    assert all(0 <= seed < 2**64 for seed in seen)
-
-
 def test_filters_keep_the_trials_that_meet_one_of_each_field(design: designs.Design) -> None:
-    keys = schedule.trial_keys(design, 5)
-    chosen = schedule.filtered(keys, ["variant=xor, 4/5", "point=3", "point=1"])
+    keys = trial_keys(design, 5)
+    chosen = filtered(keys, ["variant=xor, 4/5", "point=3", "point=1"])
     assert chosen == [key for key in keys if key.variant == "xor, 4/5" and key.point in (1, 3)]
     assert len(chosen) == 2 * len(keys) // (2 * 5)
 
@@ -75,4 +59,4 @@ def test_filters_keep_the_trials_that_meet_one_of_each_field(design: designs.Des
 )
 def test_a_wrong_filter_is_refused(design: designs.Design, filters: list[str], said: str) -> None:
     with pytest.raises(Refusal, match=said):
-        schedule.filtered(schedule.trial_keys(design, 5), filters)
+        filtered(trial_keys(design, 5), filters)

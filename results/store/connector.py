@@ -1,0 +1,52 @@
+"""What SQLite and PostgreSQL do not have in common, behind one interface."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from typing import Any
+
+import sqlalchemy as sa
+
+from results.store import schema
+
+LOCK_WAIT_S = 10.0
+"""How long a database that another process has locked is waited for."""
+
+
+class Connector(ABC):
+    """How one database is reached."""
+
+    def __init__(self, engine: sa.Engine, address: str, uri: str) -> None:
+        self.engine = engine
+        self.address = address
+        """As messages name it: without a password."""
+        self.uri = uri
+        """For the database's own libraries: file:///… or postgresql://…, with the password."""
+
+    @abstractmethod
+    def version(self, connection: sa.Connection) -> int | None:
+        """The version of our schema that the database has; None when it is empty.
+
+        Raises DatabaseError when it is another program's.
+        """
+
+    def set_version(self, connection: sa.Connection, version: int) -> None:
+        """Make the database known as ours, with this version of the schema."""
+        connection.execute(sa.delete(schema.schema_version))
+        connection.execute(
+            sa.insert(schema.schema_version).values(application=schema.APPLICATION, version=version)
+        )
+
+    @abstractmethod
+    def lock(self, connection: sa.Connection) -> None:
+        """Keep other processes from making or upgrading the schema until the transaction ends."""
+
+    @abstractmethod
+    def cause(self, error: BaseException) -> str | None:
+        """The end of a sentence that begins with the address, for an error of the driver; None if unknown."""
+
+
+def strict_json(value: Any) -> str:
+    """JSON that PostgreSQL takes too: it refuses NaN."""
+    return json.dumps(value, allow_nan=False)

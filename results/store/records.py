@@ -1,0 +1,177 @@
+"""What a results database holds, as values: campaigns, and the trials that were run of them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import Any, Literal, NotRequired, TypedDict, get_args
+
+from results.store.error import DatabaseError
+
+State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
+STATES: tuple[State, ...] = get_args(State)
+Value = float | int | str
+
+TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
+"""The columns that every table of trials begins with."""
+
+
+class Variant(TypedDict):
+    """An implementation with its options, as a design names it."""
+
+    label: str
+    implementation: str
+    options: dict[str, Any]
+    baseline: bool
+
+
+class Workload(TypedDict):
+    """What endpoints were asked to do, as a design names it."""
+
+    label: str
+    name: str
+    parameters: dict[str, Any]
+    metric: NotRequired[str]
+    """The metric that is compared. A campaign that is read always has it: `metrics.DEFAULT` where none was
+    given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewCampaign:
+    """One execution of a design, before its first trial. `points[i]` holds the factor values of point i."""
+
+    name: str
+    title: str
+    design_text: str
+    seed: int
+    """Unsigned, 64 bits."""
+    repetitions: int
+    statistic: str
+    provenance: dict[str, Any]
+    points: list[dict[str, Value]]
+    variants: list[Variant]
+    workloads: list[Workload]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignInfo(NewCampaign):
+    """A campaign as the database holds it."""
+
+    id: int
+    created_at: str
+    """UTC, ISO 8601."""
+
+    @property
+    def planned_trials(self) -> int:
+        return len(self.points) * len(self.variants) * len(self.workloads) * self.repetitions
+
+    @property
+    def design_name(self) -> str:
+        """The name in the design, not always the campaign's. Raises DatabaseError when it is no TOML."""
+        try:
+            return str(tomllib.loads(self.design_text).get("name", ""))
+        except tomllib.TOMLDecodeError as error:
+            raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """One run of `fecbench run` that has added trials to a campaign."""
+
+    id: int
+    campaign_id: int
+    started_at: str
+    """UTC, ISO 8601."""
+    host: str
+    """The name of the machine."""
+    provenance: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TrialKey:
+    """Names a trial within its campaign."""
+
+    variant: str
+    workload: str
+    point: int
+    repetition: int
+
+    def __str__(self) -> str:
+        return f"{self.variant}, {self.workload}, point {self.point}, repetition {self.repetition}"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictLog:
+    """What the dropper decided on one direction of a link."""
+
+    link: str
+    direction: str
+    packets: int
+    """How many were judged."""
+    dropped: int
+    bitmap: bytes
+    """Bit n (little-endian) is set iff packet n was dropped. It may cover fewer packets than were judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesTable:
+    """A table that an endpoint left of a trial, as `results.store.series` packs it."""
+
+    endpoint: str
+    name: str
+    columns: list[str]
+    """Their names, which end with their units."""
+    rows: int
+    data: bytes
+    """Parquet, compressed by zstd."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSeries:
+    """A series of one trial, as the database holds it."""
+
+    trial_id: int
+    key: TrialKey
+    table: SeriesTable
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRecord:
+    """Everything that is kept of one run of one trial."""
+
+    key: TrialKey
+    state: State
+    reason: str
+    """Empty when ok."""
+    started_at: str
+    """UTC, ISO 8601."""
+    duration_s: float
+    seeds: dict[str, int] = field(default_factory=dict)
+    """Unsigned, 64 bits."""
+    metrics: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Endpoint → name → value."""
+    verdicts: list[VerdictLog] = field(default_factory=list)
+    """Read back sorted by link and direction."""
+    dropper: dict[str, Any] = field(default_factory=dict)
+    links: dict[str, Any] = field(default_factory=dict)
+    exits: dict[str, int | None] = field(default_factory=dict)
+    stderr: dict[str, str] = field(default_factory=dict)
+    overhead_s: dict[str, float] = field(default_factory=dict)
+    checks: dict[str, Any] = field(default_factory=dict)
+    task: dict[str, Any] = field(default_factory=dict)
+    """Everything that was asked for but the seeds; empty where it is not known, as in version 1."""
+    series: list[SeriesTable] = field(default_factory=list)
+    """To be stored with the trial. A trial that is read has none: `Database.series` reads them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTrial:
+    """A record as the database holds it."""
+
+    id: int
+    campaign_id: int
+    start_id: int | None
+    """The start that has run it; None where it is not known, as in version 1."""
+    attempt: int
+    """Counts from 1: above 1 when invalid runs came before."""
+    record: TrialRecord

@@ -1,0 +1,345 @@
+"""How records become rows of the tables, and rows become records.
+
+Each function is a part of a transaction: its caller begins and ends it, and explains its errors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from results.metrics import DEFAULT
+from results.store import schema
+from results.store.records import (
+    CampaignInfo,
+    NewCampaign,
+    SeriesTable,
+    Start,
+    StoredTrial,
+    TrialKey,
+    TrialRecord,
+    TrialSeries,
+    Variant,
+    VerdictLog,
+    Workload,
+)
+
+_INSERT: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
+def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
+    """Returns the campaign's id."""
+    campaign_id = _insert(
+        connection,
+        schema.campaigns,
+        {
+            "name": campaign.name,
+            "title": campaign.title,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "design_text": campaign.design_text,
+            "seed": str(campaign.seed),
+            "repetitions": campaign.repetitions,
+            "statistic": campaign.statistic,
+            "provenance": campaign.provenance,
+        },
+    )
+    points = [
+        {"campaign_id": campaign_id, "point": i, "factors": factors}
+        for i, factors in enumerate(campaign.points)
+    ]
+    variants = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "variant": variant["label"],
+            "implementation": variant["implementation"],
+            "options": variant["options"],
+            "baseline": variant["baseline"],
+        }
+        for i, variant in enumerate(campaign.variants)
+    ]
+    workloads = [
+        {
+            "campaign_id": campaign_id,
+            "position": i,
+            "workload": workload["label"],
+            "name": workload["name"],
+            "parameters": workload["parameters"],
+            "metric": workload.get("metric"),
+        }
+        for i, workload in enumerate(campaign.workloads)
+    ]
+    _insert_all(connection, schema.points, points)
+    _insert_all(connection, schema.variants, variants)
+    _insert_all(connection, schema.workloads, workloads)
+    return campaign_id
+
+
+def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo | None:
+    """The campaign of that id, or None."""
+
+    def parts(table: sa.Table, order: str) -> Sequence[sa.Row[Any]]:
+        of_campaign = sa.select(table).where(table.c.campaign_id == campaign_id)
+        return connection.execute(of_campaign.order_by(table.c[order])).all()
+
+    campaign = connection.execute(
+        sa.select(schema.campaigns).where(schema.campaigns.c.id == campaign_id)
+    ).one_or_none()
+    if campaign is None:
+        return None
+    return CampaignInfo(
+        id=campaign.id,
+        name=campaign.name,
+        title=campaign.title,
+        created_at=campaign.created_at,
+        design_text=campaign.design_text,
+        seed=int(campaign.seed),
+        repetitions=campaign.repetitions,
+        statistic=campaign.statistic,
+        provenance=campaign.provenance,
+        points=[row.factors for row in parts(schema.points, "point")],
+        variants=[
+            Variant(
+                label=row.variant,
+                implementation=row.implementation,
+                options=row.options,
+                baseline=row.baseline,
+            )
+            for row in parts(schema.variants, "position")
+        ],
+        workloads=[
+            Workload(
+                label=row.workload,
+                name=row.name,
+                parameters=row.parameters,
+                metric=row.metric or DEFAULT,
+            )
+            for row in parts(schema.workloads, "position")
+        ],
+    )
+
+
+def write_start(connection: sa.Connection, campaign_id: int, host: str, provenance: dict[str, Any]) -> Start:
+    """The start as it is stored, which begins now."""
+    values: dict[str, Any] = {
+        "campaign_id": campaign_id,
+        "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "host": host,
+        "provenance": provenance,
+    }
+    return Start(id=_insert(connection, schema.starts, values), **values)
+
+
+def read_starts(connection: sa.Connection, campaign_id: int) -> list[Start]:
+    """The starts of that campaign, oldest first."""
+    columns = schema.starts.c
+    of_campaign = sa.select(schema.starts).where(columns.campaign_id == campaign_id).order_by(columns.id)
+    return [Start(**row) for row in connection.execute(of_campaign).mappings()]
+
+
+def start_ids(connection: sa.Connection, campaign_id: int) -> set[int]:
+    """The ids of the starts of that campaign."""
+    columns = schema.starts.c
+    return set(connection.scalars(sa.select(columns.id).where(columns.campaign_id == campaign_id)))
+
+
+def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `trials` is a run of that trial."""
+    columns = schema.trials.c
+    return [
+        columns.campaign_id == campaign_id,
+        columns.variant == key.variant,
+        columns.workload == key.workload,
+        columns.point == key.point,
+        columns.repetition == key.repetition,
+    ]
+
+
+def write_trial(
+    connection: sa.Connection, campaign_id: int, start_id: int | None, attempt: int, record: TrialRecord
+) -> int:
+    """Returns the id of this run."""
+    task_id = _write_task(connection, campaign_id, record.task) if record.task else None
+    trial_id = _insert(
+        connection,
+        schema.trials,
+        {
+            "campaign_id": campaign_id,
+            "variant": record.key.variant,
+            "workload": record.key.workload,
+            "point": record.key.point,
+            "repetition": record.key.repetition,
+            "attempt": attempt,
+            "superseded": False,
+            "state": record.state,
+            "reason": _storable(record.reason),
+            "started_at": record.started_at,
+            "duration_s": record.duration_s,
+            "seeds": record.seeds,
+            "dropper": record.dropper,
+            "links": record.links,
+            "exits": record.exits,
+            "stderr": record.stderr,
+            "overhead_s": record.overhead_s,
+            "checks": record.checks,
+            "start_id": start_id,
+            "task_id": task_id,
+        },
+    )
+    _insert_all(
+        connection,
+        schema.metrics,
+        [
+            {"trial_id": trial_id, "endpoint": endpoint, "name": name, "value": float(value)}
+            for endpoint, values in record.metrics.items()
+            for name, value in values.items()
+        ],
+    )
+    _insert_all(
+        connection,
+        schema.verdicts,
+        [
+            {
+                "trial_id": trial_id,
+                "link": log.link,
+                "direction": log.direction,
+                "packets": log.packets,
+                "dropped": log.dropped,
+                "bitmap": log.bitmap,
+            }
+            for log in record.verdicts
+        ],
+    )
+    _insert_all(
+        connection,
+        schema.series,
+        [
+            {
+                "trial_id": trial_id,
+                "endpoint": table.endpoint,
+                "name": table.name,
+                "columns": table.columns,
+                "rows": table.rows,
+                "data": table.data,
+            }
+            for table in record.series
+        ],
+    )
+    return trial_id
+
+
+def _write_task(connection: sa.Connection, campaign_id: int, document: dict[str, Any]) -> int:
+    """The id of the row that holds this document, which may have been there before."""
+    columns = schema.tasks.c
+    digest = digest_of(document)
+    same = sa.select(columns.id).where(columns.campaign_id == campaign_id, columns.digest == digest)
+    if (task_id := connection.scalar(same)) is None:
+        insert = _INSERT[connection.dialect.name](schema.tasks)
+        row = insert.values(campaign_id=campaign_id, digest=digest, document=document)
+        connection.execute(row.on_conflict_do_nothing())  # another machine may have been sooner
+        task_id = connection.scalars(same).one()
+    return int(task_id)
+
+
+def digest_of(document: dict[str, Any]) -> str:
+    """SHA-256 of a task's document as canonical JSON: sorted keys, no spaces."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def read_trials(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
+) -> list[StoredTrial]:
+    """The runs that meet the conditions, by id."""
+    chosen = sa.select(schema.trials).where(*conditions).order_by(schema.trials.c.id).limit(limit)
+    rows = connection.execute(chosen).all()
+    ids = [row.id for row in rows]
+    values: defaultdict[int, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    of_trials = sa.select(schema.metrics).where(schema.metrics.c.trial_id.in_(ids))
+    for trial_id, endpoint, name, value in connection.execute(of_trials):
+        values[trial_id][endpoint][name] = value
+    logs: defaultdict[int, list[VerdictLog]] = defaultdict(list)
+    verdicts = sa.select(schema.verdicts).where(schema.verdicts.c.trial_id.in_(ids))
+    order = schema.verdicts.c.link, schema.verdicts.c.direction
+    for trial_id, *log in connection.execute(verdicts.order_by(*order)):
+        logs[trial_id].append(VerdictLog(*log))
+    asked = {row.task_id for row in rows} - {None}
+    of_tasks = sa.select(schema.tasks.c.id, schema.tasks.c.document).where(schema.tasks.c.id.in_(asked))
+    tasks = {row.id: row.document for row in connection.execute(of_tasks)}
+    return [
+        StoredTrial(
+            id=row.id,
+            campaign_id=row.campaign_id,
+            start_id=row.start_id,
+            attempt=row.attempt,
+            record=_trial_record(row, dict(values[row.id]), logs[row.id], tasks.get(row.task_id, {})),
+        )
+        for row in rows
+    ]
+
+
+def read_series(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool], limit: int | None = None
+) -> list[TrialSeries]:
+    """The series that meet the conditions, which may be of their trials, by trial, endpoint and name."""
+    trials, series = schema.trials.c, schema.series.c
+    columns = trials.variant, trials.workload, trials.point, trials.repetition, *schema.series.c
+    query = sa.select(*columns).join_from(schema.series, schema.trials).where(*conditions)
+    order = series.trial_id, series.endpoint, series.name
+    return [
+        TrialSeries(
+            trial_id=row.trial_id,
+            key=TrialKey(row.variant, row.workload, row.point, row.repetition),
+            table=SeriesTable(row.endpoint, row.name, row.columns, row.rows, row.data),
+        )
+        for row in connection.execute(query.order_by(*order).limit(limit))
+    ]
+
+
+def _trial_record(
+    row: sa.Row[Any],
+    metrics: dict[str, dict[str, float]],
+    verdicts: list[VerdictLog],
+    task: dict[str, Any],
+) -> TrialRecord:
+    return TrialRecord(
+        key=TrialKey(row.variant, row.workload, row.point, row.repetition),
+        state=row.state,
+        reason=row.reason,
+        started_at=row.started_at,
+        duration_s=row.duration_s,
+        seeds=row.seeds,
+        metrics=metrics,
+        verdicts=verdicts,
+        dropper=row.dropper,
+        links=row.links,
+        exits=row.exits,
+        stderr=row.stderr,
+        overhead_s=row.overhead_s,
+        checks=row.checks,
+        task=task,
+    )
+
+
+def _insert(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> int:
+    return int(connection.scalar(sa.insert(table).values(row).returning(table.c.id)) or 0)
+
+
+def _insert_all(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if rows:  # an empty list would insert one row of defaults
+        connection.execute(sa.insert(table), rows)
+
+
+def _storable(text: str) -> str:
+    """A reason may quote an endpoint's bytes; SQL text holds neither NUL nor lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")

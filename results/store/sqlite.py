@@ -1,0 +1,82 @@
+"""A results database that is one SQLite file: the default.
+
+The header of the file says whose it is and of which version: `application_id` and `user_version`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from results.store import connector, schema
+from results.store.connector import Connector
+from results.store.error import DatabaseError
+
+CAUSES = {
+    sqlite3.SQLITE_BUSY: (
+        f"is locked for more than {connector.LOCK_WAIT_S:g} s: let the process that holds it end"
+    ),
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened: check the permissions of the file and of its folder",
+    sqlite3.SQLITE_CORRUPT: "is damaged (truncated or overwritten): restore it from a copy",
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: input/output error",
+    sqlite3.SQLITE_NOTADB: "is not an SQLite database",
+    sqlite3.SQLITE_READONLY: "is read-only: make it writable, or use a copy that is",
+}
+
+
+class SQLite(Connector):
+    """One file. Refused: a missing one, unless it is to be created, and a directory."""
+
+    def __init__(self, path: str, *, create: bool) -> None:
+        file = Path(path)
+        if file.is_dir():
+            raise DatabaseError(f"{path}: is a directory: give the path of a database file")
+        if create and not file.absolute().parent.is_dir():
+            raise DatabaseError(f"{path}: its folder does not exist: make it first")
+        if not create and not file.exists():
+            raise DatabaseError(f"{path}: no such database: give a file that `fecbench run` has made")
+        uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        super().__init__(_engine(uri), path, uri)
+
+    def version(self, connection: sa.Connection) -> int | None:
+        application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        if application == schema.APPLICATION_ID:
+            return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+        if sa.inspect(connection).get_table_names():
+            raise DatabaseError(f"{self.address}: is a database of another program: give a file of its own")
+        return None
+
+    def set_version(self, connection: sa.Connection, version: int) -> None:
+        super().set_version(connection, version)
+        connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+
+    def lock(self, connection: sa.Connection) -> None:
+        """Nothing is left to do: every transaction that writes takes the lock as it begins."""
+
+    def cause(self, error: BaseException) -> str | None:
+        return CAUSES.get(error.sqlite_errorcode & 0xFF) if isinstance(error, sqlite3.Error) else None
+
+
+def _engine(uri: str) -> sa.Engine:
+    def connect() -> sqlite3.Connection:
+        # isolation_level None: transactions begin where we say, not where the driver guesses
+        connection = sqlite3.connect(
+            uri, uri=True, timeout=connector.LOCK_WAIT_S, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    engine = sa.create_engine(
+        "sqlite://", creator=connect, poolclass=sa.QueuePool, json_serializer=connector.strict_json
+    )
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(connection.get_execution_options()["sqlite_begin"])
+
+    return engine

@@ -1,0 +1,339 @@
+"""A design resolved: each name that it says is looked up once, and a trial's task is put together from that.
+
+Whatever can be known to be wrong with a design is refused here, before anything runs: names, the values of
+all points, and options that do not fit together.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import designs
+from designs import Design
+from designs.factor import LinkedFactor
+from dropper.model import LossModelError
+from fecbench.hints import nearest
+from results.store.records import TRIAL_COLUMNS, TrialKey
+from runners import workloads
+from runners.campaign import links
+from runners.implementations.finding import Implementations
+from runners.implementations.implementation import Implementation
+from runners.refusal import Refusal
+from runners.trial.site import Commands
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
+from runners.workloads import page_graph
+from runners.workloads.workload import Surroundings, Transfer, Workload
+from topologies.layout import Layout
+from topologies.link import DIRECTIONS, TopologyError
+from topologies.topology import TOPOLOGIES, Backend
+
+DEFAULT_TIMEOUT_S = 120.0
+SERVER = "server"
+"""The parameter of every workload that has its servers run by another variant, by label."""
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A variant, with its implementation."""
+
+    label: str
+    implementation: Implementation
+    chosen: Mapping[str, Any]
+    """The options that the variant sets itself."""
+    series: tuple[str, ...]
+    server: str
+    """The label of the variant that runs its servers."""
+    where: str
+    """Where it is written."""
+
+    def options_set(self, values: Values) -> dict[str, Any]:
+        """The options that are not left to the defaults; the variant's own go before those of a point."""
+        known = self.implementation.declaration.options
+        of_point = {name: value for name, value in _below(values, "option.") if name in known}
+        return {**of_point, **self.chosen}
+
+    def options(self, values: Values) -> dict[str, Any]:
+        """All options at a point. Raises Refusal for one that is unknown or out of range."""
+        return dict(self.implementation.options(self.options_set(values), self.where))
+
+
+@dataclass(frozen=True)
+class Activity:
+    """A workload of the design: what endpoints do, with the parameters that it sets itself."""
+
+    label: str
+    workload: Workload
+    chosen: Mapping[str, Any]
+    server: str | None
+    """The label of the variant that runs its servers; None: each variant's own."""
+
+    def parameters(self, values: Values) -> dict[str, Any]:
+        """All parameters at a point; its own go before those of the point."""
+        of_point = {
+            name: value for name, value in _below(values, "workload.") if name in self.workload.parameters
+        }
+        return {**of_point, **self.chosen}
+
+
+class Experiment:
+    """What a campaign runs: for each trial its task.
+
+    `pages` are the web pages as a campaign has stored them; None reads the files beside the design.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        points: Sequence[Values],
+        implementations: Implementations,
+        pages: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.design = design
+        self.points = points
+        self.topology = _layout(design)
+        self.arms = {variant.label: _arm(design, variant, implementations) for variant in design.variants}
+        self.activities = {workload.label: _activity(design, workload) for workload in design.workloads}
+        self._links = [link.name for link in self.topology.links]
+        self._check_names()
+        self._check_pairs()
+        self._link_tasks = [self._links_at(index) for index in range(len(points))]
+        self._check_points()
+        self.pages = self._pages() if pages is None else dict(pages)
+        """Each web page that a workload loads, as a campaign keeps it, by its name."""
+
+    @property
+    def implementations(self) -> dict[str, Implementation]:
+        """Those of all variants, by name."""
+        return {arm.implementation.declaration.name: arm.implementation for arm in self.arms.values()}
+
+    @property
+    def commands(self) -> Commands:
+        """What starts the endpoints of each implementation here."""
+        roles: tuple[Role, Role] = ("client", "server")
+        return {
+            name: {role: implementation.command(role) for role in roles}
+            for name, implementation in self.implementations.items()
+        }
+
+    @property
+    def timeout_s(self) -> float:
+        return self.design.timeout_s or DEFAULT_TIMEOUT_S
+
+    def task(self, key: TrialKey, backend: Backend, *, capture: bool = False) -> Task:
+        """The task of one trial. One that is to be captured is asked for all series that there are."""
+        activity = self.activities[key.workload]
+        return Task(
+            topology=self.design.topology,
+            backend=backend,
+            links=self._link_tasks[key.point],
+            seeds=self.seeds(key),
+            pairs=[
+                self._pair(transfer, activity, self._values(key.point), capture)
+                for transfer in self._transfers(key, activity)
+            ],
+            completion=activity.workload.completion,
+            timeout_s=self.timeout_s,
+            capture=capture,
+        )
+
+    def seeds(self, key: TrialKey) -> Seeds:
+        """They do not depend on the variant: all variants and workloads meet the same losses."""
+        root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
+        return Seeds(
+            content=designs.seed(root, *path, "content"),
+            losses={
+                link: {
+                    direction: designs.seed(root, *path, "link", link, "direction", direction)
+                    for direction in DIRECTIONS
+                }
+                for link in self._links
+            },
+        )
+
+    def check_built(self) -> None:
+        """Raises Refusal when a program of an implementation is missing."""
+        for implementation in self.implementations.values():
+            implementation.check_built()
+
+    def check_workloads(self) -> None:
+        """Raises Refusal for a workload that an implementation does not support."""
+        for arm in self.arms.values():
+            for activity in self.activities.values():
+                arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+
+    def check_combinations(self) -> set[str]:
+        """Raises Refusal for the first options of a variant that its implementation refuses together.
+
+        Each set is asked about once. The names of implementations that are not built, and were not asked.
+        """
+        unbuilt = set()
+        for arm in self.arms.values():
+            if arm.implementation.missing_programs():
+                unbuilt.add(arm.implementation.declaration.name)
+                continue
+            options = (arm.options_set(self._values(index)) for index in range(len(self.points)))
+            for distinct in dict.fromkeys(tuple(chosen.items()) for chosen in options):
+                arm.implementation.check_together(dict(distinct), arm.where)
+        return unbuilt
+
+    def _values(self, point: int) -> Values:
+        return {**self.design.constants, **self.points[point]}
+
+    def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
+        first_link, *_ = self._link_tasks[key.point].values()
+        graphs = {name: page["graph"] for name, page in self.pages.items()}
+        around = Surroundings(key.variant, first_link.settings, self.timeout_s, graphs)
+        return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
+
+    def _pair(self, transfer: Transfer, activity: Activity, values: Values, capture: bool) -> PairTask:
+        arm = self.arms[transfer.variant]
+        server = self.arms[activity.server or arm.server]
+        return PairTask(
+            client=_end(arm, arm.series, values, capture),
+            server=_end(server, arm.series, values, capture),
+            workload=transfer.workload,
+        )
+
+    def _links_at(self, point: int) -> dict[str, LinkTask]:
+        try:
+            return links.link_tasks(self._values(point), self._links)
+        except (TopologyError, LossModelError) as error:
+            raise Refusal(f"{self.design.path}: point {point}: {error}") from error
+
+    def _pages(self) -> dict[str, Any]:
+        files = {}
+        for activity in self.activities.values():
+            for point in range(len(self.points)):
+                page = activity.workload.page(activity.parameters(self._values(point)), self.design.path)
+                if page is None:
+                    break
+                files[page[0]] = page[1]
+        return {name: page_graph.stored(files[name]) for name in sorted(files)}
+
+    def _check_points(self) -> None:
+        """Raises Refusal for the first value of a point that an option or a workload refuses."""
+        for point in range(len(self.points)):
+            values = self._values(point)
+            for arm in self.arms.values():
+                arm.options(values)
+            for activity in self.activities.values():
+                activity.workload.check(activity.parameters(values), self.arms, self.design.path)
+
+    def _check_names(self) -> None:
+        """Raises Refusal for a factor or a constant that nothing knows, and for a link without its rate."""
+        known = self._known_names()
+        for place, name in _names(self.design):
+            if name not in known:
+                raise Refusal(f"{self.design.path}: {place}{name}: {self._unknown(name, known)}")
+        for name in self.design.linked_factors:
+            if name in known | set(TRIAL_COLUMNS):
+                raise Refusal(
+                    f"{self.design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
+                )
+        if lacking := links.missing(self.design.parameters, self._links):
+            raise Refusal(f"{self.design.path}: {lacking} is missing: give it as a factor or a constant")
+
+    def _known_names(self) -> set[str]:
+        """Every name that a factor or a constant of this design may have."""
+        options = {
+            f"option.{name}"
+            for implementation in self.implementations.values()
+            for name in implementation.declaration.options
+        }
+        of_workloads = {
+            f"workload.{name}" for workload in workloads.WORKLOADS.values() for name in workload.parameters
+        }
+        return links.names(self._links) | options | of_workloads
+
+    def _unknown(self, name: str, known: set[str]) -> str:
+        """What is wrong with a name that is not known."""
+        first, _, rest = name.partition(".")
+        if rest in links.names(self._links) and first not in ("option", "workload"):
+            return f"topology {self.design.topology} has no link {first!r}; {nearest(first, self._links)}"
+        return f"is not a parameter; {nearest(name, known)}"
+
+    def _check_pairs(self) -> None:
+        """Raises Refusal for a workload that needs more client-server pairs than the topology has."""
+        pairs = len(self.topology.pairs)
+        for activity in self.activities.values():
+            workload = activity.workload
+            if pairs < workload.pairs:
+                fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= workload.pairs]
+                where = f"{self.design.path}: topology = {self.design.topology!r}"
+                raise Refusal(
+                    f"{where}: has {pairs} client-server pair,"
+                    f" and workload {workload.name} needs {workload.pairs}; it must be {' or '.join(fitting)}"
+                )
+
+
+def _layout(design: Design) -> Layout:
+    if design.topology not in TOPOLOGIES:
+        hint = nearest(design.topology, TOPOLOGIES)
+        raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
+    return TOPOLOGIES[design.topology]
+
+
+def _arm(design: Design, variant: designs.Variant, implementations: Implementations) -> Arm:
+    where = f"{design.path}: variant {variant.label!r}"
+    implementation = implementations.find(variant.implementation, where)
+    for name in variant.series:
+        if name not in (known := implementation.declaration.series):
+            raise Refusal(
+                f"{where}: {variant.implementation} leaves no series {name!r}; {nearest(name, known)}"
+            )
+    server = _label(design, f"{where}: server", variant.server or variant.label)
+    arm = Arm(variant.label, implementation, variant.options, tuple(variant.series), server, where)
+    arm.options({})
+    return arm
+
+
+def _activity(design: Design, workload: designs.Workload) -> Activity:
+    kind = workloads.find(workload.name, design.path)
+    chosen = dict(workload.parameters)
+    server = chosen.pop(SERVER, None)
+    if server is not None:
+        where = f"{design.path}: workload {workload.name}: server"
+        server = _label(design, where, server)
+        if own := next((variant.label for variant in design.variants if variant.server), None):
+            raise Refusal(
+                f"{where} = {server!r}: variant {own!r} names a server, too; it must be one of both"
+            )
+    return Activity(workload.label, kind, chosen, server)
+
+
+def _label(design: Design, where: str, label: object) -> str:
+    """The label of a variant. Raises Refusal when the design has none of that label."""
+    labels = [variant.label for variant in design.variants]
+    if label not in labels:
+        raise Refusal(f"{where} = {label!r}: is no label of a variant; {nearest(str(label), labels)}")
+    return str(label)
+
+
+def _end(arm: Arm, wanted: Iterable[str], values: Values, capture: bool) -> EndpointTask:
+    """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
+    declaration = arm.implementation.declaration
+    return EndpointTask(
+        implementation=declaration.name,
+        options=arm.options(values),
+        series=[name for name in declaration.series if capture or name in wanted],
+        local_addresses=declaration.local_addresses,
+    )
+
+
+def _names(design: Design) -> Iterator[tuple[str, str]]:
+    """Where each parameter of the design stands, and its name."""
+    for name, factor in design.factors.items():
+        if isinstance(factor, LinkedFactor):
+            yield from ((f"factors.{name}.linked: ", parameter) for parameter in factor.parameters)
+        else:
+            yield "factors.", name
+    for name in design.constants:
+        yield "constants.", name
+
+
+def _below(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if name.startswith(prefix):
+            yield name.removeprefix(prefix), value

@@ -1,0 +1,92 @@
+"""What a campaign keeps of a trial that was judged."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from results.store.records import SeriesTable, TrialRecord, VerdictLog
+from runners.engines.engine import Finished
+from runners.trial.judge import Judgement
+from runners.trial.outcome import DropperOutcome, Outcome
+from runners.trial.task import Seeds
+from topologies.link import Direction
+
+
+def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
+    """Everything that is kept of a trial."""
+    outcome, endpoints = finished.outcome, finished.outcome.endpoints
+    return TrialRecord(
+        key=finished.key,
+        state=judgement.state,
+        reason=judgement.reason,
+        started_at=datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds"),
+        duration_s=finished.duration_s,
+        task=finished.task.document(),
+        seeds=_seeds(finished.task.seeds),
+        metrics={name: values for name, values in _metrics(outcome).items() if values},
+        verdicts=[
+            _verdict_log(link, direction, recorded)
+            for link, directions in outcome.droppers.items()
+            for direction, recorded in directions.items()
+        ],
+        dropper={
+            _of_direction(link, direction): asdict(recorded.counters)
+            for link, directions in outcome.droppers.items()
+            for direction, recorded in directions.items()
+        },
+        links={name: report.model_dump() for name, report in outcome.links.items()},
+        exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
+        stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
+        overhead_s=overhead_of(finished),
+        checks={
+            "verdicts": {
+                _of_direction(link, direction): asdict(check)
+                for (link, direction), check in judgement.verdicts.items()
+            },
+            "stalled_s": judgement.stalled_s,
+            "trials_at_once": finished.trials_at_once,
+        },
+        series=_series(judgement),
+    )
+
+
+def overhead_of(finished: Finished) -> dict[str, float]:
+    """The seconds of each phase but the client's, and `total`: all that is not the client's own time."""
+    others = {name: seconds for name, seconds in finished.outcome.phases_s.items() if name != "client"}
+    return {**others, "total": finished.overhead_s}
+
+
+def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
+    """What each endpoint measured, and what the harness did itself of two transfers that competed."""
+    competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
+    of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+    return of_endpoints | {"competition": competition}
+
+
+def _series(judgement: Judgement) -> list[SeriesTable]:
+    if not judgement.series:
+        return []
+    # Imported here: pyarrow takes longer to load than most commands take to run.
+    from results.store.series import of_endpoint
+
+    return [of_endpoint(endpoint, name, table) for (endpoint, name), table in judgement.series.items()]
+
+
+def _seeds(seeds: Seeds) -> dict[str, int]:
+    return {
+        "content": seeds.content,
+        **{
+            _of_direction(link, direction): seed
+            for link, directions in seeds.losses.items()
+            for direction, seed in directions.items()
+        },
+    }
+
+
+def _verdict_log(link: str, direction: Direction, recorded: DropperOutcome) -> VerdictLog:
+    bitmap = recorded.bitmap[: (recorded.packets + 7) // 8]
+    return VerdictLog(link, direction, recorded.packets, recorded.counters.dropped, bitmap)
+
+
+def _of_direction(link: str, direction: Direction) -> str:
+    """The name of one direction of one link in the database."""
+    return f"{link}/{direction}"

@@ -1,0 +1,78 @@
+"""What a user asked to be run, checked whole before a database is opened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from designs import Design
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.campaign.order import filtered, trial_keys
+from runners.engines.admission import Jobs
+from runners.implementations.finding import Implementations
+from topologies.topology import Backend, resolve_backend
+
+Kept = Literal["failed", "all"]
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which trials' files are moved into a folder instead of being removed."""
+
+    which: Kept
+    """`failed`: those that are not ok."""
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A campaign to be run, or to be gone on with."""
+
+    experiment: Experiment
+    keys: Sequence[TrialKey]
+    """The trials that are wanted, in order of running."""
+    name: str
+    """Of the campaign."""
+    backend: Backend
+    jobs: Jobs
+    resume: bool = False
+    calibrate: bool = True
+    keep: Keep | None = None
+
+    @property
+    def design(self) -> Design:
+        return self.experiment.design
+
+
+def request(
+    design: Design,
+    implementations: Implementations,
+    *,
+    name: str = "",
+    backend: Backend = "auto",
+    jobs: Jobs = 1,
+    filters: Sequence[str] = (),
+    resume: bool = False,
+    calibrate: bool = True,
+    keep: Keep | None = None,
+) -> Request:
+    """Everything about a campaign that can be known before a database is opened; raises on any bad input.
+
+    Without a name, the campaign has the design's.
+    """
+    experiment = Experiment(design, design.plan().points, implementations)
+    keys = filtered(trial_keys(design, len(experiment.points)), filters)
+    experiment.check_workloads()
+    experiment.check_built()
+    experiment.check_combinations()
+    return Request(
+        experiment=experiment,
+        keys=keys,
+        name=name or design.name,
+        backend=resolve_backend(backend),
+        jobs=jobs,
+        resume=resume,
+        calibrate=calibrate,
+        keep=keep,
+    )

@@ -1,0 +1,66 @@
+"""The options and arguments that several commands have: each has one name and one help text everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topologies.topology import Backend
+
+DesignFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DESIGN", help="The design: a TOML file, or the name of a design of the catalogue."
+    ),
+]
+Database = Annotated[
+    str,
+    typer.Option("--db", envvar="FECBENCH_DB", help="The results database: a file, or a PostgreSQL URL."),
+]
+DATABASE = "fecbench.sqlite"
+"""The database of all commands, when none is named."""
+
+Campaign = Annotated[str, typer.Option("--campaign", help="The campaign, when the database holds several.")]
+Trial = Annotated[int, typer.Argument(help="The number of the trial: fecbench show --trials tells it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
+
+OutputFile = Annotated[
+    Path, typer.Option("--output", metavar="FILE", help="The file to write. One of that name is replaced.")
+]
+_FOLDER = typer.Option(
+    "--output",
+    metavar="FOLDER",
+    help="The folder to write into. It is made when it is absent; of what is in it, only what this command"
+    " wrote there before is replaced.",
+)
+OutputFolder = Annotated[Path, _FOLDER]
+OptionalOutputFolder = Annotated[Path | None, _FOLDER]
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot", metavar="FILE.png", help="Draw it (PNG, SVG or PDF). A file of that name is replaced."
+    ),
+]
+DRAWN = (".png", ".svg", ".pdf")
+"""How the name of a figure may end."""
+
+ImplementationFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--implementations",
+        metavar="DIR",
+        help="A folder that holds implementations, each in a folder of its own, beside ours; repeatable."
+        " Those of FECBENCH_IMPLEMENTATIONS, separated by ':', are looked in, too.",
+    ),
+]
+Jobs = Annotated[
+    str,
+    typer.Option(
+        "--jobs", metavar="N|auto", help="Trials at a time; auto: as many as do not disturb each other."
+    ),
+]
+Link = Annotated[Backend, typer.Option("--link", help="The link backend.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")]
+NoCalibrate = Annotated[
+    bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
+]

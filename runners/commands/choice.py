@@ -1,0 +1,71 @@
+"""Which database, campaign or design a command means."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import designs
+from designs import Design
+from fecbench.hints import nearest
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial
+from runners.commands import arguments
+from runners.commands.terminal import note
+from runners.implementations.finding import Implementations, search_path
+from runners.refusal import Refusal
+
+
+def open_database(db: str, *, create: bool = False) -> Database:
+    """The results database; the default one is told on standard error. `create` makes an absent one."""
+    database = Database.open(db, create=create)
+    if db == arguments.DATABASE:
+        note(f"the database is {db} in this folder; choose another with --db or FECBENCH_DB")
+    return database
+
+
+def campaigns_of(database: Database, name: str) -> list[CampaignInfo]:
+    """The campaign of that name, or all of them for no name. Raises Refusal when there is none."""
+    campaigns = database.campaigns()
+    if not campaigns:
+        raise Refusal(f"{database.address}: is empty: no campaign was run into it")
+    chosen = [campaign for campaign in campaigns if name in ("", campaign.name)]
+    if not chosen:
+        hint = nearest(name, [campaign.name for campaign in campaigns])
+        raise Refusal(f"{database.address}: has no campaign {name!r}; {hint}")
+    return chosen
+
+
+def one_campaign(database: Database, name: str) -> CampaignInfo:
+    """The campaign of that name, or the only one. Raises Refusal when a name is needed."""
+    chosen = campaigns_of(database, name)
+    if len(chosen) > 1:
+        known = ", ".join(campaign.name for campaign in chosen)
+        raise Refusal(
+            f"{database.address}: has {len(chosen)} campaigns: choose with --campaign one of {known}"
+        )
+    return chosen[0]
+
+
+def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignInfo, StoredTrial]:
+    """The run of this id, and its campaign; that of the given name, or any for none."""
+    campaigns = {info.id: info for info in campaigns_of(database, campaign)}
+    stored = database.trial(None, number)
+    if stored is None or stored.campaign_id not in campaigns:
+        place = f"campaign {campaign!r}" if campaign else "it"
+        raise Refusal(f"{database.address}: {place} has no trial {number}: see fecbench show --trials")
+    return campaigns[stored.campaign_id], stored
+
+
+def implementations_in(folders: Sequence[Path] | None) -> Implementations:
+    """Those of ours, of these folders, and of the environment's."""
+    return Implementations(search_path(folders or []))
+
+
+def design_of(named: Path) -> Design:
+    """The design in this file, or the one of the catalogue that has this name."""
+    if named.exists():
+        return designs.load(named)
+    known = designs.catalogue()
+    if str(named) not in known:
+        hint = nearest(named.stem, known)
+        raise Refusal(f"{named}: cannot be read: no such file, nor a design of the catalogue; {hint}")
+    return designs.load(known[str(named)])

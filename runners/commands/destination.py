@@ -1,0 +1,79 @@
+"""Where a command writes: what `--output` and `--plot` may name, checked before anything is computed.
+
+They mean the same everywhere. What the command wrote under this name before is replaced, and nothing else is
+touched: a file is replaced; a folder is made when it is absent, and files in it that have other names stay.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from runners.refusal import Refusal
+
+
+def check_file(option: str, path: Path, suffixes: Sequence[str]) -> None:
+    """Raises Refusal for a file that cannot be written, and for one with another suffix."""
+    *most, last = suffixes
+    if path.suffix.lower() not in suffixes:
+        raise Refusal(f"{option} {path}: must end with {', '.join(most)}{' or ' if most else ''}{last}")
+    if path.is_dir():
+        raise Refusal(f"{option} {path}: is a folder: give the name of a file")
+    if not path.absolute().parent.is_dir():
+        raise Refusal(f"{option} {path}: cannot be written: its folder does not exist: make it first")
+
+
+def check_folder(option: str, path: Path) -> None:
+    """Raises Refusal for a folder that cannot be made. It is not made yet."""
+    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise Refusal(
+            f"{option} {path}: cannot be made a folder: {there} is a file: give the name of a folder"
+        )
+
+
+def check_own_folder(option: str, path: Path, report: str) -> None:
+    """Raises Refusal as `check_folder` does, and for a folder that holds files but not the report that the
+    command leaves beside its artefacts: a folder of somebody else's."""
+    check_folder(option, path)
+    if path.is_dir() and any(path.iterdir()) and not (path / report).is_file():
+        raise Refusal(f"{option} {path}: holds other files, and no {report}: give the name of a new folder")
+    _artefacts(path / report)
+
+
+def fill_own_folder(path: Path, source: Path, report: str, document: Mapping[str, object]) -> None:
+    """Move all that is in `source`, if it exists, into the folder, in the place of what was moved before.
+
+    The report has the document, and `artefacts`: the names of what was moved.
+    """
+    for name in _artefacts(path / report):
+        if (path / name).is_dir():
+            shutil.rmtree(path / name)
+        else:
+            (path / name).unlink(missing_ok=True)
+    moved = sorted(source.iterdir()) if source.is_dir() else []
+    for artefact in moved:
+        artefact.rename(path / artefact.name)
+    text = json.dumps({**document, "artefacts": [artefact.name for artefact in moved]}, indent=1)
+    (path / report).write_text(text + "\n")
+
+
+def _artefacts(report: Path) -> list[str]:
+    """The names in a report that an earlier run left, if there is one. Raises Refusal for another file."""
+    try:
+        names = json.loads(report.read_text())["artefacts"]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError):
+        raise Refusal(f"{report}: no command wrote this: give the name of a new folder") from None
+    return [Path(str(name)).name for name in names]
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Makes an error of the file system one about this option."""
+    try:
+        yield
+    except OSError as error:
+        raise Refusal(f"{option} {path}: cannot be written: {error.strerror or error}") from error

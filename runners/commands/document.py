@@ -1,0 +1,146 @@
+"""The JSON documents of campaigns and trials. What stands in them stays: scripts rely on it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from results.store.database import Database
+from results.store.records import CampaignInfo, Start, StoredTrial
+
+Document = dict[str, Any]
+
+
+def print_document(document: object, indent: int | None = 1) -> None:
+    """Print a document. JSON has an escape for every control character, so a terminal obeys none of it."""
+    print(json.dumps(document, indent=indent))
+
+
+def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> Document:
+    """Campaigns, with every trial and every start of them.
+
+    A task is there once, though many trials have it: `task_index` of a trial is its place in `tasks`.
+    """
+    document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
+    indices: dict[str, int] = {}
+    for campaign in campaigns:
+        document["campaigns"].append(campaign_document(campaign))
+        document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
+        for stored in database.trials(campaign.id):
+            index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
+            if index == len(document["tasks"]):
+                document["tasks"].append(stored.record.task)
+            # Only an invalid run is superseded, and it was the attempt before.
+            attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
+            document["trials"].append(
+                {
+                    **trial_document(campaign, stored),
+                    "attempts": [attempt_document(attempt) for attempt in attempts],
+                    "task_index": index,
+                }
+            )
+    return document
+
+
+def whole_trial_document(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> Document:
+    """One trial with its task, all its attempts, the start that ran it, and the series that it left."""
+    start = start_of(database, stored)
+    return {
+        **trial_document(campaign, stored),
+        "attempts": [attempt_document(attempt) for attempt in attempts_of(database, stored)],
+        "task": stored.record.task,
+        "start": None if start is None else start_document(start),
+        "series": [
+            {"endpoint": table.endpoint, "name": table.name, "columns": table.columns, "rows": table.rows}
+            for table in database.series_of(stored.id)
+        ],
+    }
+
+
+def attempts_of(database: Database, stored: StoredTrial) -> list[StoredTrial]:
+    """Every run of the same trial, oldest first."""
+    return database.attempts(stored.campaign_id, stored.record.key)
+
+
+def start_of(database: Database, stored: StoredTrial) -> Start | None:
+    """The start that ran the trial; None where it is not known."""
+    starts = database.starts(stored.campaign_id)
+    return next((start for start in starts if start.id == stored.start_id), None)
+
+
+def campaign_document(campaign: CampaignInfo) -> Document:
+    """What a campaign was asked to be, and what it was run with."""
+    return {
+        "name": campaign.name,
+        "title": campaign.title,
+        "created_at": campaign.created_at,
+        "seed": campaign.seed,
+        "repetitions": campaign.repetitions,
+        "statistic": campaign.statistic,
+        "planned_trials": campaign.planned_trials,
+        "points": campaign.points,
+        "variants": campaign.variants,
+        "workloads": campaign.workloads,
+        "provenance": campaign.provenance,
+    }
+
+
+def start_document(start: Start) -> Document:
+    """One run of the command that added trials to a campaign."""
+    return {
+        "id": start.id,
+        "started_at": start.started_at,
+        "host": start.host,
+        "provenance": start.provenance,
+    }
+
+
+def trial_document(campaign: CampaignInfo, stored: StoredTrial) -> Document:
+    """One run of a trial of a campaign, without its task."""
+    record = stored.record
+    return {
+        **attempt_document(stored),
+        "start_id": stored.start_id,
+        "key": {
+            "campaign": campaign.name,
+            "variant": record.key.variant,
+            "workload": record.key.workload,
+            "point": record.key.point,
+            "repetition": record.key.repetition,
+        },
+        "seeds": record.seeds,
+        "metrics": record.metrics,
+        "checks": record.checks,
+        "verdict_check": record.checks.get("verdicts", {}),
+        "stalled_s": record.checks.get("stalled_s"),
+        "trials_at_once": record.checks.get("trials_at_once"),
+        "verdicts": {
+            f"{log.link}/{log.direction}": {"packets": log.packets, "dropped": dropped_indices(log.bitmap)}
+            for log in record.verdicts
+        },
+        "dropper": record.dropper,
+        "links": record.links,
+        "exits": record.exits,
+        "stderr": record.stderr,
+        "overhead_s": record.overhead_s,
+    }
+
+
+def attempt_document(stored: StoredTrial) -> Document:
+    """One run of a trial, in short."""
+    record = stored.record
+    return {
+        "id": stored.id,
+        "attempt": stored.attempt,
+        "state": record.state,
+        "reason": record.reason,
+        "started_at": record.started_at,
+        "duration_s": record.duration_s,
+    }
+
+
+def dropped_indices(bitmap: bytes) -> list[int]:
+    """The indices of the packets that were dropped."""
+    bits = np.unpackbits(np.frombuffer(bitmap, dtype=np.uint8), bitorder="little")
+    return [int(index) for index in np.flatnonzero(bits)]

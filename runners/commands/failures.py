@@ -1,0 +1,21 @@
+"""The errors that end a command with one line, and the exit status of each."""
+
+BAD_INPUT, FAILED = 2, 1
+
+
+def status_of(error: Exception) -> int | None:
+    """The status with which an error ends the command; None for one that is a mistake in fecbench."""
+    # Imported here: whoever raised one of them has loaded what it takes to name them.
+    from designs import DesignError
+    from dropper.command import DropperError
+    from dropper.model import LossModelError
+    from results.store.database import DatabaseError
+    from runners.refusal import Refusal
+    from runners.trial.isolation import IsolationError
+    from topologies.link import LinkError, TopologyError
+
+    if isinstance(error, Refusal | DesignError | DatabaseError | LossModelError | TopologyError):
+        return BAD_INPUT
+    if isinstance(error, DropperError | IsolationError | LinkError | OSError):
+        return FAILED
+    return None

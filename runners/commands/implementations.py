@@ -1,0 +1,141 @@
+"""`fecbench implementations`: which there are, what each can do, and whether one meets the contract."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from fecbench.hints import nearest
+from runners.commands import arguments
+from runners.commands.choice import implementations_in
+from runners.commands.document import print_document
+from runners.commands.terminal import say
+from runners.engines import scratch
+from runners.implementations.finding import Implementations
+from runners.implementations.implementation import Implementation
+from runners.options import Option
+from runners.refusal import Refusal
+from runners.trial import contract
+from runners.trial.contract import Part
+
+
+def implementations(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one, with all its options.")] = "",
+    folders: arguments.ImplementationFolders = None,
+    check: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Start this one, and say what of the contract it breaks."),
+    ] = "",
+    as_json: arguments.Json = False,
+) -> int:
+    """List the implementations, or check one of them; 1 when it does not meet the contract."""
+    known = implementations_in(folders)
+    for chosen in filter(None, (name, check)):
+        if chosen not in known.names():
+            raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")
+    if not check:
+        _print_list(known, name, as_json)
+        return 0
+    if name not in ("", check):
+        raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
+    parts = _check(known, check)
+    _print_parts(known, check, parts, as_json)
+    return 0 if all(part.good for part in parts) else 1
+
+
+def _print_list(known: Implementations, name: str, as_json: bool) -> None:
+    names = [name] if name else known.names()
+    if as_json:
+        print_document({"implementations": [document_of(known, listed) for listed in names]})
+        return
+    for listed in names:
+        problem = known.problem(listed)
+        say(f"{listed}: cannot be used: {problem}" if problem else listed)
+        if problem is None:
+            _print_implementation(known.find(listed, "implementations"), with_options=bool(name))
+
+
+def document_of(known: Implementations, name: str) -> dict[str, Any]:
+    """What a JSON document says about an implementation; little is known of one that cannot be used."""
+    folder, problem = str(known.folders[name][0]), known.problem(name)
+    if problem is not None:
+        return {"name": name, "folder": folder, "workloads": [], "options": {}, "problem": problem}
+    declared = known.find(name, "implementations").declaration
+    return {
+        "name": name,
+        "title": declared.title,
+        "folder": folder,
+        "workloads": declared.workloads,
+        "options": {name: option.model_dump() for name, option in declared.options.items()},
+        "series": declared.series,
+        "local_addresses": declared.local_addresses,
+        "fec_off": declared.fec.off if declared.fec else None,
+        "problem": None,
+    }
+
+
+def _print_implementation(implementation: Implementation, *, with_options: bool) -> None:
+    declared = implementation.declaration
+    say(f"  title      {declared.title}")
+    say(f"  folder     {implementation.folder}")
+    say(f"  workloads  {', '.join(declared.workloads)}")
+    if declared.series:
+        say(f"  series     {', '.join(declared.series)}")
+    if declared.fec:
+        say(f"  FEC off    {_values(declared.fec.off)}")
+    if not with_options:
+        say(f"  options    {', '.join(declared.options) or 'none'}")
+        return
+    for name, option in declared.options.items():
+        say(f"  option {name}: {_kind(option)}, default {_text(option.default)}")
+        say(f"    {option.help}")
+
+
+def _kind(option: Option) -> str:
+    """The type of an option, and which values it may have."""
+    if option.choices is not None:
+        return f"{option.type}, {' or '.join(map(_text, option.choices))}"
+    if option.minimum is not None and option.maximum is not None:
+        return f"{option.type}, {option.minimum:g} to {option.maximum:g}"
+    if option.minimum is not None:
+        return f"{option.type}, at least {option.minimum:g}"
+    if option.maximum is not None:
+        return f"{option.type}, at most {option.maximum:g}"
+    return option.type
+
+
+def _values(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {_text(value)}" for name, value in options.items())
+
+
+def _text(value: Any) -> str:
+    """A value as a design has it."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _check(known: Implementations, name: str) -> list[Part]:
+    if (problem := known.problem(name)) is not None:
+        return [Part("impl.toml", False, problem)]
+    implementation = known.find(name, "implementations")
+    declared = Part("impl.toml", True, f"{implementation.folder} declares it")
+    with scratch.folder() as folder:
+        return [declared, *contract.check(implementation, folder)]
+
+
+def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
+    problems = [f"{part.part}: {part.detail}" for part in parts if not part.good]
+    if as_json:
+        document = {
+            "name": name,
+            "passed": not problems,
+            "problems": problems,
+            "parts": [asdict(part) for part in parts],
+            "implementations": [{**document_of(known, name), "problem": "; ".join(problems) or None}],
+        }
+        print_document(document)
+        return
+    for part in parts:
+        say(f"{'good  ' if part.good else 'BROKEN'}  {part.part}: {part.detail}")
+    say(f"{name} breaks the contract" if problems else f"{name} meets the contract")

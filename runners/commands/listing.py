@@ -1,0 +1,169 @@
+"""`fecbench list`: the names that designs and options may use, and what each means."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+import designs
+from dropper.model import FORMS, MEANINGS, PARAMETERS
+from runners.commands import arguments
+from runners.commands.document import print_document
+from runners.commands.tables import print_table, table_of
+from runners.workloads import WORKLOADS
+from topologies.topology import TOPOLOGIES
+
+listing = typer.Typer(no_args_is_help=True, help="List the names that designs and options may use.")
+
+Document = dict[str, Any]
+
+
+def topology_documents() -> list[Document]:
+    """Each topology: its emulated links, its hosts, and which of them are client and server of a pair."""
+    return [
+        {
+            "name": name,
+            "links": [link.name for link in layout.links],
+            "hosts": list(layout.hosts),
+            "pairs": [{"client": client, "server": server} for client, server in layout.pairs],
+        }
+        for name, layout in TOPOLOGIES.items()
+    ]
+
+
+def workload_documents() -> list[Document]:
+    """Each workload: its parameters, how many pairs of client and server it needs, and what is compared."""
+    return [
+        {
+            "name": workload.name,
+            "meaning": workload.summary,
+            "parameters": {
+                name: option.model_dump(exclude={"default"}) for name, option in workload.parameters.items()
+            },
+            "pairs": workload.pairs,
+            "compared": workload.compared,
+        }
+        for workload in WORKLOADS.values()
+    ]
+
+
+def loss_documents() -> list[Document]:
+    """Each loss model: the forms in which it may be written, and what its parameters mean."""
+    return [
+        {
+            "name": name,
+            "meaning": MEANINGS[name],
+            "parameters": PARAMETERS[name],
+            "forms": [{"needed": form.needed, "optional": form.optional} for form in forms],
+        }
+        for name, forms in FORMS.items()
+    ]
+
+
+def design_documents() -> list[Document]:
+    """Each design of the catalogue, without its points."""
+    known = {name: designs.load(path) for name, path in designs.catalogue().items()}
+    return [
+        {
+            "name": name,
+            "title": design.title,
+            "file": design.path,
+            "topology": design.topology,
+            "points": design.point_count,
+            "workloads": [workload.label for workload in design.workloads],
+            "variants": [variant.label for variant in design.variants],
+            "repetitions": design.repetitions,
+            "trials": design.trial_count,
+        }
+        for name, design in known.items()
+    ]
+
+
+@listing.command("topologies")
+def list_topologies(as_json: arguments.Json = False) -> None:
+    """List the topologies, with their links, hosts and pairs of client and server."""
+    documents = topology_documents()
+    rows = [
+        (
+            topology["name"],
+            ", ".join(topology["links"]),
+            ", ".join(topology["hosts"]),
+            ", ".join(f"{pair['client']} – {pair['server']}" for pair in topology["pairs"]),
+        )
+        for topology in documents
+    ]
+    _print("topologies", documents, ("topology", "links", "hosts", "pairs"), rows, as_json)
+
+
+@listing.command("workloads")
+def list_workloads(as_json: arguments.Json = False) -> None:
+    """List the workloads, with their parameters."""
+    documents = workload_documents()
+    if as_json:
+        print_document({"workloads": documents})
+        return
+    workloads = [
+        (workload["name"], workload["pairs"], workload["compared"], workload["meaning"])
+        for workload in documents
+    ]
+    print_table(table_of(("workload", "pairs", "compared", "meaning"), workloads))
+    parameters = [
+        (workload["name"], name, _values_of(option), option["help"])
+        for workload in documents
+        for name, option in workload["parameters"].items()
+    ]
+    print_table(table_of(("workload", "parameter", "values", "meaning"), parameters))
+
+
+@listing.command("losses")
+def list_losses(as_json: arguments.Json = False) -> None:
+    """List the loss models, with the parameters that each takes."""
+    documents = loss_documents()
+    if as_json:
+        print_document({"losses": documents})
+        return
+    models = [
+        (model["name"], " or ".join(map(str, FORMS[model["name"]])), model["meaning"]) for model in documents
+    ]
+    print_table(table_of(("model", "parameters", "meaning"), models))
+    parameters = [
+        (model["name"], name, meaning) for model in documents for name, meaning in model["parameters"].items()
+    ]
+    print_table(table_of(("model", "parameter", "meaning"), parameters))
+
+
+@listing.command("designs")
+def list_designs(as_json: arguments.Json = False) -> None:
+    """List the designs of the catalogue, which commands know by name."""
+    documents = design_documents()
+    rows = [(design["name"], design["points"], design["trials"], design["title"]) for design in documents]
+    numbers = ("points", "trials")
+    _print("designs", documents, ("design", *numbers, "title"), rows, as_json, right=numbers)
+
+
+def _print(
+    kind: str,
+    documents: Sequence[Document],
+    headings: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    as_json: bool,
+    right: Sequence[str] = (),
+) -> None:
+    if as_json:
+        print_document({kind: documents})
+    else:
+        print_table(table_of(headings, rows, right))
+
+
+def _values_of(option: Document) -> str:
+    """Which values an option takes, in words."""
+    if option["choices"] is not None:
+        return ", ".join(map(str, option["choices"]))
+    least, most = option["minimum"], option["maximum"]
+    bounds = [f"from {_number(least)}"] if least is not None else []
+    bounds += [f"to {_number(most)}"] if most is not None else []
+    return " ".join([option["type"], *bounds])
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else str(value)

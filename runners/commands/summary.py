@@ -1,0 +1,38 @@
+"""What a campaign comes to: a line for each workload and variant, what is left out, and the states."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from results.analysis import frames
+from results.analysis.pairing import baseline_of, comparisons, left_out
+from results.analysis.summary import summary
+from results.metrics import of_workloads
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import say
+
+
+def print_summary(database: Database, campaign: CampaignInfo) -> None:
+    """Print the median and the ratio to the baseline, by workload and variant, and what it leaves out."""
+    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    table = summary(trials, campaign)
+    numbers = [column for column in table.columns if table[column].dtype.kind in "fi"]
+    rows = [[_shown(value) for value in row] for row in table.itertuples(index=False)]
+    print_table(table_of(list(table.columns), rows, right=numbers))
+    baseline = baseline_of(campaign) or ""
+    for variant, pairing in comparisons(trials, campaign).items():
+        if sentence := left_out(pairing, campaign, baseline, variant):
+            say(sentence)
+
+
+def states_line(states: Sequence[str], planned: int) -> str:
+    """How many of the planned trials have been run, and with which state."""
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(states).items()))
+    return f"{len(states)} of {planned} trials: {counts or 'none run'}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.3f}"
+    return str(value)

@@ -1,0 +1,56 @@
+"""What carries out the trials of a campaign: one small interface, and what it gives back.
+
+A campaign, the judge and the database know nothing else of where and how a trial is run. An engine decides
+how many trials run at a time, and where; it makes certificates and folders itself, and leaves nothing behind.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from results.store.records import TrialKey
+from runners.trial.outcome import Outcome
+from runners.trial.task import Task
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task that was carried out."""
+
+    key: TrialKey
+    task: Task
+    outcome: Outcome
+    begun_at: float
+    """Seconds since the epoch."""
+    duration_s: float
+    """From its handing out to its answer."""
+    trials_at_once: int
+    """The most that ran during this one, itself included."""
+    folder: Path | None
+    """Where its files are on this machine, until `judged` is called; None: they are not here."""
+
+    @property
+    def overhead_s(self) -> float:
+        """All that is not the client's own time."""
+        return self.duration_s - self.outcome.phases_s.get("client", 0.0)
+
+
+class Engine(Protocol):
+    """A context manager: at its end nothing runs any more."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
+        """Carry out all tasks, each taken when it may begin, and those of `again`; yield each as it ends."""
+
+    def again(self, key: TrialKey, task: Task) -> None:
+        """Carry this task out after a few others: what disturbed it may have passed by then."""
+
+    def judged(self, finished: Finished, *, valid: bool) -> None:
+        """Nobody needs the trial's folder any more. How many run at a time may depend on `valid`."""

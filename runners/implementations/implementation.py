@@ -1,0 +1,202 @@
+"""An implementation: the folder that holds it, what it declares, its commands, its files and its options.
+
+The first word of a command is a program: an absolute path, a file of the folder, or the name of one that the
+system has. Any other word that names a file of the folder stands for its absolute path, because an endpoint
+is started in another folder.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from fecbench.checkout import REPOSITORY
+from fecbench.hints import nearest
+from runners.implementations.declaration import Declaration
+from runners.options import Value
+from runners.refusal import Refusal, first_problem
+
+IMPLEMENTATIONS = REPOSITORY / "quic-impls"
+DECLARATION = "impl.toml"
+# Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+CHECK_LIMIT_S = 30.0
+
+
+class Lack(NamedTuple):
+    """What is wrong with a file that is needed, and the command or the deed that mends it."""
+
+    problem: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """An implementation and the folder that holds it."""
+
+    folder: Path
+    declaration: Declaration
+    text: str
+    """The impl.toml, as it was read."""
+
+    def command(self, role: Literal["client", "server"]) -> list[str]:
+        """The argument list that starts an endpoint, its program as an absolute path."""
+        return self._absolute(self.declaration.server if role == "server" else self.declaration.client)
+
+    def check_command(self) -> list[str] | None:
+        """The argument list that tells whether options, its last argument, fit together, if there is one."""
+        return None if self.declaration.check is None else self._absolute(self.declaration.check)
+
+    def _absolute(self, command: list[str]) -> list[str]:
+        program, *arguments = command
+        return [str(self._program(program, PATH)), *map(self._argument, arguments)]
+
+    def build_command(self) -> list[str]:
+        """The argument list that builds it, to be run in its folder; compilers are those of the user."""
+        program, *arguments = self.declaration.build
+        return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
+
+    def _program(self, word: str, path: str) -> Path:
+        program = self.folder / word
+        if "/" in word or is_file(program):
+            return program
+        return Path(shutil.which(word, path=path) or program)
+
+    def _argument(self, word: str) -> str:
+        return str(self.folder / word) if is_file(self.folder / word) else word
+
+    def _commands(self) -> list[list[str]]:
+        """The commands that have a part in a trial."""
+        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
+        return [command for command in declared if command is not None]
+
+    def programs(self) -> list[Path]:
+        """The programs that its commands start."""
+        return sorted({self._program(command[0], PATH) for command in self._commands()})
+
+    def files(self) -> list[Path]:
+        """The programs, and every other file that a command or `files` of impl.toml names."""
+        words = {word for command in self._commands() for word in command[1:]}
+        named = {self.folder / word for word in words if is_file(self.folder / word)}
+        return sorted({*self.programs(), *named, *self._declared_files()})
+
+    def _declared_files(self) -> list[Path]:
+        return [self.folder / word for word in self.declaration.files]
+
+    def needed_files(self) -> list[Path]:
+        """The programs, and what `files` of impl.toml names: without them it cannot be started."""
+        return sorted({*self.programs(), *self._declared_files()})
+
+    def missing_programs(self) -> list[Path]:
+        """The needed files that are not there."""
+        return [path for path in self.needed_files() if not is_file(path)]
+
+    def lack_of(self, path: Path) -> Lack | None:
+        """Why one of the needed files is of no use, if it is not."""
+        if not is_file(path):
+            inside = path.is_relative_to(self.folder)
+            return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
+        if path in self.programs() and not os.access(path, os.X_OK):
+            return Lack("is no program", f"chmod +x {path}")
+        return None
+
+    @property
+    def build_with(self) -> str:
+        """The command that a person builds it with."""
+        if self.folder.parent == IMPLEMENTATIONS:
+            return "make build"
+        return f"python -m runners.implementations.build {self.folder.parent}"
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / DECLARATION
+
+    def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
+        """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
+        known = self.declaration.options
+        for name, value in chosen.items():
+            if name not in known:
+                raise Refusal(
+                    f"{where}: {self.declaration.name} has no option {name!r}; {nearest(name, known)}"
+                )
+            if problem := known[name].problem_of(value):
+                raise Refusal(f"{where}: option {name} = {value!r} {problem}")
+        return {name: chosen.get(name, option.default) for name, option in known.items()}  # type: ignore[misc]
+
+    def check_together(self, chosen: Mapping[str, object], where: str) -> None:
+        """Ask the implementation itself whether options that are allowed one by one fit together.
+
+        Raises Refusal with what it answers. One that declares no `check` takes any combination.
+        """
+        command = self.check_command()
+        if command is None:
+            return
+        command.append(json.dumps(self.options(chosen, where)))
+        try:
+            answer = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
+        except OSError as error:
+            raise Refusal(
+                f"{where}: {command[0]} cannot be started: {error.strerror}; mend: {self.build_with}"
+            ) from error
+        if answer.returncode != 0:
+            options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
+            lines = answer.stderr.decode(errors="replace").splitlines()
+            reason = lines[-1] if lines else f"refused with {answer.returncode}"
+            raise Refusal(f"{where}: {options}: {reason}")
+
+    def check_workload(self, name: str, where: str) -> None:
+        """Raises Refusal when the implementation does not support the workload."""
+        supported = self.declaration.workloads
+        if name not in supported:
+            raise Refusal(
+                f"{where}: {self.declaration.name} has no workload {name!r}; {nearest(name, supported)}"
+            )
+
+    def check_built(self) -> None:
+        """Raises Refusal when a program is missing, or cannot be executed."""
+        for path in self.needed_files():
+            if lack := self.lack_of(path):
+                raise Refusal(f"{self.declaration.name}: {path} {lack.problem}; mend: {lack.mend}")
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of an endpoint: nothing is inherited, so that it is the same on every machine."""
+    return {"PATH": PATH, "LANG": "C.UTF-8", "HOME": str(home)}
+
+
+def is_file(path: Path) -> bool:
+    """Whether the path is one of a file; a word that is too long for a path is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def load(folder: Path) -> Implementation:
+    """The implementation in `folder`. Raises Refusal that names the file and the key."""
+    path = folder / DECLARATION
+    try:
+        text = path.read_text()
+        written = tomllib.loads(text)
+    except (OSError, ValueError) as error:  # no UTF-8, no TOML, and integers too long to be converted
+        raise Refusal(f"{path}: {error}") from error
+    except RecursionError:
+        raise Refusal(f"{path}: its arrays or tables are nested too deeply") from None
+    try:
+        declaration = Declaration.model_validate(written)
+    except ValidationError as error:
+        raise Refusal(f"{path}: {first_problem(error)}") from error
+    if declaration.name != folder.name:
+        raise Refusal(f"{path}: name = {declaration.name!r}: must be that of the folder, {folder.name!r}")
+    return Implementation(folder, declaration, text)

@@ -1,0 +1,48 @@
+"""An option of an implementation, or a parameter of a workload: its type, its default, what it may be."""
+
+import math
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Value = str | int | float | bool
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+
+
+class Option(BaseModel):
+    """A named value that a design may choose; its default is allowed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    type: Literal["string", "integer", "number", "boolean"]
+    default: Value
+    choices: list[Value] | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    help: str
+
+    @model_validator(mode="after")
+    def _default_is_allowed(self) -> Self:
+        if problem := self.problem_of(self.default):
+            raise ValueError(f"the default {problem}")
+        return self
+
+    def problem_of(self, value: object) -> str:
+        """What is wrong with a value, or nothing."""
+        fits = isinstance(value, _TYPES[self.type]) and isinstance(value, bool) == (self.type == "boolean")
+        if not fits or (isinstance(value, float) and not math.isfinite(value)):
+            return f"must be of type {self.type}"
+        if self.choices is not None and value not in self.choices:
+            return f"must be one of {', '.join(map(str, self.choices))}"
+        if isinstance(value, (int, float)):
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum:g}"
+            if self.maximum is not None and value > self.maximum:
+                return f"must be at most {self.maximum:g}"
+        return ""

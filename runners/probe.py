@@ -1,0 +1,33 @@
+"""What can be found out about this machine and its files.
+
+A probe never raises and never hangs: what cannot be found out is None.
+"""
+
+import hashlib
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from fecbench.checkout import REPOSITORY
+
+PROBE_LIMIT_S = 5.0
+
+
+def output_of(arguments: Sequence[str]) -> str | None:
+    """What a command prints on standard output, or None when it fails, is missing or takes too long."""
+    try:
+        done = subprocess.run(
+            arguments, cwd=REPOSITORY, capture_output=True, text=True, timeout=PROBE_LIMIT_S, check=True
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):  # ValueError: what it prints is no text
+        return None
+    return done.stdout.strip()
+
+
+def sha256_of(path: Path) -> str | None:
+    """The hash of a file, or None when it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None

@@ -1,0 +1,55 @@
+"""What an endpoint is told: a JSON file, whose path is its one argument (quic-impls/README.md)."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from runners.trial.task import EndpointTask, Role
+
+PORT = 4433
+SERVER_NAME = "server.fecbench"
+
+
+def assignment(
+    role: Role,
+    end: EndpointTask,
+    *,
+    workload: dict[str, Any],
+    content_seed: int,
+    server_address: str,
+    local_addresses: Sequence[str],
+    certificates: Path,
+    log_folder: Path,
+    deadline_s: float,
+    port: int = PORT,
+) -> dict[str, Any]:
+    """The document for one end of a pair. `certificates` is the folder that `certificates.write` filled."""
+    document: dict[str, Any] = {
+        "version": 1,
+        "role": role,
+        "address": server_address,
+        "port": port,
+        "server_name": SERVER_NAME,
+        "workload": workload,
+        "content_seed": content_seed,
+        "options": end.options,
+        "authority": str(certificates / "authority.pem"),
+        "log_folder": str(log_folder),
+        "deadline_s": deadline_s,
+    }
+    if end.series:
+        document["series"] = end.series
+    if end.local_addresses:
+        document["local_addresses"] = list(local_addresses)
+    if role == "server":
+        document["certificate"] = str(certificates / "server.pem")
+        document["private_key"] = str(certificates / "server.key")
+    return document
+
+
+def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) -> list[str]:
+    """Writes the document into `folder`; the command that starts the endpoint with it."""
+    path = folder / f"{document['role']}.json"
+    path.write_text(json.dumps(document, indent=1))
+    return [*arguments, str(path)]

@@ -1,0 +1,43 @@
+"""Records the packets of all hosts that have endpoints, with tcpdump."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from runners.trial.assignment import PORT
+from topologies.topology import Host
+
+LIMIT_S = 5.0
+
+
+def start(hosts: Sequence[tuple[Host, Path]]) -> list[subprocess.Popen[bytes]]:
+    """Record each host's packets into its file. When this returns, the recordings run."""
+    return [_capture(host, file) for host, file in hosts]
+
+
+def _capture(host: Host, file: Path) -> subprocess.Popen[bytes]:
+    what = ["-i", "any", "-n", "udp", "port", str(PORT)]
+    # Each packet is written as it comes: none is in a buffer when the recording is ended.
+    arguments = ["tcpdump", "--immediate-mode", "-U", "-Z", "root", "-w", str(file), *what]
+    process: subprocess.Popen[bytes] = host.popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr
+    _await_line(process.stderr, b"listening on", f"tcpdump in {host.name}")
+    return process
+
+
+def _await_line(stream: IO[bytes], part: bytes, who: str) -> None:
+    said = []
+    for line in stream:
+        if part in line:
+            return
+        said.append(line.decode(errors="replace").strip())
+    raise RuntimeError(f"{who} ended before it recorded: {' '.join(said)}")
+
+
+def stop(captures: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Every packet that came in is in the files when this returns."""
+    for process in captures:
+        process.terminate()
+    for process in captures:
+        process.wait(LIMIT_S)

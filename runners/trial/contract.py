@@ -1,0 +1,314 @@
+"""Whether an implementation meets the contract (quic-impls/README.md): its endpoints are started over
+loopback, and each part of the contract is judged by itself, in words.
+
+As root this happens in namespaces of its own, as a trial does; else over the machine's loopback, at a free
+port. Nobody else sees what endpoints transfer. That a client verifies the content is known from one that is
+told to expect other content: it has to fail.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.implementations.implementation import Implementation, environment
+from runners.refusal import Refusal
+from runners.trial import certificates
+from runners.trial.assignment import PORT, SERVER_NAME, assignment, command
+from runners.trial.endpoint import UNSUPPORTED, Endpoint
+from runners.trial.isolation import run_isolated
+from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
+from runners.trial.task import EndpointTask, Role
+from runners.trial.transfer import READY_LIMIT_S
+from topologies.namespace import run_tool
+
+ADDRESS = "127.0.0.1"
+ROLES: tuple[Role, Role] = ("client", "server")
+SIZE_BYTES = 10_000
+UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
+CONTENT_SEED, OTHER_CONTENT_SEED = 2**64 - 1, 1
+DEADLINE_S = 20.0
+# How long an endpoint may take to refuse, and to end after its deadline.
+END_LIMIT_S = 10.0
+LIMIT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the contract, and whether the implementation keeps it."""
+
+    part: str
+    good: bool
+    detail: str
+    """What was seen, and what would be right where it is not good."""
+
+
+def check(implementation: Implementation, folder: Path) -> list[Part]:
+    """Every part of the contract that could be tried, in order; `folder` takes the files of endpoints.
+
+    Raises IsolationError where root cannot make namespaces.
+    """
+    certificates.write(folder, SERVER_NAME)
+    if os.geteuid() != 0:
+        return _examine(implementation, folder, _free_port())
+
+    def answer() -> bytes:
+        run_tool(["ip", "link", "set", "lo", "up"])
+        return json.dumps([asdict(part) for part in _examine(implementation, folder, PORT)]).encode()
+
+    return [Part(**part) for part in json.loads(run_isolated(answer, LIMIT_S))]
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind((ADDRESS, 0))
+        return int(free.getsockname()[1])
+
+
+def _examine(implementation: Implementation, folder: Path, port: int) -> list[Part]:
+    examination = Examination(Loopback(implementation, folder, port))
+    examination.programs()
+    if all(part.good for part in examination.parts):
+        examination.endpoints()
+    return examination.parts
+
+
+class Loopback:
+    """The endpoints of an implementation that are started over loopback, with default options."""
+
+    def __init__(self, implementation: Implementation, folder: Path, port: int) -> None:
+        self.implementation = implementation
+        self._supervisor = Supervisor()
+        self._folder = folder
+        self._port = port
+
+    def start(self, role: Role, workload: Mapping[str, Any], content_seed: int = CONTENT_SEED) -> Endpoint:
+        """An endpoint that has been started as in a trial. Raises OSError."""
+        folder = self._folder / str(len(self._supervisor.endpoints))
+        log_folder = folder / role
+        log_folder.mkdir(parents=True)
+        declaration = self.implementation.declaration
+        end = EndpointTask(
+            implementation=declaration.name,
+            options=dict(self.implementation.options({}, "the defaults")),
+            local_addresses=declaration.local_addresses,
+        )
+        document = assignment(
+            role,
+            end,
+            workload=dict(workload),
+            content_seed=content_seed,
+            server_address=ADDRESS,
+            local_addresses=[ADDRESS],
+            certificates=self._folder,
+            log_folder=log_folder,
+            deadline_s=DEADLINE_S,
+            port=self._port,
+        )
+        process = subprocess.Popen(
+            command(self.implementation.command(role), document, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=log_folder,
+            env=environment(log_folder),
+            start_new_session=True,
+        )
+        return self._supervisor.follow(role, process)
+
+    def await_ready(self, server: Endpoint) -> None:
+        """Follow it until it is ready, has ended, or takes too long."""
+        self._supervisor.wait(lambda: server.ready or server.exit_code is not None, READY_LIMIT_S)
+        self._supervisor.drain()
+
+    def await_end(self, endpoint: Endpoint, limit_s: float) -> None:
+        """Follow it until it has ended or takes too long."""
+        self._supervisor.wait(lambda: endpoint.exit_code is not None, limit_s)
+        self._supervisor.drain()
+
+    def end(self) -> None:
+        """End whatever still runs."""
+        for endpoint in self._supervisor.endpoints:
+            self._supervisor.end(endpoint)
+
+
+class Examination:
+    """Tries an implementation, and notes what it keeps of the contract."""
+
+    def __init__(self, loopback: Loopback) -> None:
+        self.parts: list[Part] = []
+        self._implementation = loopback.implementation
+        self._loopback = loopback
+        self._failures: dict[str, Endpoint] = {}
+
+    def _note(self, part: str, problem: str, good: str) -> None:
+        self.parts.append(Part(part, not problem, problem or good))
+
+    def programs(self) -> None:
+        """Whether its programs are there, and take its default options."""
+        name = self._implementation.declaration.name
+        try:
+            self._implementation.check_built()
+            self._note("programs", "", ", ".join(map(str, self._implementation.programs())))
+        except Refusal as refusal:
+            self._note("programs", str(refusal), "")
+            return
+        if self._implementation.check_command() is not None:
+            try:
+                self._implementation.check_together({}, name)
+                self._note("check", "", "the default options fit together")
+            except Refusal as refusal:
+                self._note("check", str(refusal), "")
+
+    def endpoints(self) -> None:
+        """What its endpoints do when they are asked for what they support, and for what nobody supports."""
+        supported = self._implementation.declaration.workloads
+        try:
+            for transfer in ("download", "upload"):
+                if transfer in supported:
+                    self._transfer({"name": transfer, "size_bytes": SIZE_BYTES})
+            for role in ROLES:
+                self._unknown_workload(role)
+            self._lines_at_failure()
+        except OSError as error:
+            self._note("start", f"{error.filename} cannot be started: {error.strerror}", "")
+        finally:
+            self._loopback.end()
+
+    def _transfer(self, workload: Mapping[str, Any]) -> None:
+        """A server, a client that succeeds and, of a download, one that is told to expect other content."""
+        name, begun = workload["name"], time.monotonic()
+        server = self._loopback.start("server", workload)
+        self._loopback.await_ready(server)
+        took_s = time.monotonic() - begun
+        self._note(f"{name}: ready", _problem_of_start(server), f"the server was ready after {took_s:.3f} s")
+        if server.ready:
+            self._client(workload)
+            if name == "download":
+                self._client_of_other_content(workload)
+            self._end_of_server(name, server)
+        self._failures[f"{name}: the server"] = server
+        self._loopback.end()
+
+    def _client(self, workload: Mapping[str, Any]) -> None:
+        name, begun = workload["name"], time.monotonic()
+        client = self._loopback.start("client", workload)
+        self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
+        lasted_s = time.monotonic() - begun
+        self._failures[f"{name}: the client"] = client
+        self._note(
+            f"{name}: {SIZE_BYTES} bytes", _problem_of_success("client", client), "the client succeeded"
+        )
+        self._note(f"{name}: the client's done", _problem_of_done("client", client), _reported(client))
+        if client.metrics is not None:
+            problem = problem_of_metrics(client.metrics, lasted_s)
+            self._note(f"{name}: dct_s and handshake_s", problem, f"the client ran for {lasted_s:.3f} s")
+
+    def _client_of_other_content(self, workload: Mapping[str, Any]) -> None:
+        name = workload["name"]
+        client = self._loopback.start("client", workload, OTHER_CONTENT_SEED)
+        self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
+        self._failures[f"{name}: the client that expects other content"] = client
+        problem = ""
+        if client.exit_code in (None, 0):
+            ended = "does not end" if client.exit_code is None else "succeeds"
+            problem = f"a client that expects other content {ended}; it must verify the content, and fail"
+        self._note(f"{name}: content", problem, "a client that expects other content fails")
+
+    def _end_of_server(self, name: str, server: Endpoint) -> None:
+        if server.exit_code is not None:
+            problem = f"before SIGINT the server {_how_ended(server)}; it must serve on"
+            self._note(f"{name}: SIGINT", problem, "")
+            return
+        server.signal(signal.SIGINT)
+        self._loopback.await_end(server, OBEY_LIMIT_S)
+        problem = _problem_of_success("server", server)
+        if server.exit_code is None:
+            problem = f"the server still runs {OBEY_LIMIT_S:g} s after SIGINT"
+        self._note(f"{name}: SIGINT", problem, "the server exited with 0")
+        self._note(f"{name}: the server's done", _problem_of_done("server", server), _reported(server))
+
+    def _unknown_workload(self, role: Role) -> None:
+        endpoint = self._loopback.start(role, UNKNOWN_WORKLOAD)
+        self._loopback.await_end(endpoint, END_LIMIT_S)
+        self._failures[f"unknown workload: the {role}"] = endpoint
+        problem = ""
+        if endpoint.exit_code is None:
+            problem = f"the {role} runs on for {END_LIMIT_S:g} s; it must exit with {UNSUPPORTED}"
+        elif endpoint.exit_code != UNSUPPORTED:
+            problem = f"the {role} {_how_ended(endpoint)}; it must exit with {UNSUPPORTED}"
+        self._note(f"unknown workload: the {role}", problem, f"it exited with {UNSUPPORTED}")
+        self._loopback.end()
+
+    def _lines_at_failure(self) -> None:
+        """Whether each endpoint that failed by itself left one line on standard error."""
+        counts = {
+            who: len(_lines(endpoint))
+            for who, endpoint in self._failures.items()
+            if endpoint.exit_code is not None and endpoint.exit_code > 0
+        }
+        wrong = ", ".join(f"{who} wrote {count}" for who, count in counts.items() if count != 1)
+        problem = f"lines on standard error: {wrong}; one line must tell of a failure" if wrong else ""
+        self._note("lines at failure", problem, f"{len(counts)} failures, one line each on standard error")
+
+
+def _problem_of_start(server: Endpoint) -> str:
+    if server.ready:
+        return ""
+    if server.exit_code is not None:
+        return f"the server {_how_ended(server)} before it was ready"
+    return f"the server wrote no ready line within {READY_LIMIT_S:g} s"
+
+
+def _problem_of_success(role: Role, endpoint: Endpoint) -> str:
+    return "" if endpoint.exit_code == 0 else f"the {role} {_how_ended(endpoint)}; it must exit with 0"
+
+
+def _problem_of_done(role: Role, endpoint: Endpoint) -> str:
+    if endpoint.complaint:
+        return f"the {role} {endpoint.complaint}"
+    if endpoint.rest:
+        return f"the {role}'s last line has no newline at its end: {endpoint.rest[:80]!r}"
+    if endpoint.metrics is None:
+        return f'the {role} wrote no line {{"event": "done", "metrics": …}}'
+    if endpoint.events[-1] != "done" or endpoint.events.count("done") != 1:
+        return f"the {role} wrote {', '.join(endpoint.events)}; there must be one done, its last line"
+    return ""
+
+
+def _reported(endpoint: Endpoint) -> str:
+    return f"its last line, with {', '.join(endpoint.metrics or {}) or 'no metrics'}"
+
+
+def problem_of_metrics(metrics: Mapping[str, float], lasted_s: float) -> str:
+    """What is missing or impossible of a client's times, when it ran for `lasted_s`; or nothing."""
+    problems = [f"{name} is missing" for name in ("dct_s", "handshake_s") if name not in metrics]
+    dct_s = metrics.get("dct_s", lasted_s)
+    if not 0 < dct_s <= lasted_s:
+        problems.append(f"dct_s = {dct_s:g}: must be above 0 and at most {lasted_s:.3f}, as long as it ran")
+    elif not 0 <= (handshake_s := metrics.get("handshake_s", 0.0)) <= dct_s:
+        problems.append(f"handshake_s = {handshake_s:g}: must be between 0 and {dct_s:g}, its dct_s")
+    return "; ".join(problems)
+
+
+def _how_ended(endpoint: Endpoint) -> str:
+    """How it ended, with the last line of what it wrote on standard error."""
+    lines = _lines(endpoint)
+    reason = f" ({lines[-1].strip()[:200]})" if lines else ""
+    if endpoint.complaint:
+        return f"{endpoint.complaint}{reason}"
+    if endpoint.exit_code is None:
+        return f"does not end{reason}"
+    if endpoint.exit_code < 0:
+        return f"was ended by signal {-endpoint.exit_code} ({signal.strsignal(-endpoint.exit_code)}){reason}"
+    return f"exited with {endpoint.exit_code}{reason}"
+
+
+def _lines(endpoint: Endpoint) -> list[str]:
+    return [line for line in endpoint.stderr.splitlines() if line.strip()]

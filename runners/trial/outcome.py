@@ -1,0 +1,68 @@
+"""What happened in a trial, not yet judged."""
+
+from pydantic import BaseModel, ConfigDict
+
+from dropper.command import Counters
+from topologies.link import Direction
+from topologies.link_report import LinkReport
+
+
+class _Record(BaseModel):
+    # Bytes are base64 in JSON only.
+    model_config = ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+
+class EndpointOutcome(_Record):
+    """How an endpoint ended."""
+
+    ready: bool = False
+    metrics: dict[str, float] | None = None
+    """None: it sent no `done`."""
+    complaint: str = ""
+    """What was wrong with its messages or its series, if anything."""
+    exit_code: int | None = None
+    """None: it had to be killed."""
+    stderr: str = ""
+    """The end of it."""
+    series: dict[str, bytes] = {}
+    """The files that it left of what it was asked for, by name, as they are."""
+
+
+class DropperOutcome(_Record):
+    """What the dropper of one direction counted and recorded."""
+
+    counters: Counters
+    packets: int
+    """That it judged; the bitmap may cover fewer."""
+    bitmap: bytes
+    """Little-endian: bit n is set iff packet n was dropped."""
+
+
+class Competition(_Record):
+    """What the harness measured of two transfers that competed."""
+
+    filling_s: float
+    """From the background's start until the link was full."""
+    foreground_mbps: float | None = None
+    background_mbps: float | None = None
+    """All that came in at each client while the foreground ran; None: it did not run."""
+
+
+class Outcome(_Record):
+    """What happened in a trial."""
+
+    backend: str = ""
+    endpoints: dict[str, EndpointOutcome] = {}
+    """By name: "client", "server", "background_client", …"""
+    timed_out: bool = False
+    background_lasted: bool = True
+    """The second pair's transfer went on until the first one's ended."""
+    competition: Competition | None = None
+    links: dict[str, LinkReport] = {}
+    droppers: dict[str, dict[Direction, DropperOutcome]] = {}
+    """Of each link and direction."""
+    stalled_s: float | None = None
+    """How long endpoints lacked the CPU; None: the kernel does not tell."""
+    phases_s: dict[str, float] = {}
+    failure: str = ""
+    """What went wrong in the harness itself, empty when nothing did."""

@@ -1,0 +1,74 @@
+"""The series that endpoints leave: `NAME.series.csv` in their log folders (quic-impls/README.md).
+
+`collect` takes the files as they are, in the trial; `table` reads one, when the trial is judged. An endpoint
+is not trusted: a file may be huge, no file at all, or of any content.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LIMIT_BYTES = 16 << 20
+TIME_COLUMN = "t_s"
+_COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+class SeriesError(ValueError):
+    """Says in one line what is wrong with a series."""
+
+
+def collect(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """The content of the file of each of these series. Raises SeriesError for the first that is not right."""
+    return {name: _content(folder / f"{name}.series.csv", name) for name in names}
+
+
+def _content(path: Path, name: str) -> bytes:
+    try:
+        # Never through a link: the endpoint chose what is there.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise SeriesError(f"left no series {name}: {path.name}: {error.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SeriesError(f"left no series {name}: {path.name} is not a file")
+        content = file.read(LIMIT_BYTES + 1)
+    if len(content) > LIMIT_BYTES:
+        raise SeriesError(f"left a series {name} of more than {LIMIT_BYTES} bytes")
+    return content
+
+
+def table(name: str, content: bytes) -> pa.Table:
+    """A series: columns of finite numbers, the first `t_s`. Raises SeriesError."""
+    # Imported here: pyarrow takes longer to load than most trials have series.
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    header = content.split(b"\n", 1)[0].decode(errors="replace").strip("\r").split(",")
+    for column in header:
+        if not _COLUMN.fullmatch(column):
+            raise SeriesError(f"series {name}: column {column[:80]!r}: must be a name with its unit")
+    if header[0] != TIME_COLUMN or len(set(header)) != len(header) or len(header) < 2:
+        raise SeriesError(f"series {name}: columns {', '.join(header)}: must be {TIME_COLUMN} and others")
+    try:
+        read = csv.read_csv(
+            io.BytesIO(content),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(header, pa.float64()), null_values=[], strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise SeriesError(f"series {name}: {' '.join(str(error).split())[:200]}") from None
+    for column in header:
+        if read.num_rows and not pc.all(pc.is_finite(read[column])).as_py():
+            raise SeriesError(f"series {name}: column {column}: has a value that is not finite")
+    return read

@@ -1,0 +1,86 @@
+"""Follows running endpoints, and ends them with everything that they started.
+
+Each was started in a process group of its own; it is ended by signals to that group.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import IO
+
+from runners.trial.endpoint import Endpoint
+
+# How long an endpoint may take to obey SIGINT, then SIGTERM, before the next stronger signal.
+OBEY_LIMIT_S = 3.0
+DRAIN_LIMIT_S = 1.0
+
+
+class Supervisor:
+    """Follows several endpoints at once, in one thread: output, messages and ends."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self.endpoints: list[Endpoint] = []
+
+    def follow(self, name: str, process: subprocess.Popen[bytes]) -> Endpoint:
+        """Follow a process that was started in a process group of its own with both outputs piped."""
+        endpoint = Endpoint(name, process)
+        assert process.stdout and process.stderr
+        self._read(process.stdout, endpoint.take_stdout)
+        self._read(process.stderr, endpoint.take_stderr)
+        ended = os.pidfd_open(process.pid)
+
+        def reap() -> None:
+            self._selector.unregister(ended)
+            os.close(ended)
+            endpoint.exit_code = process.wait()
+
+        self._selector.register(ended, selectors.EVENT_READ, reap)
+        self.endpoints.append(endpoint)
+        return endpoint
+
+    def _read(self, stream: IO[bytes], take: Callable[[bytes], None]) -> None:
+        descriptor = stream.fileno()
+        os.set_blocking(descriptor, False)
+
+        def read() -> None:
+            data = os.read(descriptor, 1 << 16)
+            if data:
+                take(data)
+            else:
+                self._selector.unregister(descriptor)
+
+        self._selector.register(descriptor, selectors.EVENT_READ, read)
+
+    def wait(self, until: Callable[[], bool], limit_s: float) -> bool:
+        """Follow the endpoints until `until()` holds (True) or the limit passes (False)."""
+        deadline = time.monotonic() + limit_s
+        while not until():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _ in self._selector.select(left):
+                key.data()
+        return True
+
+    def end(self, endpoint: Endpoint) -> None:
+        """SIGINT, then SIGTERM, then SIGKILL to its process group, each after it did not obey the one before.
+
+        Whatever it wrote before its end has been taken when this returns.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            if endpoint.exit_code is not None:
+                break
+            endpoint.signal(number)
+            self.wait(lambda: endpoint.exit_code is not None, OBEY_LIMIT_S)
+        self.drain()
+
+    def drain(self) -> None:
+        """Take what is readable now; bounded, because an orphan of an endpoint may go on writing."""
+        deadline = time.monotonic() + DRAIN_LIMIT_S
+        while time.monotonic() < deadline and (ready := self._selector.select(0)):
+            for key, _ in ready:
+                key.data()

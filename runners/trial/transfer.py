@@ -1,0 +1,195 @@
+"""Starts the endpoints of a trial, and follows what they transfer until its end or the time limit."""
+
+import math
+import subprocess
+import time
+from pathlib import Path
+
+from runners.implementations.implementation import environment
+from runners.trial import competition, series, starvation
+from runners.trial.assignment import assignment, command
+from runners.trial.endpoint import Endpoint
+from runners.trial.outcome import Competition, EndpointOutcome, Outcome
+from runners.trial.phases import Phases
+from runners.trial.series import SeriesError
+from runners.trial.site import Site
+from runners.trial.supervisor import Supervisor
+from runners.trial.task import Role, Task, endpoint_name
+from topologies.topology import Topology
+
+READY_LIMIT_S = 10.0
+
+
+def run_endpoints(task: Task, site: Site, topology: Topology, outcome: Outcome, phases: Phases) -> None:
+    """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile."""
+    supervisor = Supervisor()
+    runs = [_Run(task, site, number, topology, supervisor) for number in range(len(task.pairs))]
+    with phases("server_start"):
+        servers = [run.start("server", task.timeout_s) for run in runs]
+        supervisor.wait(lambda: all(server.ready or _has_ended(server) for server in servers), READY_LIMIT_S)
+    if all(server.ready for server in servers):
+        with phases("client"):
+            _transfer(task, topology, runs, supervisor, outcome)
+    with phases("endpoints_end"):
+        for run in runs:
+            run.end()
+    outcome.endpoints = {
+        endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
+    }
+
+
+def pair_folder(site: Site, pair: int) -> Path:
+    """Where the files of a pair are; a folder of its role in it is an endpoint's own."""
+    return site.folder / "background" if pair else site.folder
+
+
+class _Run:
+    """The endpoints of a pair that have been started, the client first, and what starts them."""
+
+    def __init__(
+        self, task: Task, site: Site, number: int, topology: Topology, supervisor: Supervisor
+    ) -> None:
+        self._task, self._site, self._number, self._supervisor = task, site, number, supervisor
+        self._pair = task.pairs[number]
+        self.hosts = topology.pairs[number]
+        self._started: dict[Role, Endpoint] = {}
+
+    @property
+    def endpoints(self) -> dict[Role, Endpoint]:
+        """Those that were started."""
+        roles: tuple[Role, Role] = ("client", "server")
+        return {role: self._started[role] for role in roles if role in self._started}
+
+    def start(self, role: Role, deadline_s: float) -> Endpoint:
+        task, end, folder = self._task, self._pair.end(role), pair_folder(self._site, self._number)
+        host = self.hosts.server if role == "server" else self.hosts.client
+        log_folder = self._log_folder(role)
+        log_folder.mkdir(parents=True)
+        document = assignment(
+            role,
+            end,
+            workload=self._pair.workload,
+            content_seed=task.seeds.content,
+            server_address=self.hosts.server.address,
+            local_addresses=host.addresses,
+            certificates=self._site.certificates,
+            log_folder=log_folder,
+            deadline_s=deadline_s,
+        )
+        process: subprocess.Popen[bytes] = host.popen(
+            command(self._site.commands[end.implementation][role], document, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=log_folder,
+            env=_environment(task, log_folder),
+        )
+        self._started[role] = self._supervisor.follow(endpoint_name(self._number, role), process)
+        return self._started[role]
+
+    def end(self) -> None:
+        """The client first: a server that is ended serves nobody any more."""
+        for endpoint in self.endpoints.values():
+            self._supervisor.end(endpoint)
+
+    def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
+        outcome = EndpointOutcome(
+            ready=endpoint.ready,
+            metrics=endpoint.metrics,
+            complaint=endpoint.complaint,
+            exit_code=endpoint.exit_code,
+            stderr=endpoint.stderr,
+        )
+        # One that was ended, or has failed, owes none.
+        if endpoint.metrics is not None and not endpoint.complaint:
+            try:
+                outcome.series = series.collect(self._log_folder(role), self._pair.end(role).series)
+            except SeriesError as error:
+                outcome.complaint = str(error)
+        return outcome
+
+    def _log_folder(self, role: Role) -> Path:
+        return pair_folder(self._site, self._number) / role
+
+
+def _environment(task: Task, log_folder: Path) -> dict[str, str]:
+    recorded = {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
+    return environment(log_folder) | (recorded if task.capture else {})
+
+
+def _transfer(
+    task: Task, topology: Topology, runs: list[_Run], supervisor: Supervisor, outcome: Outcome
+) -> None:
+    """The measured transfer, beside that of the second pair if there is one."""
+    deadline = time.monotonic() + task.timeout_s
+    foreground, *others = runs
+    for background in others:
+        begun = time.monotonic()
+        client = background.start("client", task.timeout_s)
+        if not _await_full(task, topology, client, supervisor, deadline):
+            outcome.background_lasted = not _has_ended(client)
+            outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
+            return
+        outcome.competition = Competition(filling_s=time.monotonic() - begun)
+    before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
+    client = foreground.start("client", deadline - begun)
+    endpoints = [endpoint for run in runs for endpoint in run.endpoints.values()]
+    outcome.stalled_s = _follow(client, task.completion, endpoints, supervisor, deadline)
+    outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
+    if outcome.competition is not None:
+        outcome.background_lasted = not _has_ended(others[0].endpoints["client"])
+        lasted_s = time.monotonic() - begun
+        outcome.competition.foreground_mbps, outcome.competition.background_mbps = (
+            8e-6 * (run.hosts.client.received_bytes() - bytes_before) / lasted_s
+            for run, bytes_before in zip(runs, before, strict=True)
+        )
+
+
+def _await_full(
+    task: Task, topology: Topology, client: Endpoint, supervisor: Supervisor, deadline: float
+) -> bool:
+    """Whether the first link is full downwards before the client has ended or the deadline has passed."""
+    (name, link), *_ = task.links.items()
+    filling = competition.Filling(link.settings)
+    while not supervisor.wait(lambda: _has_ended(client), competition.INTERVAL_S):
+        now = time.monotonic()
+        if filling.is_full(now, topology.carried_bytes(name, "down")):
+            return True
+        if now > deadline:
+            return False
+    return False
+
+
+def _follow(
+    client: Endpoint, completion: str, endpoints: list[Endpoint], supervisor: Supervisor, deadline: float
+) -> float | None:
+    """Await the client's end or the time limit: for how long the endpoints were kept from running, in s.
+
+    What counts is the time that the client's metric `completion` covers, not the start of a program. None
+    when the kernel does not tell.
+    """
+    stalled_s = None
+    if starvation.is_known():
+        with starvation.Watch([endpoint.process.pid for endpoint in endpoints]) as watch:
+            while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
+                if time.monotonic() > deadline:
+                    break
+                watch.sample()
+            done_at = time.monotonic()
+            lasted_s = (client.metrics or {}).get(completion, math.inf)
+            stalled_s = watch.stalled_s(done_at - lasted_s, done_at)
+    supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
+    return stalled_s
+
+
+def has_timed_out(exit_code: int | None, late_s: float) -> bool:
+    """Whether the client ran out of time; it may have given up itself before we look, `late_s` too late."""
+    return exit_code is None or (exit_code != 0 and late_s >= 0)
+
+
+def _is_done(endpoint: Endpoint) -> bool:
+    return endpoint.metrics is not None or _has_ended(endpoint)
+
+
+def _has_ended(endpoint: Endpoint) -> bool:
+    return endpoint.exit_code is not None

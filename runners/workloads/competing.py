@@ -1,0 +1,47 @@
+"""The workload `competing`: a download beside that of another variant, which fills the link before."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from fecbench.hints import nearest
+from runners.options import Option
+from runners.refusal import Refusal
+from runners.workloads.workload import Surroundings, Transfer, Workload, size_bytes
+from topologies.link import LinkSettings
+
+
+class Competing(Workload):
+    name = "competing"
+    asked_for = "download"  # neither of the two downloads knows of the other
+    summary = "A download beside one of another variant, which fills the link before."
+    parameters: ClassVar = {
+        "background": Option(
+            type="string", default="", help="Label of the variant whose transfer fills the link before."
+        ),
+        "size_bytes": size_bytes(),
+    }
+    pairs = 2
+
+    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:
+        super().check(chosen, labels, where)
+        background = str(chosen["background"])
+        if background not in labels:
+            raise Refusal(
+                f"{where}: workload {self.name}: background = {background!r}: is no label of a variant;"
+                f" {nearest(background, labels)}"
+            )
+
+    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        endless = endless_bytes(around.link, around.timeout_s)
+        return [
+            Transfer(variant, {"name": self.asked_for, "size_bytes": size})
+            for variant, size in (
+                (around.variant, chosen["size_bytes"]),
+                (chosen["background"], endless),
+            )
+        ]
+
+
+def endless_bytes(link: LinkSettings, limit_s: float) -> int:
+    """More bytes than a link can carry downwards in `limit_s`: a transfer that does not end before it."""
+    return int(link.down.rate_bps / 8 * limit_s)

@@ -1,0 +1,84 @@
+"""What a workload is: its parameters, the client-server pairs that it needs, and what these are asked for.
+
+A workload is one file of this folder with one subclass, and one line in `WORKLOADS` of the package.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fecbench.hints import nearest
+from runners.options import Option
+from runners.refusal import Refusal
+from topologies.link import LinkSettings
+
+COMPLETION = "dct_s"
+"""The client's metric that says how long a transfer took, of the workloads that transfer something whole."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What one client and its server are asked for."""
+
+    variant: str
+    """The label of the client's variant."""
+    workload: dict[str, Any]
+    """The `workload` of both assignments."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a workload may depend on besides its own parameters."""
+
+    variant: str
+    """The label of the variant that is measured."""
+    link: LinkSettings
+    """The first link of the topology."""
+    timeout_s: float
+    graphs: Mapping[str, Any]
+    """The graph of each web page of the campaign, by the page's name."""
+
+
+class Workload:
+    """What endpoints do. Subclasses say what differs."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    parameters: ClassVar[Mapping[str, Option]]
+    asked_for: ClassVar[str]
+    """The workload that implementations have to support."""
+    pairs: ClassVar[int] = 1
+    """How many client-server pairs take part."""
+    completion: ClassVar[str] = COMPLETION
+    """The client's metric, in s, whose report ends the trial; the client owes one above 0."""
+    compared: ClassVar[str] = f"client.{COMPLETION}"
+    """The metric that is compared when none is chosen."""
+
+    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+        """Raises Refusal for a parameter that is unknown, missing or out of range.
+
+        `labels` are those of the design's variants.
+        """
+        for name, value in chosen.items():
+            if name not in self.parameters:
+                hint = nearest(name, self.parameters)
+                raise Refusal(f"{where}: workload {self.name} has no parameter {name!r}; {hint}")
+            if problem := self.parameters[name].problem_of(value):
+                raise Refusal(f"{where}: workload {self.name}: {name} = {value!r} {problem}")
+        for name in self.parameters:
+            if name not in chosen:
+                raise Refusal(f"{where}: workload {self.name}: {name} is missing")
+
+    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        """What each pair is asked for, the measured one first."""
+        return [Transfer(around.variant, {"name": self.asked_for, **chosen})]
+
+    def page(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
+        """The name and the file of the web page that it loads, if it loads one. Raises Refusal."""
+        return None
+
+
+def size_bytes() -> Option:
+    """The parameter of all workloads that transfer one object."""
+    return Option(type="integer", minimum=0, maximum=2**40, default=0, help="Bytes to transfer.")

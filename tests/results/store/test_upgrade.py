@@ -1,0 +1,262 @@
+"""A database of version 1 is upgraded when it is opened: nothing in it changes, or nothing happens."""
+
+from __future__ import annotations
+
+import dataclasses
+import lzma
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from results.store import schema, upgrade
+from results.store.database import Database, DatabaseError
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+SAMPLE = Path(__file__).parents[3] / "notebooks" / "samples" / "demo.sqlite.xz"
+POSTGRESQL_OF_VERSION_1 = Path(__file__).parent / "version-1.postgresql.sql"
+
+
+def write_sample(path: str) -> None:
+    """A campaign that was recorded by version 1."""
+    Path(path).write_bytes(lzma.decompress(SAMPLE.read_bytes()))
+
+
+def engine_of(address: str) -> sa.Engine:
+    is_url = "://" in address
+    return sa.create_engine(
+        address.replace("postgresql:", "postgresql+pg8000:", 1) if is_url else f"sqlite:///{address}",
+        poolclass=sa.NullPool,
+    )
+
+
+def copy_to_postgresql(path: str, url: str) -> None:
+    """The tables of version 1, filled from an SQLite file of that version."""
+    source, target = engine_of(path), engine_of(url)
+    tables = sa.MetaData()
+    tables.reflect(source)
+    with target.begin() as writing, source.connect() as reading:
+        for statement in POSTGRESQL_OF_VERSION_1.read_text().split(";\n"):
+            if statement.strip():
+                writing.exec_driver_sql(statement)
+        for table in tables.sorted_tables:
+            rows = [dict(row) for row in reading.execute(sa.select(table)).mappings()]
+            if rows:
+                writing.execute(sa.insert(table), rows)
+        highest = sa.select(sa.func.max(tables.tables["trials"].c.id)).scalar_subquery()
+        writing.execute(sa.select(sa.func.setval("trials_id_seq", highest)))
+        writing.execute(sa.select(sa.func.setval("campaigns_id_seq", 1)))
+
+
+@pytest.fixture
+def version_1(address: str, tmp_path: Path) -> str:
+    """The address of a database of version 1 with the recorded demo."""
+    if "://" not in address:
+        write_sample(address)
+    else:
+        write_sample(str(tmp_path / "sample.sqlite"))
+        copy_to_postgresql(str(tmp_path / "sample.sqlite"), address)
+    assert version_of(address) == 1
+    return address
+
+
+def version_of(address: str) -> int:
+    with engine_of(address).connect() as connection:
+        if "://" in address:
+            return int(connection.exec_driver_sql("SELECT version FROM schema_version").scalar_one())
+        return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def tables_of(address: str) -> sa.MetaData:
+    tables = sa.MetaData()
+    tables.reflect(engine_of(address))
+    return tables
+
+
+def rows_of(address: str, tables: sa.MetaData) -> Rows:
+    """Every value in the columns of these tables but the version's own."""
+    with engine_of(address).connect() as connection:
+        return {
+            table.name: sorted((tuple(row) for row in connection.execute(sa.select(table))), key=repr)
+            for table in tables.sorted_tables
+            if table.name != "schema_version"
+        }
+
+
+def structure_of(address: str) -> dict[str, Any]:
+    """Columns, keys and indexes of all tables, as the database itself tells them."""
+    inspector = sa.inspect(engine_of(address))
+    return {
+        name: (
+            [(c["name"], str(c["type"]), c["nullable"]) for c in inspector.get_columns(name)],
+            inspector.get_pk_constraint(name)["constrained_columns"],
+            sorted(
+                (key["constrained_columns"], key["referred_table"], key["referred_columns"])
+                for key in inspector.get_foreign_keys(name)
+            ),
+            sorted(key["column_names"] for key in inspector.get_unique_constraints(name)),
+            sorted((index["name"] or "", index["column_names"]) for index in inspector.get_indexes(name)),
+        )
+        for name in inspector.get_table_names()
+    }
+
+
+def test_an_upgrade_changes_no_value(version_1: str) -> None:
+    tables = tables_of(version_1)
+    before = rows_of(version_1, tables)
+    assert len(before["trials"]) == 120
+    Database.open(version_1).close()
+    assert version_of(version_1) == schema.VERSION
+    assert rows_of(version_1, tables) == before
+
+
+def test_an_upgraded_database_has_the_tables_of_a_new_one(version_1: str, tmp_path: Path) -> None:
+    Database.open(version_1).close()
+    upgraded = structure_of(version_1)
+    if "://" in version_1:  # there is one PostgreSQL database for each test: it is made anew
+        tables_of(version_1).drop_all(engine_of(version_1))
+        new = version_1
+    else:
+        new = str(tmp_path / "new.sqlite")
+    Database.open(new, create=True).close()
+    assert upgraded == structure_of(new)
+
+
+def test_a_campaign_of_version_1_is_gone_on_with(version_1: str) -> None:
+    with Database.open(version_1) as database:
+        (campaign,) = database.campaigns()
+        trials = list(database.trials(campaign.id))
+        assert len(trials) == campaign.planned_trials == 120
+        assert all(trial.start_id is None and trial.record.task == {} for trial in trials)
+        assert {workload["metric"] for workload in campaign.workloads} == {"client.dct_s"}
+        with pytest.raises(DatabaseError, match="has a result"):
+            database.record(campaign.id, trials[0].record)
+        start = database.start(campaign.id, "ada", {})
+        again = dataclasses.replace(trials[0].record, task={"timeout_s": 1})
+        with engine_of(version_1).begin() as connection:
+            connection.exec_driver_sql(f"DELETE FROM metrics WHERE trial_id = {trials[0].id}")
+            connection.exec_driver_sql(f"DELETE FROM verdicts WHERE trial_id = {trials[0].id}")
+            connection.exec_driver_sql(f"DELETE FROM trials WHERE id = {trials[0].id}")
+        assert database.record(campaign.id, again, start.id) == database.trial_of(campaign.id, again.key)
+
+
+def test_an_upgraded_file_is_not_written_again(sqlite: str) -> None:
+    write_sample(sqlite)
+    Database.open(sqlite).close()
+    upgraded = Path(sqlite).read_bytes()
+    for create in (False, True):
+        Database.open(sqlite, create=create).close()
+        assert Path(sqlite).read_bytes() == upgraded
+
+
+def test_those_that_upgrade_one_database_at_once_all_open_it(version_1: str) -> None:
+    counts: list[int] = []
+    start = threading.Barrier(6)
+
+    def count() -> None:
+        start.wait()
+        with Database.open(version_1) as database:
+            counts.append(database.trial_count(1))
+
+    threads = [threading.Thread(target=count) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [120] * 6
+
+
+def test_an_upgrade_that_fails_leaves_version_1_whole(
+    version_1: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, structure = tables_of(version_1), structure_of(version_1)
+    before = rows_of(version_1, tables)
+    step = upgrade.STEPS[1]
+
+    def and_fail(connection: sa.Connection) -> None:
+        step(connection)
+        connection.exec_driver_sql("no SQL")
+
+    monkeypatch.setitem(upgrade.STEPS, 1, and_fail)
+    with pytest.raises(DatabaseError, match="it has schema version 1, and is upgraded to 2") as refused:
+        Database.open(version_1)
+    assert "\n" not in str(refused.value)
+    assert (version_of(version_1), structure_of(version_1)) == (1, structure)
+    assert rows_of(version_1, tables) == before
+
+
+KILLED = """
+import os, signal, sys
+import results.store.connector as connector
+from results.store.database import Database
+connector.Connector.set_version = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+Database.open(sys.argv[1])
+"""
+
+
+def test_an_upgrade_that_is_killed_leaves_version_1_whole(version_1: str) -> None:
+    tables, structure = tables_of(version_1), structure_of(version_1)
+    before = rows_of(version_1, tables)
+    killed = subprocess.run([sys.executable, "-c", KILLED, version_1], timeout=60)
+    assert killed.returncode == -9
+    assert (version_of(version_1), structure_of(version_1)) == (1, structure)
+    assert rows_of(version_1, tables) == before
+    Database.open(version_1).close()
+    assert version_of(version_1) == schema.VERSION
+
+
+READ_ONLY = """
+mount -t tmpfs none "$1" && cp "$2" "$1/x.sqlite" && mount -o remount,ro "$1" &&
+exec "$3" -c "from results.store.database import Database; Database.open('$1/x.sqlite')"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a disk needs root")
+def test_a_read_only_file_of_version_1_is_refused_with_what_to_do(sqlite: str, tmp_path: Path) -> None:
+    write_sample(sqlite)
+    (disk := tmp_path / "disk").mkdir()
+    command = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", str(disk), sqlite, sys.executable]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert run.stderr.splitlines()[-1] == (
+        f"results.store.error.DatabaseError: {disk}/x.sqlite: is read-only: make it writable, or use a copy"
+        " that is (it has schema version 1, and is upgraded to 2 when it is opened)"
+    )
+
+
+def test_a_postgresql_user_who_may_not_upgrade_is_refused_in_a_line(postgresql: str, tmp_path: Path) -> None:
+    write_sample(str(tmp_path / "sample.sqlite"))
+    copy_to_postgresql(str(tmp_path / "sample.sqlite"), postgresql)
+    with engine_of(postgresql).begin() as connection:
+        connection.exec_driver_sql("DROP ROLE IF EXISTS reader")
+        connection.exec_driver_sql("CREATE ROLE reader LOGIN")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    with pytest.raises(DatabaseError, match="it has schema version 1, and is upgraded to 2") as refused:
+        Database.open(postgresql.replace("fecbench@", "reader@"))
+    assert "\n" not in str(refused.value)
+    assert version_of(postgresql) == 1
+    with engine_of(postgresql).begin() as connection:
+        connection.exec_driver_sql("DROP OWNED BY reader")
+        connection.exec_driver_sql("DROP ROLE reader")
+
+
+def test_what_version_1_wrote_meanwhile_is_read(sqlite: str) -> None:
+    """An older fecbench that has the file open goes on with the columns that it knows."""
+    write_sample(sqlite)
+    with closing(sqlite3.connect(sqlite)) as older:
+        columns = [row[1] for row in older.execute("PRAGMA table_info(trials)")]
+        Database.open(sqlite).close()
+        others = ", ".join(columns).replace("id, ", "NULL, ", 1).replace("superseded", "1")
+        insert = f"INSERT INTO trials ({', '.join(columns)}) SELECT {others} FROM trials WHERE id = 1"
+        with older:
+            older.execute(insert)
+    with Database.open(sqlite) as database:
+        (campaign,) = database.campaigns()
+        assert len(database.attempts(campaign.id, next(database.trials(campaign.id)).record.key)) == 2

@@ -1,0 +1,147 @@
+"""The laboratory tells a true link from one that is not, in either direction and in any topology."""
+
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runners.calibration import laboratory
+from runners.calibration.laboratory import Datagrams, Laboratory, Traffic
+from runners.calibration.table import Measurement
+from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
+from topologies.link_report import LinkReport
+from topologies.programs import PROBER
+
+built = pytest.mark.skipif(not PROBER.exists(), reason="needs make build")
+
+# 3 ms for each frame up, 0.5 ms down
+ASYMMETRIC = LinkSettings(
+    up=DirectionSettings(3.3, 30, queue_packets=60), down=DirectionSettings(20, 5, queue_packets=60)
+)
+
+
+def delay_and_rate(room: Laboratory) -> Iterable[Measurement]:
+    """Of each direction of an asymmetric link."""
+    for direction in DIRECTIONS:
+        error_us = float(np.median(room.delay_error_us(ASYMMETRIC, 40, direction)))
+        yield Measurement(name=f"delay error {direction}", value=error_us, bound=None, unit="µs")
+        rate_mbps, _ = room.burst(ASYMMETRIC, 60, direction)
+        yield Measurement(name=f"rate {direction}", value=rate_mbps, bound=None, unit="Mbps")
+
+
+def slow(direction: Direction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One direction of each link is then built slower than asked for."""
+
+    def build_slower(topology: str, links: dict[str, LinkSettings], *others: Any) -> Any:
+        return real_build(topology, {name: slowed(link) for name, link in links.items()}, *others)
+
+    def slowed(link: LinkSettings) -> LinkSettings:
+        asked = link.of(direction)
+        built = replace(asked, bandwidth_mbps=0.9 * asked.bandwidth_mbps, owd_ms=asked.owd_ms + 5)
+        return replace(link, **{direction: built})
+
+    real_build = laboratory.build
+    monkeypatch.setattr(laboratory, "build", build_slower)
+
+
+@pytest.mark.parametrize("topology", ["single-path", "dumbbell"])
+def test_each_direction_of_a_link_is_measured_against_its_own_settings(topology: str, measure: Any) -> None:
+    lines = measure(delay_and_rate, topology=topology, link="internet")
+    assert lines["rate up"].value == pytest.approx(3.3, rel=0.02)
+    assert lines["rate down"].value == pytest.approx(20, rel=0.02)
+    # Loose, since the machine may be busy.
+    assert 0 <= lines["delay error up"].value < 2000
+    assert 0 <= lines["delay error down"].value < 2000
+    assert lines["packets out of order"].value == lines["packets not conserved"].value == 0
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_a_direction_that_is_slower_than_it_should_be_is_noticed(
+    direction: Direction, measure: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow(direction, monkeypatch)
+    lines = measure(delay_and_rate)
+    for measured_direction in DIRECTIONS:
+        asked_mbps = ASYMMETRIC.of(measured_direction).bandwidth_mbps
+        share = 0.9 if measured_direction == direction else 1
+        assert lines[f"rate {measured_direction}"].value == pytest.approx(share * asked_mbps, rel=0.02)
+        is_late = lines[f"delay error {measured_direction}"].value > 4000
+        assert is_late is (measured_direction == direction)
+
+
+def traffic(numbers: list[int], **counted: int) -> Traffic:
+    """Five datagrams were sent up, these received; the dropper dropped none."""
+    one = {"p50": 0, "p99": 0, "p999": 0, "max": 0}
+    settings = {"rate_bps": 1, "delay_ns": 1}
+    direction = {
+        **dict.fromkeys(("bytes_in", "queue_dropped", "oversize_dropped", "frames_out"), 0),
+        **dict.fromkeys(("bytes_out", "in_flight", "max_queue_bytes", "max_queue_packets"), 0),
+        **dict.fromkeys(("write_errors", "kernel_dropped", "late"), 0),
+        **{"frames_in": 5, "lateness_us": one, "read_lag_us": one, "conserved": True},
+        **counted,
+    }
+    report = LinkReport.model_validate(
+        {
+            **{"backend": "wire", "version": "1", "command": [], "scheduling": None},
+            "configuration": {"up": settings, "down": settings, "mtu": 1500},
+            **{"cpu_s": 0, "elapsed_s": 0, "late_bound_us": 1, "directions": {"up": direction}},
+        }
+    )
+    datagrams = Datagrams(np.arange(5), np.array(numbers), 10 + np.array(numbers))
+    return Traffic(datagrams, "up", report, np.zeros(5, dtype=np.bool_))
+
+
+def test_a_datagram_that_comes_behind_a_later_one_is_out_of_order() -> None:
+    assert traffic([0, 1, 2, 3, 4]).datagrams.disorder() == 0
+    assert traffic([0, 2, 1, 3, 4]).datagrams.disorder() == 1
+    assert traffic([0, 1, 1, 3, 4]).datagrams.disorder() == 1
+
+
+def test_a_datagram_that_nobody_has_counted_is_not_conserved() -> None:
+    assert traffic([0, 1, 2, 3, 4]).unaccounted() == 0
+    assert traffic([0, 1, 2]).unaccounted() == 2
+    assert traffic([0, 1, 2], queue_dropped=1, in_flight=1).unaccounted() == 0
+    assert traffic([0, 1, 2, 3, 4], conserved=False).unaccounted() == 1
+
+
+def test_datagrams_that_went_another_way_than_the_link_are_not_conserved() -> None:
+    assert traffic([0, 1, 2, 3, 4], frames_in=0).unaccounted() == 5
+
+
+def prober(*words: str) -> Any:
+    return subprocess.run([PROBER, *words], capture_output=True, text=True, check=False)
+
+
+@built
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "--from-netns is missing"),
+        (("--count", "0"), "--count is 0; it must be a whole number from 1 to 10000000"),
+        (("--port", "-1"), "--port is -1; it must be"),
+        (("--frame-bytes", "1515"), "--frame-bytes is 1515; it must be"),
+        (("--address", "somewhere"), "--address is somewhere; it must be an IPv4 address"),
+        (("--bogus",), "--bogus is not an option"),
+        (("stray",), "stray is not an option"),
+    ],
+)
+def test_the_prober_refuses_bad_input_in_one_line(words: tuple[str, ...], complaint: str) -> None:
+    refused = prober(*words)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"prober: {complaint}")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_the_load_of_a_table_ends_with_it() -> None:
+    def children() -> list[str]:
+        return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+    before = children()
+    with laboratory.load_on_every_core():
+        assert len(children()) == len(before) + len(os.sched_getaffinity(0))
+    assert children() == before

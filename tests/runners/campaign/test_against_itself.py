@@ -1,0 +1,75 @@
+"""The design of an A/A campaign has one variant twice; all else is the design's, bit for bit."""
+
+from pathlib import Path
+
+import pytest
+
+import designs
+from designs import Design
+from runners.campaign.against_itself import against_itself
+from runners.refusal import Refusal
+
+
+def assert_same_but_for_variants(design: Design, other: Design) -> None:
+    for name in set(Design.model_fields) - {"variants"}:
+        assert getattr(other, name) == getattr(design, name)
+    assert list(other.factors) == list(design.factors)  # their order is that of the axes
+    assert other.plan() == design.plan()
+
+
+def test_the_design_against_itself_differs_in_its_variants_alone(little_design: Path) -> None:
+    design = designs.load(little_design)
+    other = against_itself(design, "xor, 4/5")
+    assert [variant.label for variant in other.variants] == ["xor, 4/5 (A)", "xor, 4/5 (B)"]
+    assert [variant.options for variant in other.variants] == [design.variants[1].options] * 2
+    assert [variant.implementation for variant in other.variants] == ["rquic", "rquic"]
+    assert [variant.baseline for variant in other.variants] == [True, False]
+    assert_same_but_for_variants(design, other)
+
+
+@pytest.mark.parametrize("name", designs.catalogue())
+def test_the_text_of_the_design_against_itself_loads_to_exactly_that_design(
+    name: str, tmp_path: Path
+) -> None:
+    design = designs.load(designs.catalogue()[name])
+    if any(workload.name == "competing" for workload in design.workloads):
+        pytest.skip("its variants compete with each other")
+    other = against_itself(design, design.variants[-1].label)
+    path = tmp_path / "written.toml"
+    path.write_text(other.text)
+    read = designs.load(path)
+    assert read.variants == other.variants
+    assert_same_but_for_variants(design, read)
+
+
+def test_variants_that_are_written_inline_can_be_run_against_themselves(little_design: Path) -> None:
+    text = little_design.read_text()
+    inline = 'variants = [{ label = "of \\"two\\" [lines]", implementation = "rquic" }]\n'
+    little_design.write_text(inline + text[: text.index("[[variants]]")])
+    other = against_itself(designs.load(little_design), 'of "two" [lines]')
+    assert [variant.label for variant in other.variants] == ['of "two" [lines] (A)', 'of "two" [lines] (B)']
+
+
+def test_an_unknown_variant_is_refused_with_the_nearest(little_design: Path) -> None:
+    with pytest.raises(Refusal, match=r"--variant of: has no such variant; did you mean 'off'\?"):
+        against_itself(designs.load(little_design), "of")
+
+
+def test_a_variant_that_competes_with_others_is_refused() -> None:
+    design = designs.load(designs.catalogue()["networking2019-fairness"])
+    with pytest.raises(Refusal, match="its transfers compete with other variants"):
+        against_itself(design, design.variants[0].label)
+
+
+def test_a_variant_whose_servers_are_anothers_is_refused_and_its_own_are_not(little_design: Path) -> None:
+    text = little_design.read_text()
+    for server, refused in (("off", True), ("xor, 4/5", False)):
+        little_design.write_text(
+            text.replace("[variants.options]", f'server = "{server}"\n[variants.options]')
+        )
+        design = designs.load(little_design)
+        if refused:
+            with pytest.raises(Refusal, match="its servers are another variant's"):
+                against_itself(design, "xor, 4/5")
+        else:
+            assert [variant.server for variant in against_itself(design, "xor, 4/5").variants] == [None, None]

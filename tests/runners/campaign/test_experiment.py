@@ -1,0 +1,261 @@
+"""A design resolved: what each trial's endpoints are asked for, and which designs are refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designs
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.implementations.finding import Implementations, search_path
+from runners.implementations.implementation import Implementation
+from runners.refusal import Refusal
+
+Load = Callable[[str], Experiment]
+
+# Where it is not the little design.
+DESIGN = """
+[plan]
+method = "grid"
+
+[factors.network.linked]
+Wi-Fi = { bandwidth_mbps = 20, owd_ms = 12.5, workload.size_bytes = 10000 }
+satellite = { bandwidth_mbps = 1.5, owd_ms = 200, workload.size_bytes = 5000 }
+
+[constants]
+
+[[workloads]]
+name = "download"
+
+[[workloads]]
+name = "upload"
+size_bytes = 7
+"""
+
+
+@pytest.fixture
+def load(write_design: Any, tmp_path: Path) -> Callable[[str], Experiment]:
+    def load(text: str) -> Experiment:
+        design = designs.load(write_design(tmp_path, text))
+        return Experiment(design, design.plan().points, Implementations(search_path()))
+
+    return load
+
+
+def test_a_point_gives_a_workload_the_parameters_that_it_does_not_set_itself(load: Load) -> None:
+    experiment = load(DESIGN)
+    sizes = [
+        [
+            experiment.task(TrialKey("off", label, point, 0), "wire").pairs[0].workload["size_bytes"]
+            for label in ("download", "upload-7")
+        ]
+        for point in range(2)
+    ]
+    assert sizes == [[10000, 7], [5000, 7]]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("workload.size_bytes", "workload.size", "did you mean 'workload.size_bytes'"),
+        ("workload.size_bytes", "workload_size", "workload_size: is not a parameter"),
+        ("= 5000", "= -1", "size_bytes = -1"),
+        ("[factors.network.linked]", "[factors.owd_ms.linked]", "factors.owd_ms"),
+        ("[factors.network.linked]", "[factors.repetition.linked]", "factors.repetition: the name is taken"),
+        ("workload.size_bytes", "queue_bytes", "workload download: size_bytes is missing"),
+        ("owd_ms", "loss.q", "loss.q: is not a parameter"),
+    ],
+)
+def test_what_a_linked_factor_may_not_say_is_refused(load: Load, right: str, wrong: str, said: str) -> None:
+    assert right in DESIGN
+    with pytest.raises((Refusal, designs.DesignError)) as refused:
+        load(DESIGN.replace(right, wrong))
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+CHECKED = """
+[plan]
+method = "grid"
+levels = 3
+[factors]
+loss.p = { min = 0, max = 0.1 }
+option.generation_max = { choices = [8, 9] }
+[constants]
+bandwidth_mbps = 10
+owd_ms = 5
+loss.model = "uniform"
+option.code_rate = 0.5
+[[variants]]
+label = "short"
+implementation = "rquic"
+[[variants]]
+label = "long"
+implementation = "rquic"
+options = { generation_max = 20, http = "h3" }
+"""
+
+
+def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def ask(_: Implementation, chosen: dict[str, Any], where: str) -> None:
+        asked.append((where.rpartition(": ")[2], chosen))
+
+    monkeypatch.setattr(Implementation, "missing_programs", lambda _: [])
+    monkeypatch.setattr(Implementation, "check_together", ask)
+    experiment = load(CHECKED)
+    assert len(experiment.points) == 6
+    assert experiment.check_combinations() == set()
+    assert asked == [
+        ("variant 'short'", {"code_rate": 0.5, "generation_max": 8}),
+        ("variant 'short'", {"code_rate": 0.5, "generation_max": 9}),
+        ("variant 'long'", {"code_rate": 0.5, "generation_max": 20, "http": "h3"}),
+    ]
+
+
+def test_what_is_not_built_is_not_asked(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Implementation, "missing_programs", Implementation.programs)
+    monkeypatch.setattr(Implementation, "check_together", None)
+    assert load(CHECKED).check_combinations() == {"rquic"}
+
+
+OPTIONS = """
+[factors]
+option.bto_ms = { choices = [0, 25] }
+[constants]
+bandwidth_mbps = 10
+owd_ms = 5
+[[variants]]
+label = "only"
+implementation = "IMPLEMENTATION"
+[plan]
+method = "grid"
+"""
+
+
+def test_only_options_of_implementations_that_the_design_uses_are_its_parameters(load: Load) -> None:
+    load(OPTIONS.replace("IMPLEMENTATION", "rquic"))
+    with pytest.raises(Refusal, match=r"factors\.option\.bto_ms: is not a parameter"):
+        load(OPTIONS.replace("IMPLEMENTATION", "noq-fec"))
+
+
+def test_a_broken_implementation_disturbs_only_designs_that_use_it(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "implementations" / "broken"
+    broken.mkdir(parents=True)
+    (broken / "impl.toml").write_text("name = 3\n")
+    monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(broken.parent))
+    load(OPTIONS.replace("IMPLEMENTATION", "rquic"))
+    with pytest.raises(Refusal, match=rf"variant 'only': {broken}/impl\.toml: name = 3"):
+        load(OPTIONS.replace("IMPLEMENTATION", "broken"))
+
+
+PAIRED = """
+repetitions = 3
+[plan]
+method = "lhs"
+points = 5
+[[workloads]]
+name = "download"
+size_bytes = [1000, 2000]
+"""
+
+
+def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directions_do_not(
+    load: Load,
+) -> None:
+    experiment = load(PAIRED)
+    one = experiment.seeds(TrialKey("off", "download-1000", 2, 1))
+    assert one == experiment.seeds(TrialKey("xor, 4/5", "download-2000", 2, 1))
+    seeds = []
+    for point in range(5):
+        for repetition in range(3):
+            of_trial = experiment.seeds(TrialKey("off", "download-1000", point, repetition))
+            seeds += [of_trial.content, *of_trial.losses["internet"].values()]
+    assert len(seeds) == len(set(seeds)) == 5 * 3 * 3
+    assert all(0 <= seed < 2**64 for seed in seeds)
+
+
+def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
+    task = load(PAIRED).task(TrialKey("off", "download-1000", 0, 0), "wire")
+    assert "/" not in task.model_dump_json().replace("4/5", "")
+
+
+TWO_STACKS = """
+[constants]
+owd_ms = 5
+loss.model = "uniform"
+[[variants]]
+label = "client"
+implementation = "rquic"
+options = { scheme = "plain" }
+SERVER
+[[variants]]
+label = "other"
+implementation = "noq-fec"
+options = { scheme = "none" }
+"""
+KEY = TrialKey("client", "download-20000", 0, 0)
+
+
+def ends(experiment: Experiment, key: TrialKey) -> list[str]:
+    (pair,) = experiment.task(key, "wire").pairs
+    return [pair.client.implementation, pair.server.implementation]
+
+
+def test_a_variant_may_be_served_by_another_one(load: Load) -> None:
+    experiment = load(TWO_STACKS.replace("SERVER", 'server = "other"'))
+    assert ends(experiment, KEY) == ["rquic", "noq-fec"]
+    assert experiment.task(KEY, "wire").pairs[0].server.options["scheme"] == "none"
+    assert ends(experiment, TrialKey("other", "download-20000", 0, 0)) == ["noq-fec", "noq-fec"]
+
+
+def test_a_workload_may_have_all_variants_served_by_one(load: Load) -> None:
+    text = TWO_STACKS.replace("SERVER", "")
+    served = """
+[[workloads]]
+name = "download"
+size_bytes = 20_000
+server = ["client", "other"]
+"""
+    experiment = load(text + served)
+    assert list(experiment.activities) == ["download-20000-client", "download-20000-other"]
+    assert ends(experiment, TrialKey("client", "download-20000-other", 0, 0)) == ["rquic", "noq-fec"]
+    assert ends(experiment, TrialKey("other", "download-20000-client", 0, 0)) == ["noq-fec", "rquic"]
+    assert (
+        "server"
+        not in experiment.task(TrialKey("other", "download-20000-client", 0, 0), "wire").pairs[0].workload
+    )
+
+
+@pytest.mark.parametrize(
+    ("of_variant", "of_workload", "said"),
+    [
+        (
+            'server = "othr"',
+            "",
+            "variant 'client': server = 'othr': is no label of a variant; did you mean 'other'",
+        ),
+        ("", 'server = "x"', "workload download: server = 'x': is no label of a variant"),
+        ('server = "other"', 'server = "other"', "variant 'client' names a server, too"),
+    ],
+)
+def test_a_server_that_is_no_variant_or_is_named_twice_is_refused(
+    load: Load, of_variant: str, of_workload: str, said: str
+) -> None:
+    workload = f"""
+[[workloads]]
+name = "download"
+size_bytes = 20_000
+{of_workload}
+"""
+    with pytest.raises(Refusal) as refused:
+        load(TWO_STACKS.replace("SERVER", of_variant) + workload)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)

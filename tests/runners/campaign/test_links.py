@@ -1,0 +1,129 @@
+"""Which name of a design gives what to which direction of which link."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dropper.model import LossModelError
+from runners.campaign import links
+from runners.trial.task import LinkTask
+from topologies.link import DIRECTIONS, Direction, TopologyError
+
+LINKS = ("near", "far")
+PLAIN = {"bandwidth_mbps": 10, "owd_ms": 5}
+
+
+def tasks(**values: Any) -> dict[str, LinkTask]:
+    return links.link_tasks({**PLAIN, **values}, LINKS)
+
+
+def rates(**values: Any) -> list[list[float]]:
+    """Of each link: upwards and downwards."""
+    return [
+        [task.settings.of(direction).bandwidth_mbps for direction in DIRECTIONS]
+        for task in tasks(**values).values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, [[10, 10], [10, 10]]),
+        ({"up.bandwidth_mbps": 1}, [[1, 10], [1, 10]]),
+        ({"far.bandwidth_mbps": 2}, [[10, 10], [2, 2]]),
+        ({"far.up.bandwidth_mbps": 3}, [[10, 10], [3, 10]]),
+        ({"far.bandwidth_mbps": 2, "up.bandwidth_mbps": 1}, [[1, 10], [2, 2]]),
+        ({"far.bandwidth_mbps": 2, "far.down.bandwidth_mbps": 4}, [[10, 10], [2, 4]]),
+    ],
+)
+def test_the_name_that_says_more_goes_before(values: dict[str, float], expected: list[list[float]]) -> None:
+    assert rates(**values) == expected
+
+
+def test_what_is_given_to_each_direction_of_each_link_needs_nothing_else() -> None:
+    values = {
+        f"{link}.{direction}.{name}": value
+        for link in LINKS
+        for direction in DIRECTIONS
+        for name, value in PLAIN.items()
+    }
+    assert links.missing(values, LINKS) is None
+    assert links.link_tasks(values, LINKS) == tasks()
+
+
+@pytest.mark.parametrize("name", ["far.up.owd_ms", "near.down.bandwidth_mbps"])
+def test_a_direction_without_a_rate_or_a_delay_lacks_it(name: str) -> None:
+    every = {f"{link}.{direction}.{known}" for link in LINKS for direction in DIRECTIONS for known in PLAIN}
+    assert links.missing(every - {name}, LINKS) == name.rpartition(".")[2]
+
+
+def test_a_queue_of_a_link_takes_the_place_of_that_of_all_links_whatever_its_unit() -> None:
+    made = tasks(**{"queue_packets": 100, "far.queue_bdp": 2, "far.down.queue_bytes": 9000})
+    near, far = (task.settings for task in made.values())
+    assert (near.up.queue_packets, near.down.queue_packets) == (100, 100)
+    assert (far.up.queue_packets, far.up.queue_bdp, far.up.queue_bytes) == (None, 2, None)
+    assert (far.down.queue_packets, far.down.queue_bdp, far.down.queue_bytes) == (None, None, 9000)
+
+
+def test_two_queues_of_one_name_s_level_are_refused() -> None:
+    with pytest.raises(TopologyError, match="queue_bdp = 2 and queue_packets = 3"):
+        tasks(**{"far.queue_bdp": 2, "far.queue_packets": 3})
+
+
+def losses(**values: Any) -> dict[tuple[str, Direction], dict[str, Any]]:
+    return {
+        (link, direction): parameters
+        for link, task in tasks(**values).items()
+        for direction, parameters in task.losses.items()
+    }
+
+
+def test_without_a_model_nothing_is_lost() -> None:
+    assert set(map(str, losses().values())) == {"{'model': 'none'}"}
+
+
+def test_a_link_and_a_direction_may_have_losses_of_their_own() -> None:
+    found = losses(
+        **{
+            "loss.model": "ge",
+            "loss.p": 0.1,
+            "loss.r": 0.5,
+            "loss.up.p": 0.2,
+            "far.loss.model": "uniform",
+            "far.loss.p": 0.3,
+            "far.loss.down.p": 0.4,
+        }
+    )
+    assert found == {
+        ("near", "up"): {"model": "ge", "p": 0.2, "r": 0.5},
+        ("near", "down"): {"model": "ge", "p": 0.1, "r": 0.5},
+        ("far", "up"): {"model": "uniform", "p": 0.3},
+        ("far", "down"): {"model": "uniform", "p": 0.4},
+    }
+
+
+def test_a_model_of_a_direction_has_nothing_of_the_common_one() -> None:
+    found = losses(**{"loss.model": "ge", "loss.p": 0.1, "loss.r": 0.5, "loss.down.model": "none"})
+    assert found["near", "down"] == {"model": "none"}
+    assert found["near", "up"] == {"model": "ge", "p": 0.1, "r": 0.5}
+
+
+def test_losses_that_are_no_model_are_refused() -> None:
+    with pytest.raises(LossModelError):
+        losses(**{"far.loss.model": "uniform", "far.loss.p": 1.5})
+
+
+@given(owds_ms=st.tuples(*[st.floats(0, 400)] * 2))
+def test_a_link_is_late_by_the_shorter_of_its_delays(owds_ms: tuple[float, float]) -> None:
+    up, down = owds_ms
+    task = tasks(**{"far.up.owd_ms": up, "far.down.owd_ms": down})["far"]
+    assert task.late_bound_us == round(max(1000, 50 * min(up, down)))
+
+
+def test_the_names_of_a_topology_name_its_links_only() -> None:
+    known = links.names(["internet"])
+    assert {"owd_ms", "up.owd_ms", "internet.owd_ms", "internet.down.owd_ms"} <= known
+    assert {"loss.p", "loss.down.p", "internet.loss.p", "internet.loss.down.p"} <= known
+    assert not any(name.startswith(("near.", "far.")) for name in known)

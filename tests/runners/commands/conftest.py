@@ -1,0 +1,73 @@
+"""A campaign that was never run, whose one effect is known."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+
+OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
+
+
+def _plant(
+    path: Path,
+    *,
+    points: int,
+    labels: tuple[str, ...] = (OFF, XOR),
+    state: str = "ok",
+    timed_out: tuple[str, ...] = (),
+) -> Path:
+    """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
+    random = np.random.default_rng(1)
+    drawn = [
+        {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)
+    ]
+    variants = [
+        Variant(label=label, implementation="rquic", options={}, baseline=label == OFF) for label in labels
+    ]
+    workload = Workload(label="download-1000", name="download", parameters={"size_bytes": 1000})
+    with Database.open(str(path), create=True) as database:
+        info = database.create_campaign(
+            NewCampaign(
+                name="planted",
+                title="Planted",
+                design_text="",
+                seed=1,
+                repetitions=1,
+                statistic="median",
+                provenance={},
+                points=drawn,
+                variants=variants,
+                workloads=[workload],
+            )
+        )
+        for point, factors in enumerate(drawn):
+            for label in labels:
+                helped = label == XOR and factors["loss.p"] > 0.035
+                dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
+                record = TrialRecord(
+                    key=TrialKey(label, "download-1000", point, 0),
+                    state="timeout" if label in timed_out else state,  # type: ignore[arg-type]
+                    reason="",
+                    started_at="2026-01-02T03:04:05+00:00",
+                    duration_s=1.0,
+                    metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
+                )
+                database.record(info.id, record)
+    return path
+
+
+@pytest.fixture(scope="session")
+def plant() -> Callable[..., Path]:
+    """Writes a campaign of so many points into a new database at a path."""
+    return _plant
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one campaign: 60 points, FEC off, XOR and RS."""
+    return _plant(tmp_path_factory.mktemp("planted") / "p.sqlite", points=60, labels=(OFF, XOR, RS))

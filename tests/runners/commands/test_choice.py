@@ -1,0 +1,78 @@
+"""Which database a command means: that of --db, else of FECBENCH_DB, else fecbench.sqlite in this folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.refusal import Refusal
+
+READERS = {
+    "show": ["show"],
+    "report": ["report", "--output", "report"],
+    "explain": ["explain", "--output", "explained"],
+    "export": ["export", "--output", "x.csv"],
+    "aa between": ["aa", "between", "a", "b"],
+}
+WRITERS = {
+    "run": ["run", "smoke"],
+    "aa itself": ["aa", "itself", "smoke", "--variant", "rQUIC, FEC off"],
+    "aa jobs": ["aa", "jobs", "smoke", "--against-jobs", "2"],
+}
+
+
+@pytest.fixture(autouse=True)
+def an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FECBENCH_DB", raising=False)
+
+
+@pytest.mark.parametrize("words", READERS.values(), ids=READERS)
+def test_the_default_database_is_in_this_folder_and_reading_does_not_make_it(
+    fecbench_here: Any, tmp_path: Path, words: list[str]
+) -> None:
+    assert "fecbench.sqlite: no such database" in fecbench_here(*words).refusal()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("can_run_trials")
+@pytest.mark.parametrize("words", WRITERS.values(), ids=WRITERS)
+def test_running_makes_the_default_database_and_says_where_it_is(
+    fecbench_here: Any, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> None:
+        raise Refusal("enough")
+
+    monkeypatch.setattr("runners.campaign.campaign.run", run)
+    done = fecbench_here(*words)
+    note, end = done.stderr.splitlines()
+    assert (
+        note
+        == "note: the database is fecbench.sqlite in this folder; choose another with --db or FECBENCH_DB"
+    )
+    assert end == "fecbench: enough"
+    assert [path.name for path in tmp_path.iterdir()] == ["fecbench.sqlite"]
+
+
+def test_the_default_database_is_told_once_and_not_among_the_results(
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
+) -> None:
+    plant(tmp_path / "fecbench.sqlite", points=1)
+    done = fecbench_here("show", "--trials")
+    assert done.returncode == 0
+    assert done.stdout.startswith("campaign planted")
+    assert done.stderr.count("\n") == 1
+    assert "fecbench.sqlite" in done.stderr
+
+
+def test_the_environment_names_the_database_and_the_option_goes_before_it(
+    fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(tmp_path / "one.sqlite", points=1)
+    plant(tmp_path / "two.sqlite", points=2)
+    monkeypatch.setenv("FECBENCH_DB", "one.sqlite")
+    by_environment, by_option = fecbench_here("show"), fecbench_here("show", "--db", "two.sqlite")
+    assert "2 of 2 trials" in by_environment.stdout
+    assert "4 of 4 trials" in by_option.stdout
+    assert by_environment.stderr == by_option.stderr == ""

@@ -1,0 +1,109 @@
+"""`--output` and `--plot` mean the same everywhere: what a command wrote is replaced, nothing else is."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.commands.destination import check_folder
+
+SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
+HAR = {
+    "log": {
+        "entries": [
+            {
+                "startedDateTime": "2026-01-01T00:00:00.000Z",
+                "time": 10,
+                "request": {"method": "GET", "url": "https://a.example/"},
+                "response": {"status": 200, "content": {"size": 1000}, "bodySize": 1000},
+                "timings": {"send": 0, "wait": 5, "receive": 5},
+            }
+        ]
+    }
+}
+
+FILES = {
+    "export": (["export", "--output"], ".csv"),
+    "page make": (["page", "make", "--output"], ".json"),
+    "page from-har": (["page", "from-har", "HAR", "--output"], ".json"),
+    "plan": (["plan", SMOKE, "--plot"], ".png"),
+}
+FOLDERS = {"report": ["report", "--output"], "explain": ["explain", "--output"]}
+
+
+@pytest.fixture
+def call(
+    fecbench_here: Any, planted: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any
+) -> Callable[..., Any]:
+    """Calls a command on the planted campaign, without the hours that rules and reports take."""
+    har = tmp_path_factory.mktemp("har") / "recorded.har"
+    har.write_text(json.dumps(HAR))
+    monkeypatch.setenv("FECBENCH_DB", str(planted))
+    return lambda words, path: fecbench_here(*(str(har) if word == "HAR" else word for word in words), path)
+
+
+@pytest.mark.parametrize(("words", "suffix"), FILES.values(), ids=FILES)
+def test_a_file_that_exists_is_replaced_and_its_neighbours_stay(
+    call: Any, tmp_path: Path, words: list[str], suffix: str
+) -> None:
+    path, neighbour = tmp_path / f"out{suffix}", tmp_path / f"other{suffix}"
+    assert call(words, path).returncode == 0
+    fresh = path.read_bytes()
+    for file in (path, neighbour):
+        file.write_text("mine")
+    assert call(words, path).returncode == 0
+    assert len(path.read_bytes()) == len(fresh)
+    assert neighbour.read_text() == "mine"
+    assert sorted(tmp_path.iterdir()) == sorted([path, neighbour])
+
+
+@pytest.mark.parametrize(("words", "suffix"), FILES.values(), ids=FILES)
+def test_a_file_that_cannot_be_written_is_refused_by_its_option(
+    call: Any, tmp_path: Path, words: list[str], suffix: str
+) -> None:
+    (tmp_path / f"folder{suffix}").mkdir()
+    for name, said in (
+        (f"folder{suffix}", "is a folder: give the name of a file"),
+        (f"no/such/x{suffix}", "cannot be written: its folder does not exist: make it first"),
+        ("x.doc", f"must end with {suffix}"),
+    ):
+        line = call(words, tmp_path / name).refusal()
+        assert f"{words[-1]} {tmp_path / name}: " in line
+        assert said in line or (said.startswith("must") and suffix in line.partition("must end with")[2])
+    assert [path.name for path in tmp_path.iterdir()] == [f"folder{suffix}"]
+
+
+@pytest.mark.parametrize("words", FOLDERS.values(), ids=FOLDERS)
+def test_of_a_folder_that_exists_only_what_the_command_wrote_is_replaced(
+    call: Any, tmp_path: Path, words: list[str]
+) -> None:
+    folder = tmp_path / "not" / "yet" / "there"
+    assert call(words, folder).returncode == 0
+    written = {path.name: len(path.read_bytes()) for path in folder.iterdir()}
+    assert written
+    for name in (*written, "mine.txt"):
+        (folder / name).write_text("mine")
+    assert call(words, folder).returncode == 0
+    assert (folder / "mine.txt").read_text() == "mine"
+    (folder / "mine.txt").unlink()
+    assert {path.name: len(path.read_bytes()) for path in folder.iterdir()} == written
+
+
+@pytest.mark.parametrize("words", FOLDERS.values(), ids=FOLDERS)
+def test_a_folder_that_is_a_file_is_refused_before_anything_is_computed(
+    call: Any, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("results.analysis.frames.trials", lambda *_: pytest.fail("computed"))
+    (tmp_path / "file").write_text("mine")
+    for name in ("file", "file/below/it"):
+        line = call(words, tmp_path / name).refusal()
+        assert f"--output {tmp_path / name}: cannot be made a folder" in line
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_to_check_a_folder_does_not_make_it(tmp_path: Path) -> None:
+    check_folder("--output", tmp_path / "new" / "folder")
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,174 @@
+"""`fecbench implementations` lists what there is, names what is broken, and says what keeps the contract."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+
+DECLARATION = """
+name = "NAME"
+title = "An example"
+build = ["true"]
+server = ["server.sh"]
+client = ["server.sh"]
+workloads = ["download"]
+series = ["cwnd"]
+
+[options.scheme]
+type = "string"
+choices = ["none", "xor"]
+default = "xor"
+help = "The code."
+
+[options.window]
+type = "integer"
+minimum = 1
+default = 20
+help = "Symbols."
+
+[fec]
+off = { scheme = "none" }
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_folders_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FECBENCH_IMPLEMENTATIONS", raising=False)
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A folder with two implementations: `example`, which is not executable, and `broken`."""
+    folder = tmp_path / "mine"
+    for name in ("example", "broken"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "impl.toml").write_text(DECLARATION.replace("NAME", name))
+    (folder / "example" / "server.sh").write_text("#!/bin/sh\nexit 7\n")
+    with (folder / "broken" / "impl.toml").open("a") as declaration:
+        declaration.write("[fecc]\n")
+    return folder
+
+
+def document(done: Any) -> Any:
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def test_ours_are_listed_with_all_that_a_script_needs(fecbench_here: Callable[..., Any]) -> None:
+    entries = document(fecbench_here("implementations", "--json"))["implementations"]
+    assert [entry["name"] for entry in entries] == ["noq-fec", "rquic"]
+    (rquic,) = [entry for entry in entries if entry["name"] == "rquic"]
+    assert rquic["folder"] == str(REPOSITORY / "quic-impls" / "rquic")
+    assert "download" in rquic["workloads"]
+    assert rquic["options"]["scheme"]["choices"] == ["none", "xor", "rlc", "plain"]
+    assert rquic["fec_off"] == {"scheme": "none"}
+    assert rquic["problem"] is None
+
+
+def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
+    fecbench_here: Callable[..., Any], mine: Path
+) -> None:
+    listed = document(fecbench_here("implementations", "--implementations", mine, "--json"))
+    entries = {entry["name"]: entry for entry in listed["implementations"]}
+    assert set(entries) == {"broken", "example", "noq-fec", "rquic"}
+    assert entries["example"] == {
+        "name": "example",
+        "title": "An example",
+        "folder": str(mine / "example"),
+        "workloads": ["download"],
+        "options": {
+            "scheme": {
+                **{"type": "string", "default": "xor", "choices": ["none", "xor"]},
+                **{"minimum": None, "maximum": None, "help": "The code."},
+            },
+            "window": {
+                **{"type": "integer", "default": 20, "choices": None},
+                **{"minimum": 1, "maximum": None, "help": "Symbols."},
+            },
+        },
+        "series": ["cwnd"],
+        "local_addresses": False,
+        "fec_off": {"scheme": "none"},
+        "problem": None,
+    }
+    assert entries["broken"]["problem"].startswith(f"{mine}/broken/impl.toml: fecc = ")
+    assert {"name", "folder", "workloads", "options", "problem"} <= set(entries["broken"])
+
+
+def test_one_is_printed_with_its_options_for_a_person(fecbench_here: Callable[..., Any], mine: Path) -> None:
+    done = fecbench_here("implementations", "example", "--implementations", mine)
+    assert done.returncode == 0
+    assert "rquic" not in done.stdout
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    for line in (
+        "example",
+        "title      An example",
+        f"folder     {mine}/example",
+        "workloads  download",
+        "series     cwnd",
+        'FEC off    scheme = "none"',
+        'option scheme: string, "none" or "xor", default "xor"',
+        "The code.",
+        "option window: integer, at least 1, default 20",
+    ):
+        assert line in lines, line
+
+
+def test_for_a_person_a_broken_one_is_named_with_its_problem(
+    fecbench_here: Callable[..., Any], mine: Path
+) -> None:
+    done = fecbench_here("implementations", "--implementations", mine)
+    assert done.returncode == 0
+    assert f"broken: cannot be used: {mine}/broken/impl.toml: fecc = " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (["rquick"], "fecbench: there is no implementation 'rquick'; did you mean 'rquic'?\n"),
+        (["--check", "rquick"], "fecbench: there is no implementation 'rquick'; did you mean 'rquic'?\n"),
+        (["rquic", "--check", "noq-fec"], "name one implementation"),
+        (["--implementations", "/nowhere"], "fecbench: --implementations: /nowhere: must be a folder that"),
+    ],
+)
+def test_what_cannot_be_listed_is_refused_in_one_line(
+    fecbench_here: Callable[..., Any], arguments: list[str], refusal: str
+) -> None:
+    assert refusal in fecbench_here("implementations", *arguments).refusal()
+
+
+def test_a_check_says_what_is_broken_and_ends_with_1(fecbench_here: Callable[..., Any], mine: Path) -> None:
+    done = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
+    assert done.returncode == 1
+    checked = json.loads(done.stdout)
+    program = mine / "example" / "server.sh"
+    problem = f"programs: example: {program} is no program; mend: chmod +x {program}"
+    assert (checked["name"], checked["passed"], checked["problems"]) == ("example", False, [problem])
+    assert checked["parts"] == [
+        {"part": "impl.toml", "good": True, "detail": f"{mine}/example declares it"},
+        {"part": "programs", "good": False, "detail": problem.removeprefix("programs: ")},
+    ]
+    (entry,) = checked["implementations"]
+    assert (entry["name"], entry["problem"]) == ("example", problem)
+
+
+def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[..., Any], mine: Path) -> None:
+    done = fecbench_here("implementations", "--implementations", mine, "--check", "broken")
+    assert done.returncode == 1
+    assert f"BROKEN  impl.toml: {mine}/broken/impl.toml: fecc = " in done.stdout
+    assert done.stdout.endswith("broken breaks the contract\n")
+
+
+@pytest.mark.usefixtures("can_run_trials")
+@pytest.mark.parametrize("name", ["noq-fec", "rquic"])
+def test_ours_meet_the_contract(fecbench_here: Callable[..., Any], name: str) -> None:
+    if not any((REPOSITORY / "quic-impls" / name / "build").glob(name)):
+        pytest.skip(f"needs {name}: make build")
+    done = fecbench_here("implementations", "--check", name)
+    assert done.returncode == 0, done.stdout
+    assert "BROKEN" not in done.stdout
+    assert done.stdout.endswith(f"{name} meets the contract\n")

@@ -1,0 +1,100 @@
+"""One that cannot be built is told with the reason, and keeps no other from being built."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.implementations import build
+from runners.implementations.finding import ours
+
+DECLARATION = """
+name = "{name}"
+title = "x"
+build = {build}
+server = ["build/program"]
+client = ["build/program"]
+workloads = ["download"]
+"""
+BUILDS = '["/bin/sh", "-c", "mkdir -p build && cp /bin/true build/program"]'
+
+
+@pytest.fixture
+def add(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Adds an implementation with a build command, TOML's text, to `implementations`."""
+
+    def add(name: str, command: str) -> Path:
+        folder = tmp_path / "implementations" / name
+        folder.mkdir(parents=True)
+        (folder / "impl.toml").write_text(DECLARATION.format(name=name, build=command))
+        return folder
+
+    return add
+
+
+def run_build(*folders: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runners.implementations.build", *map(str, folders)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_those_of_a_folder_are_built_in_their_own_folders(add: Callable[[str, str], Path]) -> None:
+    folders = [add("first", BUILDS), add("second", BUILDS)]
+    ended = run_build(folders[0].parent)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert all((folder / "build/program").is_file() for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ('["false"]', "bad: false ended with 1"),
+        ('["no-such-compiler", "-O2"]', "bad: its build needs no-such-compiler, which is not installed"),
+        ('["./build.sh"]', "bad: its build needs ./build.sh, which is not installed"),
+        ('["./impl.toml"]', "bad: ./impl.toml cannot be started: Permission denied"),
+        ('["true"]', "bad: true succeeded, but {folder}/build/program is missing"),
+        ("[]", "{folder}/impl.toml: build = []: "),
+    ],
+)
+def test_one_that_cannot_be_built_is_told_and_the_others_are_built(
+    add: Callable[[str, str], Path], command: str, problem: str
+) -> None:
+    bad, good = add("bad", command), add("good", BUILDS)
+    ended = run_build(bad.parent)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"not built: {problem.format(folder=bad)}")
+    assert ended.stderr.count("\n") == 1
+    assert (good / "build/program").is_file()
+
+
+def test_a_build_script_of_the_folder_is_found_there(add: Callable[[str, str], Path]) -> None:
+    folder = add("scripted", '["build.sh"]')
+    (folder / "build.sh").write_text("#!/bin/sh\nmkdir build && cp /bin/true build/program\n")
+    (folder / "build.sh").chmod(0o755)
+    assert run_build(folder.parent).returncode == 0
+    assert (folder / "build/program").is_file()
+
+
+def test_a_folder_that_does_not_exist_is_refused_in_one_line(tmp_path: Path) -> None:
+    ended = run_build(tmp_path / "nowhere")
+    assert ended.returncode == 1
+    problem = "must be a folder that holds folders with an impl.toml"
+    assert ended.stderr == f"build: {tmp_path}/nowhere: {problem}\n"
+
+
+def test_without_a_folder_ours_are_built_whatever_the_environment_says(
+    add: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(add("foreign", BUILDS).parent))
+    monkeypatch.setattr(sys, "argv", ["build"])
+    built: list[str] = []
+    monkeypatch.setattr(build, "build", lambda implementation: built.append(implementation.declaration.name))
+    build.main()
+    assert built == ours().names()

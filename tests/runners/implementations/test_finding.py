@@ -1,0 +1,138 @@
+"""Where implementations are found, and whom a broken one disturbs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runners.implementations import finding, implementation
+from runners.implementations.finding import VARIABLE, Implementations, ours, search_path
+from runners.implementations.implementation import IMPLEMENTATIONS, Implementation
+from runners.refusal import Refusal
+
+
+@pytest.fixture(autouse=True)
+def _no_folders_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def add(folder: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Adds the example under another name to a folder, and returns that."""
+    text = (folder / "impl.toml").read_text()
+
+    def add(root: str, name: str, before: str = "", after: str = "") -> Path:
+        added = tmp_path / root / name
+        added.mkdir(parents=True)
+        (added / "impl.toml").write_text(text.replace('"example"', f'"{name}"').replace(before, after))
+        return added.parent
+
+    return add
+
+
+def test_the_search_begins_here_and_goes_on_with_what_is_given_and_then_with_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = (tmp_path / name for name in ("one", "two", "three"))
+    for path in (one, two, three):
+        path.mkdir()
+    monkeypatch.setenv(VARIABLE, f"{two}::{three}:")
+    assert search_path([one]) == (IMPLEMENTATIONS, one, two, three)
+
+
+def test_a_folder_that_is_given_twice_is_searched_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, f"{tmp_path}/one/../one:{IMPLEMENTATIONS}")
+    assert search_path([Path("one"), tmp_path / "one"]) == (IMPLEMENTATIONS, tmp_path / "one")
+
+
+@pytest.mark.parametrize("origin", ["--implementations", VARIABLE])
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("nowhere", "must be a folder that holds folders with an impl.toml"),
+        ("example/impl.toml", "must be a folder that holds folders with an impl.toml"),
+        ("example", "is an implementation itself; give the folder that holds it"),
+    ],
+)
+def test_what_cannot_hold_implementations_is_refused_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, origin: str, given: str, problem: str
+) -> None:
+    path = folder.parent / given
+    if origin == VARIABLE:
+        monkeypatch.setenv(VARIABLE, str(path))
+    with pytest.raises(Refusal) as refusal:
+        search_path([] if origin == VARIABLE else [path])
+    assert str(refusal.value) == f"{origin}: {path}: {problem}"
+
+
+def test_an_implementation_is_found_in_any_of_the_folders(add: Callable[..., Path]) -> None:
+    known = Implementations([add("one", "first"), add("two", "second")])
+    assert known.names() == ["first", "second"]
+    assert known.find("second", "x").folder == known.roots[1] / "second"
+
+
+def test_an_unknown_implementation_is_answered_with_the_nearest_name() -> None:
+    with pytest.raises(Refusal, match=r"^design\.toml: there is no implementation 'rquick'; did you mean"):
+        ours().find("rquick", "design.toml")
+
+
+def test_a_name_in_two_folders_is_refused_with_both_where_it_is_used(add: Callable[..., Path]) -> None:
+    one, two = add("one", "same"), add("two", "same")
+    add("two", "other")
+    known = Implementations([one, two])
+    clash = f"implementation 'same' is in several folders: {one}/same and {two}/same; rename all but one"
+    with pytest.raises(Refusal) as refusal:
+        known.find("same", "design.toml")
+    assert str(refusal.value) == f"design.toml: {clash}"
+    assert known.problem("same") == clash
+    assert known.find("other", "design.toml").declaration.name == "other"
+
+
+def test_a_broken_implementation_is_refused_where_it_is_used_and_disturbs_no_other(
+    add: Callable[..., Path],
+) -> None:
+    root = add("one", "broken", 'title = "An example"', "title = 3")
+    add("one", "sound")
+    known = Implementations([root])
+    assert isinstance(known.find("sound", "x"), Implementation)
+    with pytest.raises(Refusal, match=rf"^x: {root}/broken/impl\.toml: title = 3: "):
+        known.find("broken", "x")
+    assert known.problem("sound") is None
+    assert str(known.problem("broken")).startswith(f"{root}/broken/impl.toml: title = 3: ")
+    assert {name: type(entry) for name, entry in known.all().items()} == {
+        "broken": Refusal,
+        "sound": Implementation,
+    }
+
+
+def test_each_impl_toml_is_read_once_and_only_when_it_is_needed(
+    add: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = add("one", "first")
+    add("one", "second", "[options.scheme]", "[options.scheme")
+    read = []
+
+    def load(folder: Path) -> Implementation:
+        read.append(folder.name)
+        return implementation.load(folder)
+
+    monkeypatch.setattr(finding, "load", load)
+    known = Implementations([root])
+    for _ in range(3):
+        known.find("first", "x")
+    assert read == ["first"]
+    for _ in range(3):
+        known.all()
+        known.problem("second")
+    assert read == ["first", "second"]
+
+
+def test_every_implementation_here_can_be_read() -> None:
+    for name in ours().names():
+        here = ours().find(name, "tests")
+        assert here.options({}, "defaults")
+        assert here.declaration.fec is not None

@@ -1,0 +1,189 @@
+"""Commands, programs and options of an implementation: what is wrong is named, with what would be right."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runners.implementations import implementation as implementations
+from runners.implementations.implementation import Implementation, load
+from runners.refusal import Refusal
+
+
+def test_commands_are_absolute_and_keep_their_arguments(folder: Path) -> None:
+    implementation = load(folder)
+    assert implementation.command("client") == [str(folder / "build/example"), "--fast"]
+    assert implementation.programs() == [folder / "build/example"]
+
+
+def test_options_that_are_not_chosen_have_their_defaults(folder: Path) -> None:
+    options = load(folder).options({"code_rate": 0.75}, "x")
+    assert options == {"scheme": "none", "code_rate": 0.75, "window": 20, "pacing": True}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ({"shceme": "xor"}, "no option 'shceme'; did you mean 'scheme'"),
+        ({"scheme": "rs"}, "scheme = 'rs' must be one of none, xor"),
+        ({"scheme": 1}, "must be of type string"),
+        ({"code_rate": 0.4}, "at least 0.5"),
+        ({"code_rate": 1.5}, "at most 1"),
+        ({"code_rate": "0.9"}, "must be of type number"),
+        ({"code_rate": True}, "must be of type number"),
+        ({"code_rate": float("nan")}, "must be of type number"),
+        ({"window": 2.5}, "must be of type integer"),
+        ({"pacing": 1}, "must be of type boolean"),
+    ],
+)
+def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said: str) -> None:
+    with pytest.raises(Refusal, match=said) as refusal:
+        load(folder).options(chosen, "design.toml: variant 'a'")
+    assert str(refusal.value).startswith("design.toml: variant 'a': ")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
+    command = f"python -m runners.implementations.build {folder.parent}"
+    with pytest.raises(Refusal, match=rf"^example: {folder}/build/example is missing; mend: {command}$"):
+        load(folder).check_built()
+
+
+def test_of_those_here_make_builds_a_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implementations, "is_file", lambda _: False)
+    with pytest.raises(Refusal, match=r"^rquic: .*/build/rquic is missing; mend: make build$"):
+        load(implementations.IMPLEMENTATIONS / "rquic").check_built()
+
+
+def declare(folder: Path, **commands: str) -> Implementation:
+    """The example with other commands: the TOML text of each, by its key."""
+    lines = [
+        line for line in (folder / "impl.toml").read_text().splitlines() if line.split(" ")[0] not in commands
+    ]
+    text = "\n".join([*(f"{key} = {command}" for key, command in commands.items()), *lines])
+    (folder / "impl.toml").write_text(text)
+    return load(folder)
+
+
+def write_program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_an_absolute_program_is_started_as_it_is(folder: Path) -> None:
+    implementation = declare(folder, server='["/bin/sh", "-c", "exit"]', client='["/bin/sh", "-c", "exit"]')
+    assert implementation.command("server") == ["/bin/sh", "-c", "exit"]
+    assert implementation.programs() == implementation.files() == [Path("/bin/sh")]
+    implementation.check_built()
+
+
+def test_an_absolute_program_that_is_missing_is_not_said_to_be_built(folder: Path) -> None:
+    implementation = declare(folder, server='["/no/such/program"]', client='["/no/such/program"]')
+    wanted = f"example: /no/such/program is missing; mend: install it, or change {folder}/impl.toml"
+    with pytest.raises(Refusal, match=f"^{wanted}$"):
+        implementation.check_built()
+
+
+def test_a_word_that_names_a_file_of_the_folder_stands_for_its_absolute_path(folder: Path) -> None:
+    write_program(folder / "server.py")
+    implementation = declare(folder, server='["/bin/sh", "./server.py", "client.py", "--fast"]')
+    assert implementation.command("server") == ["/bin/sh", f"{folder}/server.py", "client.py", "--fast"]
+
+
+def test_a_bare_name_is_a_program_of_the_folder_or_else_one_that_the_system_has(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(write_program(tmp_path / "bin" / "sh").parent))
+    implementation = declare(folder, server='["sh"]', client='["no-such-program"]')
+    assert implementation.command("server") in (["/usr/bin/sh"], ["/bin/sh"])
+    assert implementation.command("client") == [f"{folder}/no-such-program"]
+    write_program(folder / "sh")
+    assert implementation.command("server") == [f"{folder}/sh"]
+
+
+def test_a_path_is_never_looked_for_elsewhere(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_program(tmp_path / "here" / "sh").parent)
+    assert declare(folder, server='["./sh"]').command("server") == [f"{folder}/sh"]
+
+
+def test_a_word_that_is_too_long_for_a_path_is_a_word(folder: Path) -> None:
+    word = "x" * 5000
+    assert declare(folder, server=f'["/bin/sh", "{word}"]').command("server") == ["/bin/sh", word]
+
+
+def test_its_files_are_all_that_a_command_names_or_that_is_declared(folder: Path) -> None:
+    named = [
+        write_program(folder / name) for name in ("build/example", "check", "run.sh", "server.py", "table")
+    ]
+    write_program(folder / "unnamed")
+    implementation = declare(
+        folder, server='["/bin/sh", "server.py"]', client='["run.sh"]', check='["check", "table"]',
+        files='["build/example"]',
+    )  # fmt: skip
+    assert implementation.files() == sorted([Path("/bin/sh"), *named])
+    implementation.check_built()
+    (folder / "build/example").unlink()
+    assert implementation.missing_programs() == [folder / "build/example"]
+
+
+def test_a_program_that_may_not_be_executed_is_refused_with_what_allows_it(folder: Path) -> None:
+    program = write_program(folder / "build/example")
+    program.chmod(0o644)
+    with pytest.raises(Refusal, match=f"^example: {program} is no program; mend: chmod \\+x {program}$"):
+        load(folder).check_built()
+
+
+@pytest.fixture
+def checked(folder: Path) -> Path:
+    """The folder of an implementation that checks its options: a window of 7 goes with no code."""
+    with (folder / "impl.toml").open("r+") as written:
+        text = written.read()
+        written.seek(0)
+        written.write(text.replace("workloads =", 'check = ["check", "--all"]\nworkloads ='))
+    (folder / "check").write_text(
+        '#!/bin/sh\n[ "$1" = --all ] && echo "$2" >>"$0.asked"\n'
+        'case "$2" in *\'"window": 7\'*) echo "example: window: 7 needs scheme none" >&2; exit 2 ;; esac\n'
+    )
+    (folder / "check").chmod(0o755)
+    return folder
+
+
+def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(checked: Path) -> None:
+    implementation = load(checked)
+    assert checked / "check" in implementation.programs()
+    implementation.check_together({"code_rate": 0.75}, "x")
+    asked = (checked / "check.asked").read_text()
+    assert json.loads(asked) == implementation.options({"code_rate": 0.75}, "x")
+
+
+def test_options_that_do_not_fit_together_are_refused_with_what_the_check_says(checked: Path) -> None:
+    said = "design.toml: variant 'a': scheme = 'xor', window = 7: example: window: 7 needs scheme none"
+    with pytest.raises(Refusal, match=f"^{said}$"):
+        load(checked).check_together({"scheme": "xor", "window": 7}, "design.toml: variant 'a'")
+
+
+def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
+    (checked / "check").write_text("#!/bin/sh\nexit 3\n")
+    with pytest.raises(Refusal, match="x: window = 8: refused with 3"):
+        load(checked).check_together({"window": 8}, "x")
+
+
+def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
+    (checked / "check").write_bytes(b"\x7fELF, but cut off")
+    with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error; mend: python"):
+        load(checked).check_together({"window": 8}, "x")
+
+
+def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(implementations, "CHECK_LIMIT_S", 0.1)
+    (checked / "check").write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(Refusal, match="check did not answer within"):
+        load(checked).check_together({}, "x")
+
+
+def test_without_a_check_any_options_go_together(folder: Path) -> None:
+    load(folder).check_together({"scheme": "xor", "window": 7}, "x")

@@ -1,0 +1,251 @@
+"""What an implementation breaks of the contract is said in words, each part by itself.
+
+The example is sound; each test makes one thing of it wrong.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runners.implementations.implementation import load
+from runners.trial import contract, isolation
+from runners.trial.contract import Part, problem_of_metrics
+
+DECLARATION = """
+name = "example"
+title = "The content in one datagram"
+build = ["true"]
+server = ["/usr/bin/python3", "endpoint.py"]
+client = ["/usr/bin/python3", "endpoint.py"]
+workloads = ["download"]
+"""
+
+ENDPOINT = """
+import json, random, signal, socket, sys, time
+
+class Ended(Exception):
+    pass
+
+def end(*_):
+    raise Ended
+
+def say(event, **more):
+    print(json.dumps({"event": event, **more}), flush=True)
+
+def serve():
+    udp.bind(place)
+    signal.signal(signal.SIGINT, end)
+    say("ready")
+    try:
+        while True:
+            udp.sendto(content, udp.recvfrom(100)[1])
+    except Ended:
+        say("done", metrics={"packets_sent": 1})
+
+def download():
+    begun = time.monotonic()
+    udp.sendto(b"GET", place)
+    received = udp.recv(60_000)
+    if received != content:
+        sys.exit("the content is wrong")
+    lasted_s = time.monotonic() - begun
+    say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s / 2})
+
+task = json.load(open(sys.argv[1]))
+if task["workload"]["name"] != "download":
+    print("no such workload", file=sys.stderr)
+    sys.exit(127)
+content = random.Random(task["content_seed"]).randbytes(task["workload"]["size_bytes"])
+place = (task["address"], task["port"])
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.settimeout(None if task["role"] == "server" else task["deadline_s"])
+serve() if task["role"] == "server" else download()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "example"
+    folder.mkdir()
+    (folder / "impl.toml").write_text(DECLARATION)
+    (folder / "endpoint.py").write_text(ENDPOINT)
+    return folder
+
+
+def check(folder: Path) -> list[Part]:
+    if os.geteuid() == 0:
+        isolation.require("this test")
+    files = folder.parent / "files"
+    files.mkdir()
+    return contract.check(load(folder), files)
+
+
+def broken(folder: Path) -> dict[str, str]:
+    return {part.part: part.detail for part in check(folder) if not part.good}
+
+
+def rewrite(path: Path, right: str, wrong: str) -> None:
+    text = path.read_text()
+    assert right in text
+    path.write_text(text.replace(right, wrong))
+
+
+def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
+    parts = check(folder)
+    assert [part for part in parts if not part.good] == []
+    assert [part.part for part in parts] == [
+        "programs",
+        "download: ready",
+        "download: 10000 bytes",
+        "download: the client's done",
+        "download: dct_s and handshake_s",
+        "download: content",
+        "download: SIGINT",
+        "download: the server's done",
+        "unknown workload: the client",
+        "unknown workload: the server",
+        "lines at failure",
+    ]
+
+
+def test_without_root_it_is_tried_over_plain_loopback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(contract, "run_isolated", None)
+    assert broken(folder) == {}
+
+
+@pytest.fixture
+def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract, "READY_LIMIT_S", 3.0)
+    monkeypatch.setattr(contract, "OBEY_LIMIT_S", 1.0)
+    monkeypatch.setattr(contract, "END_LIMIT_S", 2.0)
+    monkeypatch.setattr(contract, "DEADLINE_S", 2.0)
+
+
+READY = '    say("ready")'
+CLIENT_DONE = 'say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s / 2})'
+SERVER_DONE = 'say("done", metrics={"packets_sent": 1})'
+OBEY = "signal.signal(signal.SIGINT, end)"
+LINE = 'print("no such workload", file=sys.stderr)'
+# What takes the place of a text of the endpoint, and what is said then of which part.
+WRONG = {
+    "download: ready": [
+        (READY, "", "the server wrote no ready line within 3 s"),
+        (READY, "    sys.exit(3)", "the server exited with 3 before it was ready"),
+        (READY, '    say("listening")', "event = 'listening': Input should be 'ready' or 'done'"),
+        (READY, "    print('Hello', flush=True)", "the server wrote b'Hello', which is neither a ready nor"),
+    ],
+    "download: 10000 bytes": [
+        ('udp.sendto(b"GET", place)', "sys.exit(4)", "the client exited with 4; it must exit with 0"),
+    ],
+    "download: the client's done": [
+        (CLIENT_DONE, "pass", "the client wrote no line"),
+        (CLIENT_DONE, CLIENT_DONE + "; say('ready')", "the client wrote done, ready; there must be one done"),
+        (CLIENT_DONE, f"{CLIENT_DONE}; {CLIENT_DONE}", "the client wrote done, done; there must be one done"),
+        (CLIENT_DONE, f"{CLIENT_DONE}; print('x', end='')", "last line has no newline at its end: b'x'"),
+        ('"dct_s"', '"dct s"', "metrics.dct s.[key] = 'dct s': String should match pattern"),
+        (
+            '"dct_s": lasted_s',
+            '"dct_s": float("nan")',
+            "metrics.dct_s = nan: Input should be a finite number",
+        ),
+    ],
+    "download: dct_s and handshake_s": [
+        ('"dct_s": lasted_s,', "", "dct_s is missing"),
+        ('"dct_s": lasted_s', '"dct_s": 1000 * lasted_s', "must be above 0 and at most"),
+    ],
+    "download: content": [
+        (
+            "if received != content:",
+            "if False:",
+            "a client that expects other content succeeds; it must verify",
+        ),
+    ],
+    "download: SIGINT": [
+        (
+            OBEY,
+            "pass",
+            "the server was ended by signal 2 (Interrupt) (KeyboardInterrupt); it must exit with 0",
+        ),
+        (OBEY, "signal.signal(signal.SIGINT, signal.SIG_IGN)", "the server still runs 1 s after SIGINT"),
+        ("while True:", "for _ in range(1):", "before SIGINT the server exited with 0; it must serve on"),
+        (SERVER_DONE, f"{SERVER_DONE}; sys.exit(5)", "the server exited with 5; it must exit with 0"),
+    ],
+    "download: the server's done": [(SERVER_DONE, "pass", "the server wrote no line")],
+    "unknown workload: the client": [
+        (
+            "sys.exit(127)",
+            "sys.exit(1)",
+            "the client exited with 1 (no such workload); it must exit with 127",
+        ),
+    ],
+    "unknown workload: the server": [
+        ("sys.exit(127)", "time.sleep(60)", "the server runs on for 2 s; it must exit with 127"),
+    ],
+    "lines at failure": [
+        (
+            LINE,
+            "pass",
+            "unknown workload: the client wrote 0, unknown workload: the server wrote 0; one line",
+        ),
+        (
+            '"the content is wrong"',
+            '"it is\\nwrong"',
+            "the client that expects other content wrote 2; one line",
+        ),
+    ],
+}
+
+
+@pytest.mark.usefixtures("short_limits")
+@pytest.mark.parametrize(
+    ("part", "right", "wrong", "detail"),
+    [(part, *texts) for part, several in WRONG.items() for texts in several],
+)
+def test_what_is_wrong_is_named(folder: Path, part: str, right: str, wrong: str, detail: str) -> None:
+    rewrite(folder / "endpoint.py", right, wrong)
+    assert detail in broken(folder)[part]
+
+
+def test_what_cannot_be_started_is_named_once(folder: Path) -> None:
+    (folder / "program").write_bytes(b"\x7fELF, but cut off")
+    (folder / "program").chmod(0o755)
+    rewrite(folder / "impl.toml", '"/usr/bin/python3"', '"program"')
+    assert broken(folder) == {"start": f"{folder}/program cannot be started: Exec format error"}
+
+
+def test_a_missing_program_is_named_and_nothing_is_started(folder: Path) -> None:
+    rewrite(folder / "impl.toml", '"/usr/bin/python3"', '"build/program"')
+    (part,) = check(folder)
+    assert not part.good
+    assert part.detail.startswith(f"example: {folder}/build/program is missing; mend: ")
+
+
+def test_a_check_that_refuses_the_defaults_is_named(folder: Path) -> None:
+    rewrite(
+        folder / "impl.toml", "workloads", 'check = ["/bin/sh", "-c", "echo too few >&2; exit 2"]\nworkloads'
+    )
+    assert broken(folder) == {"check": "example: the defaults: too few"}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "problem"),
+    [
+        ({"dct_s": 0.5, "handshake_s": 0.1}, ""),
+        ({"dct_s": 1.0, "handshake_s": 0.0}, ""),
+        ({"dct_s": 0.5}, "handshake_s is missing"),
+        ({"handshake_s": 0.5}, "dct_s is missing"),
+        ({}, "dct_s is missing; handshake_s is missing"),
+        ({"dct_s": 0.0, "handshake_s": 0.0}, "dct_s = 0: must be above 0"),
+        (
+            {"dct_s": 500.0, "handshake_s": 0.1},
+            "dct_s = 500: must be above 0 and at most 1.000, ",
+        ),
+        ({"dct_s": 0.5, "handshake_s": 0.6}, "handshake_s = 0.6: must be between 0 and 0.5, its dct_s"),
+        ({"dct_s": 0.5, "handshake_s": -1.0}, "handshake_s = -1: must be between 0 and 0.5, its dct_s"),
+    ],
+)
+def test_times_that_a_client_cannot_have_taken_are_named(metrics: dict[str, float], problem: str) -> None:
+    found = problem_of_metrics(metrics, lasted_s=1.0)
+    assert found.startswith(problem) if problem else found == ""
