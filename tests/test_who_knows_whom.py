@@ -47,6 +47,7 @@ INSIDE_RESULTS = {
     "results.report": {
         *("results.store", "results.metrics", "results.analysis", "results.figures", "results.papers"),
     },
+    "results.dictionary": {"results.store", "results.metrics"},
     "results.reading": {"results.store", "results.metrics", "results.analysis"},
 }
 OURS = {room.partition(".")[0] for room in ROOMS}
