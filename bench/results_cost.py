@@ -42,6 +42,7 @@ WAYS = {
         "import pandas, sqlite3; print(len(pandas.read_sql('SELECT * FROM metrics', sqlite3.connect(path))))"
     ),
     "trials()": f"{READ}; print(trials()['client.m0'].size)",
+    "trials(harness=False)": f"{READ}; print(trials(harness=False)['client.m0'].size)",
     'trials(["client.m0"])': f"{READ}; print(trials(['client.m0'])['client.m0'].size)",
 }
 

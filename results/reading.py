@@ -18,7 +18,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 import pandas as pd
 
@@ -28,6 +28,9 @@ from results.analysis.pairing import Pairing, paired
 from results.metrics import choose, of_workloads
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo
+
+Table = Literal["trials", "points", "metrics", "series"]
+"""A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,17 @@ class Campaign:
         """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
         return frames.points(self.info)
 
-    def trials(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
+    def trials(self, metrics: Collection[str] | None = None, harness: bool | None = None) -> pd.DataFrame:
         """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
-        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None.
+        its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With
+        `harness`, also what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`,
+        and so on (`results.analysis.harness`); None adds it when all metrics are read.
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
         if isinstance(metrics, str):
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
-        frame = frames.trials(self.database, self.info, metrics)
+        frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
         # Where all trials failed, what is compared is no wrong name; where nothing was measured, none is
         # known to be.
@@ -62,7 +67,7 @@ class Campaign:
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
         `metric` ("client.dct_s") and `value`."""
-        return frames.metrics(self.trials(metrics))
+        return frames.metrics(self.trials(metrics, harness=False))
 
     def series(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """A series that trials left ("cwnd"), as `frames.series`: the tables of all trials as one, with the
@@ -77,6 +82,13 @@ class Campaign:
         for column in columns or ():
             _known(column, known[name], f"campaign {self.info.name!r}: series {name!r}: column")
         return frames.series(self.database, self.info, name, columns)
+
+    def table(self, kind: Table, series: str = "") -> pd.DataFrame:
+        """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
+        if kind == "series":
+            return self.series(series)
+        tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
+        return tables[kind]()
 
     def paired(self, baseline: str, variant: str, metric: str = "") -> Pairing:
         """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`

@@ -12,6 +12,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from results.analysis.harness import frame as harness_frame
+from results.analysis.harness import in_order
+from results.metrics import SOURCES
 from results.store import arrow
 from results.store.database import Database, DatabaseError
 from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, TrialSeries
@@ -21,26 +24,34 @@ _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _PAIR = ["workload", "point", "repetition"]
-_ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
 _PAGE_TRIALS = 10_000  # read at once
 
 
 def trials(
-    database: Database, campaign: CampaignInfo, metrics: Collection[str] | None = None
+    database: Database,
+    campaign: CampaignInfo,
+    metrics: Collection[str] | None = None,
+    harness: bool | None = None,
 ) -> pd.DataFrame:
     """One row a trial, sorted by variant, workload, point and repetition, in the order of the design.
 
     Columns: those of the trial, the factors of its point (`bandwidth_mbps`, `loss.p`, …), the parameters of
-    its workload (`size_bytes`, …) and its metrics (`client.dct_s`, …), NaN where a trial has none. `metrics`
-    names the metrics to read; None reads all.
+    its workload (`size_bytes`, …), its metrics (`client.dct_s`, …), NaN where a trial has none, and what the
+    harness itself measured (`results.analysis.harness`), but for names that the design gives to its factors.
+    `metrics` names the metrics to read; None reads all. `harness` says whether to read what the harness
+    measured; None reads it with all metrics.
     """
     bounds = database.id_range(campaign.id)
     first, last = bounds or (0, -1)
     pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
+    pages.append(range(-1, 0))  # no trial: a campaign without any has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
-    frame = pd.concat([_page(database, campaign, range(-1, 0), metrics), *read])
-    frame = frame.sort_values(["variant", *_PAIR], ignore_index=True)
+        frame = pd.concat(read).sort_values(["variant", *_PAIR], ignore_index=True)
+        measured = pd.DataFrame(index=frame["id"])
+        if metrics is None if harness is None else harness:
+            of_harness = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
+            measured = pd.concat(of_harness).reindex(frame["id"])
     parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
     own = list(TRIAL_COLUMNS)
     parts = [
@@ -49,7 +60,9 @@ def trials(
         parameters.iloc[frame["workload"].cat.codes].reset_index(drop=True),
         frame[sorted(frame.columns.drop(own))],
     ]
-    return pd.concat(parts, axis=1)
+    table = pd.concat(parts, axis=1)
+    others = [name for name in in_order(measured.columns) if name not in table]
+    return pd.concat([table, measured[others].reset_index(drop=True)], axis=1)
 
 
 def points(campaign: CampaignInfo) -> pd.DataFrame:
@@ -65,7 +78,7 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: `id`, the trial's key and its `state`, `metric` ("client.dct_s") and `value`, in the unit that
     the metric's name ends with.
     """
-    measured = [name for name in frame.columns if name.startswith(_ENDPOINTS)]
+    measured = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     kept = ["id", "variant", *_PAIR, "state"]
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
@@ -119,6 +132,15 @@ def _page(
         return frame
     measured = arrow.metrics(database, ids[0], ids[-1], metrics)
     return pd.concat([frame, pd.DataFrame(_columns(frame["id"].to_numpy(), measured))], axis=1)
+
+
+def _harness_page(database: Database, campaign: CampaignInfo, ids: range) -> pd.DataFrame:
+    """What the harness measured of the campaign's trials with these ids, by id."""
+    try:
+        return harness_frame(arrow.harness(database, campaign.id, ids[0], ids[-1]))
+    except ValueError as error:
+        where = f"{database.address}: what the harness measured of trials {ids[0]} to {ids[-1]}"
+        raise DatabaseError(f"{where} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def _columns(trials: _Ids, measured: pa.Table) -> dict[str, _Values]:

@@ -16,7 +16,9 @@ import adbc_driver_manager
 import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
+from pyarrow import json
 from sqlalchemy.dialects import postgresql, sqlite
 
 from results.store import connector, schema
@@ -36,16 +38,51 @@ _CAUSES_OF_SQLITE = {
 def trials(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
     """The columns TRIAL_COLUMNS of the campaign's trials with these ids, by id.
 
-    Raises DatabaseError when the database cannot be read, as `metrics` does.
+    Raises DatabaseError when the database cannot be read, as `harness` and `metrics` do.
     """
     columns = schema.trials.c
-    query = sa.select(*(columns[name] for name in TRIAL_COLUMNS)).where(
-        # "+ 0" keeps SQLite from the campaign's index, which it would go through whole for every range of ids
-        columns.campaign_id + 0 == campaign_id,
-        schema.counts,
-        columns.id.between(first_id, last_id),
+    query = sa.select(*(columns[name] for name in TRIAL_COLUMNS))
+    in_range = query.where(*_in_range(campaign_id, first_id, last_id))
+    return _read(database, in_range.order_by(columns.id))
+
+
+def harness(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
+    """What the harness kept of the campaign's trials with these ids beside their state, by id.
+
+    Columns: `id`, `started_at`, `host` ("" where no start is known), `reason`, and as texts of JSON `seeds`,
+    `dropper`, `links`, `overhead_s` and `checks`.
+    """
+    columns = schema.trials.c
+    documents = (columns.seeds, columns.dropper, columns.links, columns.overhead_s, columns.checks)
+    query = sa.select(
+        columns.id,
+        columns.started_at,
+        # No nulls: ADBC would take a column that begins with 1,000 of them for one of numbers.
+        sa.func.coalesce(schema.starts.c.host, "", type_=sa.Text).label("host"),
+        columns.reason,
+        *(sa.cast(document, sa.Text).label(document.name) for document in documents),
     )
-    return _read(database, query.order_by(columns.id))
+    of_campaign = query.join_from(schema.trials, schema.starts, isouter=True).where(
+        *_in_range(campaign_id, first_id, last_id)
+    )
+    return _read(database, of_campaign.order_by(columns.id))
+
+
+def objects(texts: pa.ChunkedArray, fields: pa.Schema) -> pa.Table:
+    """One row for each text, which must be a JSON object: its fields of these names, null where it lacks one.
+
+    Raises pa.ArrowInvalid for a text that is no JSON object, and for a field of another type.
+    """
+    if not len(texts):
+        return fields.empty_table()
+    lines = pc.binary_join_element_wise(texts.combine_chunks(), "\n", "")
+    characters = lines.buffers()[2].slice(0, pc.sum(pc.binary_length(lines)).as_py())
+    # One block, since a text that two blocks share would be refused.
+    options = json.ReadOptions(use_threads=False, block_size=len(characters) + 1)
+    parsing = json.ParseOptions(
+        explicit_schema=fields, newlines_in_values=True, unexpected_field_behavior="ignore"
+    )
+    return json.read_json(pa.BufferReader(characters), options, parsing)
 
 
 def metrics(
@@ -62,6 +99,17 @@ def metrics(
         wanted = [(columns.endpoint == endpoint) & (columns.name == name) for endpoint, name in pairs]
         query = query.where(sa.or_(sa.false(), *wanted))
     return _read(database, query)
+
+
+def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `trials` is one of the campaign's that count, with these ids."""
+    columns = schema.trials.c
+    return [
+        # "+ 0" keeps SQLite from the campaign's index, which it would go through whole for every range of ids
+        columns.campaign_id + 0 == campaign_id,
+        schema.counts,
+        columns.id.between(first_id, last_id),
+    ]
 
 
 def _read(database: Database, query: sa.Select[Any]) -> pa.Table:

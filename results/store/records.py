@@ -15,6 +15,9 @@ Value = float | int | str
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
 
+HARNESS_COLUMNS = ("started_at", "host", "reason", "trials_at_once", "stalled_s", "overhead_s")
+"""What the harness measured of every trial, as columns of a table of trials that is read with them."""
+
 
 class Variant(TypedDict):
     """An implementation with its options, as a design names it."""
@@ -76,7 +79,7 @@ class CampaignInfo(NewCampaign):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """One run of `fecbench run` that has added trials to a campaign."""
+    """One run of the harness that has added trials to a campaign."""
 
     id: int
     campaign_id: int

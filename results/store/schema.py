@@ -69,7 +69,7 @@ workloads = _of_campaign(
     sa.Column("metric", sa.Text),
 )
 
-# One run of `fecbench run` for a campaign, on one machine.
+# One run of the harness for a campaign, on one machine.
 starts = sa.Table(
     "starts",
     tables,

@@ -1,5 +1,6 @@
 """Holds the emulated link of this machine against bounds: the experiments, and which table has which."""
 
+import logging
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +17,8 @@ from runners.trial.judge import late_bound_us
 from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
 from topologies.programs import PROBER
 from topologies.topology import Backend
+
+_log = logging.getLogger(__name__)
 
 LIMIT_S = 180.0
 HEADER_BYTES = 14 + 20 + 8
@@ -83,6 +86,8 @@ def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
     if not wanted:
         return {"kind": "skipped", "at": _now()}
     table = measure_briefly(backend)
+    for measurement in table.measurements:
+        _log.info("the emulated link: %s", measurement)
     if not table.good:
         broken = "; ".join(map(str, table.broken()))
         raise Refusal(f"the emulated link of this machine: {broken}; --no-calibrate begins all the same")

@@ -1,5 +1,6 @@
 """Runs a design into a results database: each trial is judged and committed as soon as it has ended."""
 
+import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from runners.engines.engine import Engine, Finished
 from runners.refusal import Refusal
 from runners.trial.judge import Judgement, completion_s, judge
 from runners.trial.task import Task
+
+_log = logging.getLogger(__name__)
 
 # An invalid trial is run again this many times, and as often anew when the campaign is resumed.
 RETRIES = 3
@@ -35,6 +38,7 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     collected |= {"jobs": request.jobs, "pages": experiment.pages}
     stored = _stored_campaign(request, database, collected)
     attempts = _attempts_left({} if stored is None else database.states(stored.id), request)
+    _log.info("%d of %d trials are to be run", len(attempts), len(request.keys))
     calibrations = [calibration.of_campaign(request.backend, request.calibrate)] if attempts else []
     if stored is None:
         campaign = database.create_campaign(_new_campaign(request, collected | {"calibration": calibrations}))
@@ -130,12 +134,14 @@ def _run_trials(
         attempts[finished.key] -= 1
         again = judgement.state == "invalid" and attempts[finished.key] > 0
         if again:
+            _log.info("again, later: %s", finished.key)
             engine.again(finished.key, finished.task)
         watcher.ended(finished.key, judgement, completion_s(finished.task, finished.outcome), again)
 
 
 def _tasks(request: Request, attempts: Mapping[TrialKey, int]) -> Iterator[tuple[TrialKey, Task]]:
     for key in list(attempts):
+        _log.info("next: %s", key)
         yield key, request.experiment.task(key, request.backend)
 
 

@@ -1,5 +1,6 @@
 """Which database, campaign or design a command means."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +14,13 @@ from runners.commands.terminal import note
 from runners.implementations.finding import Implementations, search_path
 from runners.refusal import Refusal
 
+_log = logging.getLogger(__name__)
+
 
 def open_database(db: str, *, create: bool = False) -> Database:
     """The results database; the default one is told on standard error. `create` makes an absent one."""
     database = Database.open(db, create=create)
+    _log.info("opened the database %s", database.address)
     if db == arguments.DATABASE:
         note(f"the database is {db} in this folder; choose another with --db or FECBENCH_DB")
     return database
@@ -63,9 +67,11 @@ def implementations_in(folders: Sequence[Path] | None) -> Implementations:
 def design_of(named: Path) -> Design:
     """The design in this file, or the one of the catalogue that has this name."""
     if named.exists():
+        _log.info("read the design %s", named)
         return designs.load(named)
     known = designs.catalogue()
     if str(named) not in known:
         hint = nearest(named.stem, known)
         raise Refusal(f"{named}: cannot be read: no such file, nor a design of the catalogue; {hint}")
+    _log.info("read the design %s of the catalogue", known[str(named)])
     return designs.load(known[str(named)])

@@ -66,8 +66,15 @@ def _artefacts(report: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError):
-        raise Refusal(f"{report}: no command wrote this: give the name of a new folder") from None
-    return [Path(str(name)).name for name in names]
+        names = None
+    # Whatever bears one of them is removed: they must not lead out of the folder.
+    if not isinstance(names, list) or not all(map(_is_name, names)):
+        raise Refusal(f"{report}: no command wrote this: give the name of a new folder")
+    return names
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name not in ("", ".", "..") and "/" not in name
 
 
 @contextmanager

@@ -1,22 +1,28 @@
-"""`fecbench show`: the campaigns of a database, their trials, and where the time of a trial goes."""
+"""`fecbench show`: the campaigns of a database, their trials, and everything of one trial."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from results.store.records import StoredTrial
+from results.store.database import Database
+from results.store.records import STATES, CampaignInfo, StoredTrial
 from runners.commands import arguments
-from runners.commands.choice import campaigns_of, open_database
-from runners.commands.document import database_document, print_document
+from runners.commands.choice import campaigns_of, one_trial, open_database
+from runners.commands.document import database_document, print_document, whole_trial_document
+from runners.commands.one_trial import print_trial
 from runners.commands.summary import print_summary, states_line
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
+from runners.refusal import Refusal
 
 
 def show(
+    trial: Annotated[
+        int | None, typer.Argument(help="Everything of the trial of this number, which --trials tells.")
+    ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     trials: Annotated[bool, typer.Option("--trials", help="A line for every trial.")] = False,
@@ -25,27 +31,41 @@ def show(
     ] = False,
     as_json: arguments.Json = False,
 ) -> None:
-    """Show what a results database holds."""
+    """Show what a results database holds, or everything of one trial."""
+    if trial is not None and (trials or overhead):
+        raise Refusal(f"--trials and --overhead are of all trials: leave out {trial}")
     with open_database(db) as database:
-        chosen = campaigns_of(database, campaign)
-        if as_json:
-            print_document(database_document(database, chosen))
+        if trial is None:
+            _show_campaigns(database, campaigns_of(database, campaign), trials, overhead, as_json)
             return
-        for info in chosen:
-            stored = list(database.trials(info.id))
-            say(f"campaign {info.name}: {info.title}, {info.created_at}")
-            if overhead:
-                _print_overhead(stored)
-            elif trials:
-                _print_trials(stored)
-            else:
-                print_summary(database, info)
-                if doubtful := [trial for trial in stored if trial.record.state != "ok"]:
-                    _print_trials(doubtful)
-            say(states_line([trial.record.state for trial in stored], info.planned_trials))
+        info, stored = one_trial(database, campaign, trial)
+        if as_json:
+            print_document(whole_trial_document(database, info, stored))
+        else:
+            print_trial(database, info, stored)
 
 
-def _print_trials(stored: Sequence[StoredTrial]) -> None:
+def _show_campaigns(
+    database: Database, campaigns: Iterable[CampaignInfo], trials: bool, overhead: bool, as_json: bool
+) -> None:
+    if as_json:
+        print_document(database_document(database, campaigns))
+        return
+    for info in campaigns:
+        say(f"campaign {info.name}: {info.title}, {info.created_at}")
+        if overhead:
+            _print_overhead(list(database.trials(info.id)))
+        elif trials:
+            _print_trials(database.trials(info.id))
+        else:
+            print_summary(database, info)
+            if doubtful := list(database.trials(info.id, [state for state in STATES if state != "ok"])):
+                _print_trials(doubtful)
+        states = [state for state, _ in database.states(info.id).values()]
+        say(states_line(states, info.planned_trials))
+
+
+def _print_trials(stored: Iterable[StoredTrial]) -> None:
     """A line for every trial."""
     headings = ("id", "variant", "workload", "point", "repetition", "state", "dct_s", "dropped", "reason")
     print_table(table_of(headings, map(_trial_row, stored)))

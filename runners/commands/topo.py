@@ -1,6 +1,5 @@
 """`fecbench topo`: a shell in a topology, or commands from standard input; then the links' reports."""
 
-import json
 import os
 import signal
 import sys
@@ -9,10 +8,13 @@ from typing import Annotated
 import typer
 
 from fecbench.hints import nearest
+from runners.commands import arguments
+from runners.commands.document import print_document
+from runners.commands.terminal import say
 from runners.refusal import Refusal
 from topologies.link import DIRECTIONS, LinkSettings
 from topologies.link_report import DirectionReport, LinkReport
-from topologies.topology import TOPOLOGIES, Backend, Topology, build
+from topologies.topology import TOPOLOGIES, Topology, build
 
 
 def topo(
@@ -24,8 +26,8 @@ def topo(
     ] = None,
     queue_bytes: Annotated[int | None, typer.Option(help="Queue in bytes of Ethernet frames.")] = None,
     queue_packets: Annotated[int | None, typer.Option(help="Queue in packets.")] = None,
-    link: Annotated[Backend, typer.Option(help="Backend of the links.")] = "auto",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the links' reports as JSON.")] = False,
+    link: arguments.Link = "auto",
+    as_json: arguments.Json = False,
 ) -> int:
     """Open Mininet's command line in a topology; without a terminal, run the commands of standard input."""
     if os.geteuid() != 0:
@@ -40,7 +42,7 @@ def topo(
         _run_commands(network)
         reports = network.finish()
     if as_json:
-        print(json.dumps({name: report.model_dump() for name, report in reports.items()}, indent=1))
+        print_document({name: report.model_dump() for name, report in reports.items()})
     else:
         for name, report in reports.items():
             _print_report(name, report)
@@ -64,9 +66,9 @@ def _run_commands(network: Topology) -> None:
 
 
 def _print_report(name: str, report: LinkReport) -> None:
-    print(f"link {name} ({report.backend} {report.version}):")
+    say(f"link {name} ({report.backend} {report.version}):")
     for direction in DIRECTIONS:
-        print(f"  {direction:<4} {_line(report.directions[direction])}")
+        say(f"  {direction:<4} {_line(report.directions[direction])}")
 
 
 def _line(report: DirectionReport) -> str:

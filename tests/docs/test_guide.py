@@ -125,7 +125,7 @@ class Reader:
             case _:
                 done = self._shell(command)
         said = done.stdout + done.stderr
-        if "show" in command and (listed := re.search(r"^\s*(\d+) ", said, re.MULTILINE)):
+        if "--trials" in command and (listed := re.search(r"^\s*(\d+) ", said, re.MULTILINE)):
             self.trial = listed[1]
         right = (0, 1) if command.startswith(MAY_END_WITH_1) else (0,)
         assert done.returncode in right, f"{command}: {done.returncode}\n{said}"

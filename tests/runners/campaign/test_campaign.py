@@ -141,5 +141,5 @@ def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path
         tasks.setdefault((trial.record.key.variant, trial.record.key.point), []).append(trial.record.task)
     assert len(tasks) == 4
     assert all(len(repetitions) == 2 and repetitions[0] == repetitions[1] for repetitions in tasks.values())
-    assert tasks["xor, 4/5", 0][0]["pairs"][0]["options"]["code_rate"] == 0.8
+    assert tasks["xor, 4/5", 0][0]["pairs"][0]["client"]["options"]["code_rate"] == 0.8
     assert str(REPOSITORY) not in json.dumps(list(tasks.values()))

@@ -240,6 +240,13 @@ def test_verbose_tells_where_an_error_came_from_and_ends_with_the_same_line(
     assert fecbench_here("plan", "no-such.toml").refusal() == line  # it is quiet again
 
 
+def test_verbose_tells_the_steps_on_standard_error_and_the_results_are_the_same(fecbench_here: Any) -> None:
+    quiet, verbose = fecbench_here("plan", "smoke"), fecbench_here("plan", "smoke", "--verbose")
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+    assert verbose.stdout == quiet.stdout
+    assert "s  read the design" in verbose.stderr
+
+
 def test_verbose_may_stand_behind_a_subcommand_too(fecbench_here: Any) -> None:
     done = fecbench_here("losses", "uniform", "--p", "7", "-v")
     assert "Traceback" in done.stderr

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from results.store.records import CampaignInfo, StoredTrial
+from runners.campaign.replay import Replay
 from runners.commands.destination import check_folder
 
 SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
@@ -107,3 +109,68 @@ def test_a_folder_that_is_a_file_is_refused_before_anything_is_computed(
 def test_to_check_a_folder_does_not_make_it(tmp_path: Path) -> None:
     check_folder("--output", tmp_path / "new" / "folder")
     assert not (tmp_path / "new").exists()
+
+
+@pytest.fixture
+def replay(call: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Calls `fecbench replay` into a folder; what it records are files of these names."""
+
+    def replay(path: Path, *names: str) -> Any:
+        def run_again(_: CampaignInfo, stored: StoredTrial, __: object, folder: Path) -> Replay:
+            for name in names:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text("fresh")
+            return Replay(stored, stored, [])
+
+        monkeypatch.setattr("runners.commands.replay.run_again", run_again)
+        monkeypatch.setattr("runners.trial.isolation.require", lambda _: None)
+        return call(["replay", "1", "--output"], path)
+
+    return replay
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_replay_replaces_the_replay_before_and_nothing_else(replay: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "yet"
+    assert (
+        replay(folder, "client/a.sqlog", "client.pcap").returncode == 1
+    )  # without losses, none are the same
+    (folder / "mine.txt").write_text("mine")
+    (folder / "client" / "a.sqlog").write_text("stale")
+    replay(folder, "client/b.sqlog", "server.pcap")
+    left = contents(folder)
+    report = json.loads(left.pop("replay.json"))
+    assert left == {"client/b.sqlog": "fresh", "server.pcap": "fresh", "mine.txt": "mine"}
+    assert report["artefacts"] == ["client", "server.pcap"]
+    assert report["recorded"]["id"] == report["replayed"]["id"] == 1
+
+
+def test_a_replay_that_did_not_begin_leaves_its_report_alone(replay: Any, tmp_path: Path) -> None:
+    replay(tmp_path / "new")
+    assert list(contents(tmp_path / "new")) == ["replay.json"]
+
+
+@pytest.mark.parametrize("there", ["client/mine.txt", "replay.json"])
+def test_a_folder_with_files_of_somebody_else_is_refused_before_a_trial_is_run(
+    replay: Any, tmp_path: Path, there: str
+) -> None:
+    (tmp_path / there).parent.mkdir(exist_ok=True)
+    (tmp_path / there).write_text("mine")
+    assert "give the name of a new folder" in replay(tmp_path, "client/a.sqlog").refusal()
+    assert contents(tmp_path) == {there: "mine"}
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "..", ".", "", "/etc", "a/b", 7])
+def test_a_report_that_names_a_path_is_nobodys_and_removes_nothing(
+    replay: Any, tmp_path: Path, name: object
+) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside.txt"
+    folder.mkdir()
+    outside.write_text("mine")
+    (folder / "replay.json").write_text(json.dumps({"artefacts": [name]}))
+    assert "no command wrote this" in replay(folder, "client.pcap").refusal()
+    assert outside.read_text() == "mine"
+    assert list(contents(folder)) == ["replay.json"]

@@ -1,0 +1,113 @@
+"""What the harness itself measured of trials, as columns of a frame: when and where a trial ran, how busy the
+machine was, what happened to packets on each link, and the seeds that decided it.
+
+| column | what it is |
+|---|---|
+| `started_at` | when it began, UTC |
+| `host` | the machine that ran it, null where it is not known |
+| `reason` | why its state is not ok |
+| `trials_at_once` | how many trials ran then |
+| `stalled_s` | how long its endpoints were kept from running |
+| `overhead_s` | the seconds that were not the client's own |
+| `LINK.DIRECTION.packets` | packets that the dropper judged |
+| `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
+| `LINK.DIRECTION.queue_dropped` | packets that found the queue full |
+| `LINK.DIRECTION.late` | packets that left the emulator later than its bound |
+| `LINK.DIRECTION.lateness_max_us` | how late the latest left it |
+| `seed.content`, `seed.LINK.DIRECTION` | unsigned, 64 bits |
+
+Numbers are NaN, and seeds null, where a trial does not have them, for example since it failed before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from results.store.arrow import objects
+from results.store.records import HARNESS_COLUMNS
+
+_CHECKS = pa.schema({"trials_at_once": pa.float64(), "stalled_s": pa.float64()})
+_UNKNOWN = pa.scalar(None, pa.string())
+_OVERHEAD = pa.schema({"total": pa.float64()})
+_DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64()})
+_DIRECTION = pa.struct(
+    {
+        "queue_dropped": pa.float64(),
+        "late": pa.float64(),
+        "lateness_us": pa.struct({"max": pa.float64()}),
+    }
+)
+
+
+def frame(trials: pa.Table) -> pd.DataFrame:
+    """The columns of these trials, which `arrow.harness` has read, by the trials' ids.
+
+    Raises ValueError when the database holds what no harness writes.
+    """
+    checks = objects(trials["checks"], _CHECKS)
+    seeds = _names(trials["seeds"])
+    directions = dict.fromkeys(name for name in (*seeds, *_names(trials["dropper"])) if "/" in name)
+    columns = {
+        "id": trials["id"],
+        "started_at": trials["started_at"].cast(pa.timestamp("us", tz="UTC")),
+        "host": pc.if_else(pc.equal(trials["host"], ""), _UNKNOWN, trials["host"]),
+        "reason": trials["reason"],
+        "trials_at_once": checks["trials_at_once"],
+        "stalled_s": checks["stalled_s"],
+        "overhead_s": objects(trials["overhead_s"], _OVERHEAD)["total"],
+        **_of_links(trials["dropper"], trials["links"], list(directions)),
+        **_of_seeds(trials["seeds"], seeds),
+    }
+    types = {pa.uint64(): pd.UInt64Dtype()}
+    measured: pd.DataFrame = pa.table(columns).to_pandas(types_mapper=types.get)
+    return measured.set_index("id")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """The names of these columns in the order of a table: HARNESS_COLUMNS, then links, then seeds."""
+    of_trial = {name: place for place, name in enumerate(HARNESS_COLUMNS)}
+    last = len(of_trial)
+    return sorted(names, key=lambda name: (of_trial.get(name, last + name.startswith("seed.")), name))
+
+
+def _of_links(
+    dropper: pa.ChunkedArray, links: pa.ChunkedArray, directions: Sequence[str]
+) -> dict[str, pa.ChunkedArray]:
+    """The columns of each direction ("internet/up") of each link."""
+    of_links: defaultdict[str, dict[str, pa.DataType]] = defaultdict(dict)
+    for name in directions:
+        link, _, direction = name.partition("/")
+        of_links[link][direction] = _DIRECTION
+    reports = {link: pa.struct({"directions": pa.struct(of_link)}) for link, of_link in of_links.items()}
+    counted = objects(dropper, pa.schema(dict.fromkeys(directions, _DROPPER)))
+    reported = objects(links, pa.schema(reports))
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in directions:
+        link, _, direction = name.partition("/")
+        of_direction = pc.struct_field(reported[link], ["directions", direction])
+        prefix = f"{link}.{direction}"
+        columns |= {
+            f"{prefix}.packets": pc.struct_field(counted[name], "seen"),
+            f"{prefix}.lost": pc.struct_field(counted[name], "dropped"),
+            f"{prefix}.queue_dropped": pc.struct_field(of_direction, "queue_dropped"),
+            f"{prefix}.late": pc.struct_field(of_direction, "late"),
+            f"{prefix}.lateness_max_us": pc.struct_field(of_direction, ["lateness_us", "max"]),
+        }
+    return columns
+
+
+def _of_seeds(seeds: pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
+    values = objects(seeds, pa.schema(dict.fromkeys(names, pa.uint64())))
+    return {f"seed.{name.replace('/', '.')}": values[name] for name in names}
+
+
+def _names(texts: pa.ChunkedArray) -> list[str]:
+    """The keys of these JSON objects. Most differ in their numbers alone: few are parsed."""
+    shapes = pc.replace_substring_regex(texts, r'": ?\d+', '": 0').unique()
+    return list(dict.fromkeys(name for shape in shapes.to_pylist() for name in json.loads(shape)))

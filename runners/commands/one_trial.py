@@ -1,0 +1,138 @@
+"""Everything of one trial, for a person."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial, TrialRecord
+from runners.commands.document import attempts_of, start_of
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import say
+
+MOST_ENTRIES = 20
+"""A list with more of them, such as the objects of a web page, is counted and not shown."""
+
+
+def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> None:
+    """Print what was asked for, what happened, and what everybody reported."""
+    record = stored.record
+    say(f"trial {stored.id} of campaign {campaign.name}")
+    _print(("", "trial"), _summary(database, campaign, stored))
+    if len(attempts := attempts_of(database, stored)) > 1:
+        _print(("attempts", "attempt", "id", "started at", "reason"), map(_attempt_row, attempts))
+    unknown = [("", "not known: tasks were not kept when it ran")]
+    common = {name: value for name, value in record.task.items() if name != "pairs"}
+    _print(("asked for", "value"), list(_flat(common)) or unknown)
+    for number, pair in enumerate(record.task.get("pairs", [])):
+        _print((f"pair {number}", "client", "server"), _pair_rows(pair))
+    _print(("seed of", "value"), record.seeds.items())
+    _print(
+        ("link", "direction", "judged", "lost", "in", "out", "queue dropped", "late by µs (p50/p99/max)", ""),
+        _direction_rows(record),
+    )
+    _print(("metric", *record.metrics), _metric_rows(record), right=list(record.metrics))
+    _print(("check", "value"), _flat(record.checks))
+    times = [(phase, f"{seconds * 1e3:.1f}") for phase, seconds in record.overhead_s.items()]
+    _print(("time that is not the client's", "ms"), times, right=["ms"])
+    series = [
+        (table.endpoint, table.name, table.rows, ", ".join(table.columns))
+        for table in database.series_of(stored.id)
+    ]
+    _print(("endpoint", "series", "rows", "columns"), series, right=["rows"])
+    for endpoint, status in record.exits.items():
+        said = record.stderr.get(endpoint, "").splitlines()
+        end = "had to be killed" if status is None else f"ended with {status}"
+        say(f"{endpoint} {end} and said {'on standard error:' if said else 'nothing on standard error'}")
+        say("".join(f"  {line}\n" for line in said))
+
+
+def _print(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[str] = ()) -> None:
+    """Print a table, if it has rows."""
+    if rows := list(rows):
+        print_table(table_of(headings, rows, right))
+
+
+def _summary(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> Iterator[tuple[str, str]]:
+    record, start = stored.record, start_of(database, stored)
+    yield "variant", record.key.variant
+    yield "workload", record.key.workload
+    factors = ", ".join(f"{name} = {value}" for name, value in campaign.points[record.key.point].items())
+    yield "point", f"{record.key.point}: {factors}"
+    yield "repetition", str(record.key.repetition)
+    yield "state", f"{record.state}: {record.reason}" if record.reason else record.state
+    yield "attempt", str(stored.attempt)
+    yield "started at", record.started_at
+    yield "took", f"{record.duration_s:.3f} s"
+    if start is not None:
+        revision = start.provenance.get("revision", {})
+        changed = ", with changes that were not committed" if revision.get("changed") else ""
+        yield "ran on", f"{start.host}, Linux {start.provenance.get('kernel')}"
+        yield "revision", f"{revision.get('commit')}{changed}"
+
+
+def _attempt_row(run: StoredTrial) -> tuple[object, ...]:
+    record = run.record
+    return record.state, run.attempt, run.id, record.started_at, record.reason
+
+
+def _pair_rows(pair: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What both ends were asked for, and their workload, which is the same."""
+    ends = {end: dict(_flat(pair[end])) for end in ("client", "server")}
+    for name in dict.fromkeys(name for values in ends.values() for name in values):
+        yield name, ends["client"].get(name, "-"), ends["server"].get(name, "-")
+    for name, value in _flat(pair["workload"], "workload"):
+        yield name, value, value
+
+
+def _metric_rows(record: TrialRecord) -> Iterator[tuple[str, ...]]:
+    """Each metric beside what every endpoint reported."""
+    for name in sorted({name for values in record.metrics.values() for name in values}):
+        values = [reported.get(name) for reported in record.metrics.values()]
+        yield name, *("-" if value is None else f"{value:.6g}" for value in values)
+
+
+def _direction_rows(record: TrialRecord) -> Iterator[tuple[object, ...]]:
+    """What the dropper and the link say of each direction of each link."""
+    verdicts = {(log.link, log.direction): log for log in record.verdicts}
+    for link, report in record.links.items():
+        for direction, frames in report.get("directions", {}).items():
+            log, lateness = verdicts.get((link, direction)), frames.get("lateness_us")
+            yield (
+                link,
+                direction,
+                "-" if log is None else log.packets,
+                "-" if log is None else log.dropped,
+                frames["frames_in"],
+                frames["frames_out"],
+                frames["queue_dropped"],
+                "-"
+                if lateness is None
+                else "/".join(f"{lateness[name]:.0f}" for name in ("p50", "p99", "max")),
+                "conserved" if frames["conserved"] else "NOT CONSERVED",
+            )
+
+
+def _quantiles(values: dict[str, float]) -> str:
+    return "/".join(f"{values[name]:.0f}" for name in ("p50", "p99", "max"))
+
+
+def _flat(document: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """The values of a document, by dotted names; those that are not set are left out."""
+    entries = _entries(document)
+    if entries is None:
+        if document is not None:
+            yield name, str(document)
+    elif isinstance(document, list) and len(entries) > MOST_ENTRIES:
+        yield name, f"({len(entries)} entries: see --json)"
+    elif not entries and name:
+        yield name, "none"
+    else:
+        for key, value in entries:
+            yield from _flat(value, f"{name}.{key}" if name else str(key))
+
+
+def _entries(document: Any) -> list[tuple[Any, Any]] | None:
+    """The parts of a document, or None for a value."""
+    if isinstance(document, dict):
+        return list(document.items())
+    return list(enumerate(document)) if isinstance(document, list) else None

@@ -1,0 +1,243 @@
+"""A frame holds what the harness measured of a trial as the trial's record has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from results.analysis import frames
+from results.store import schema
+from results.store.database import Database, DatabaseError
+from results.store.records import HARNESS_COLUMNS, TRIAL_COLUMNS, CampaignInfo, TrialRecord
+
+Make = Callable[..., TrialRecord]
+NewCampaign = Callable[..., CampaignInfo]
+
+OF_DIRECTION = ("late", "lateness_max_us", "lost", "packets", "queue_dropped")
+
+counts = st.integers(0, 2**53)
+seeds = st.integers(0, 2**64 - 1)
+durations = st.floats(0, 1e9)
+
+
+@st.composite
+def directions(draw: st.DrawFn) -> dict[str, Any]:
+    """What a trial's record has of one direction of a link. A backend may not know how late packets were."""
+    lateness = draw(st.none() | durations)
+    return {
+        "seed": draw(seeds),
+        "dropper": {"seen": draw(counts), "dropped": draw(counts), "gso": 0},
+        "link": {
+            "frames_in": draw(counts),
+            "queue_dropped": draw(counts),
+            "late": draw(st.none() | counts),
+            "lateness_us": None if lateness is None else {"p50": lateness / 2, "max": lateness},
+            "conserved": True,
+        },
+    }
+
+
+def measured_by(names: list[str], content: int, drawn: list[dict[str, Any]], **checks: Any) -> dict[str, Any]:
+    """The fields of a record for these directions ("internet/up")."""
+    of_links: dict[str, Any] = {}
+    for name, direction in zip(names, drawn, strict=True):
+        link, _, end = name.partition("/")
+        report = of_links.setdefault(link, {"backend": "wire", "command": ["wire"], "directions": {}})
+        report["directions"][end] = direction["link"]
+    return {
+        "seeds": {"content": content, **{n: d["seed"] for n, d in zip(names, drawn, strict=True)}},
+        "dropper": {n: d["dropper"] for n, d in zip(names, drawn, strict=True)},
+        "links": of_links,
+        "checks": {"verdicts": {}, **checks},
+    }
+
+
+def expected_of(names: list[str], drawn: list[dict[str, Any]]) -> dict[str, float]:
+    columns = {}
+    for name, direction in zip(names, drawn, strict=True):
+        of_link, prefix = direction["link"], name.replace("/", ".")
+        values = {
+            "packets": direction["dropper"]["seen"],
+            "lost": direction["dropper"]["dropped"],
+            "queue_dropped": of_link["queue_dropped"],
+            "late": of_link["late"],
+            "lateness_max_us": (of_link["lateness_us"] or {}).get("max"),
+        }
+        columns |= {
+            f"{prefix}.{what}": math.nan if value is None else float(value) for what, value in values.items()
+        }
+    return columns
+
+
+NAMES = ["internet/up", "internet/down", "path 2/up", "path 2/down"]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_frame_has_what_the_record_of_a_trial_has(
+    database: Database, new_campaign: NewCampaign, make: Make, data: st.DataObject
+) -> None:
+    campaign = new_campaign(database, f"campaign {len(database.campaigns())}")
+    records, expected = [], []
+    for n in range(data.draw(st.integers(1, 4))):
+        drawn = [data.draw(directions()) for _ in NAMES]
+        content, stalled_s, at_once = data.draw(seeds), data.draw(durations), data.draw(st.integers(1, 64))
+        fields = measured_by(NAMES, content, drawn, stalled_s=stalled_s, trials_at_once=at_once)
+        record = make(n, overhead_s={"droppers": 0.1, "total": stalled_s / 3}, **fields)
+        database.record(campaign.id, record)
+        records.append(record)
+        row = {"trials_at_once": at_once, "stalled_s": stalled_s, "overhead_s": stalled_s / 3}
+        expected.append(row | expected_of(NAMES, drawn))
+    frame = frames.trials(database, campaign)
+    for n, record in enumerate(records):
+        row = frame.iloc[n]
+        assert row["started_at"] == pd.Timestamp(record.started_at)
+        assert row["reason"] == record.reason
+        for name, value in expected[n].items():
+            assert row[name] == value or (math.isnan(value) and math.isnan(row[name])), name
+        for name, seed in record.seeds.items():
+            assert row[f"seed.{name.replace('/', '.')}"] == seed
+    assert frame.filter(regex="^seed").dtypes.unique().tolist() == [pd.UInt64Dtype()]
+
+
+@pytest.fixture
+def measured(database: Database, campaign: CampaignInfo, make: Make) -> CampaignInfo:
+    """Ten trials with two directions, of which every third failed before anything was measured."""
+    for n in range(10):
+        link = {"queue_dropped": n, "late": 0, "lateness_us": {"max": n / 7}}
+        drawn = [{"seed": 2**64 - 1 - n, "dropper": {"seen": n, "dropped": 0}, "link": link}] * 2
+        fields = measured_by(NAMES[:2], n, drawn, stalled_s=n / 3, trials_at_once=2)
+        nothing = {"state": "invalid", "seeds": fields["seeds"], "checks": {"trials_at_once": 2}}
+        database.record(campaign.id, make(n, **(nothing if n % 3 == 0 else fields)))
+    return campaign
+
+
+def test_what_was_not_measured_is_absent(database: Database, measured: CampaignInfo) -> None:
+    frame = frames.trials(database, measured)
+    failed = frame["repetition"] % 3 == 0
+    of_links = [f"internet.{end}.{what}" for end in ("down", "up") for what in OF_DIRECTION]
+    for name in ("stalled_s", "overhead_s", *of_links):
+        assert frame.loc[failed, name].isna().all(), name
+    for name in ("stalled_s", *of_links):
+        assert frame.loc[~failed, name].notna().all(), name
+    assert frame["seed.internet.up"].tolist() == [2**64 - 1 - n for n in range(10)]
+    assert frame["trials_at_once"].tolist() == [2] * 10
+    assert frame["reason"].tolist() == ["it was invalid" if n % 3 == 0 else "" for n in range(10)]
+
+
+def test_columns_of_the_harness_stand_behind_the_others_in_their_order(
+    database: Database, measured: CampaignInfo
+) -> None:
+    frame = frames.trials(database, measured)
+    links = [f"internet.{end}.{what}" for end in ("down", "up") for what in OF_DIRECTION]
+    columns_of_harness = [*HARNESS_COLUMNS, *links, "seed.content", "seed.internet.down", "seed.internet.up"]
+    without = frames.trials(database, measured, harness=False)
+    assert list(without.columns[: len(TRIAL_COLUMNS)]) == list(TRIAL_COLUMNS)
+    assert list(frame.columns) == [*without.columns, *columns_of_harness]
+    pd.testing.assert_frame_equal(frame[without.columns], without)
+
+
+def test_they_are_read_with_all_metrics_or_when_they_are_asked_for(
+    database: Database, measured: CampaignInfo
+) -> None:
+    columns = {
+        (metrics is None, harness): set(frames.trials(database, measured, metrics, harness).columns)
+        for metrics in (None, ["client.dct_s"])
+        for harness in (None, False, True)
+    }
+    with_harness = {key for key, names in columns.items() if "seed.content" in names}
+    assert with_harness == {(True, None), (True, True), (False, True)}
+    assert "client.packets_sent" not in columns[False, True]
+
+
+def test_it_is_the_same_however_trials_are_paged(
+    database: Database, measured: CampaignInfo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = frames.trials(database, measured)
+    for trials in (1, 4):
+        monkeypatch.setattr(frames, "_PAGE_TRIALS", trials)
+        pd.testing.assert_frame_equal(frames.trials(database, measured), whole)
+
+
+def test_links_have_their_columns_where_every_trial_failed_before_they_were_built(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    database.record(campaign.id, make(0, state="invalid", seeds={"content": 1, "internet/up": 2}))
+    frame = frames.trials(database, campaign)
+    assert frame[[f"internet.up.{what}" for what in OF_DIRECTION]].isna().all(axis=None)
+
+
+def test_a_campaign_without_trials_has_the_columns_too(database: Database, campaign: CampaignInfo) -> None:
+    frame = frames.trials(database, campaign)
+    assert frame.empty
+    assert list(frame.columns[-len(HARNESS_COLUMNS) :]) == list(HARNESS_COLUMNS)
+
+
+def test_the_host_is_that_of_the_start_and_unknown_without_one(
+    sqlite: str, new_campaign: NewCampaign, make: Make
+) -> None:
+    """However many trials without one come first: a reader might take the column for one of numbers."""
+    with Database.open(sqlite, create=True) as database:
+        campaign = new_campaign(database, repetitions=2000)
+        database.record(campaign.id, make(1999))
+        columns = [column.name for column in schema.trials.c if column.name not in ("id", "repetition")]
+        copies = (
+            "WITH RECURSIVE counted(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM counted WHERE n < 1499)"
+            f" SELECT n, {', '.join(columns)} FROM counted CROSS JOIN trials"
+        )
+        with database._transaction(database._writers) as connection:
+            connection.exec_driver_sql(f"INSERT INTO trials (repetition, {', '.join(columns)}) {copies}")
+        start = database.start(campaign.id, "ada", {})
+        database.record(campaign.id, make(1500), start.id)
+        host = frames.trials(database, campaign, [], harness=True).set_index("repetition")["host"]
+    assert host[1500] == "ada"
+    assert host.drop(1500).isna().all()
+    assert len(host) == 1502
+
+
+def test_a_factor_that_has_the_name_of_such_a_column_keeps_it(
+    database: Database, new_campaign: NewCampaign, make: Make
+) -> None:
+    campaign = new_campaign(database, points=[{"host": "near", "owd_ms": 5}])
+    database.record(campaign.id, make(0))
+    frame = frames.trials(database, campaign)
+    assert frame["host"].tolist() == ["near"]
+    assert "reason" in frame
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("checks", {"stalled_s": "long"}),
+        ("seeds", {"content": -1}),
+        ("seeds", {"content": 2**64}),
+        ("links", {"internet": {"directions": {"up": {"late": [1]}}}}),
+        ("dropper", {"internet/up": 3}),
+        ("overhead_s", [1]),
+        ("started_at", "yesterday"),
+    ],
+)
+def test_what_no_harness_writes_is_refused_in_a_line(
+    database: Database, measured: CampaignInfo, column: str, value: Any
+) -> None:
+    with database._transaction(database._writers) as connection:
+        connection.execute(sa.update(schema.trials).where(schema.trials.c.id == 2).values({column: value}))
+    with pytest.raises(DatabaseError, match="what the harness measured of trials 1 to 10") as refused:
+        frames.trials(database, measured)
+    assert "\n" not in str(refused.value)
+    assert len(frames.trials(database, measured, harness=False)) == 10
+
+
+def test_runs_that_were_superseded_are_left_out(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    database.record(campaign.id, make(0, state="invalid", seeds={"content": 1}))
+    database.record(campaign.id, make(0, seeds={"content": 2}))
+    assert frames.trials(database, campaign)["seed.content"].tolist() == [2]

@@ -1,0 +1,220 @@
+"""`fecbench show`: campaigns, trials, and everything of one trial, for a person and as JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from results.store import rows, series
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+
+LABEL = "rQUIC [/4]"
+KEY = TrialKey(LABEL, "download-1", 0, 0)
+TASK = {
+    "topology": "single-path",
+    "links": {"internet": {"settings": {"up": {"bandwidth_mbps": 7.25, "queue_bytes": None}}}},
+    "pairs": [
+        {
+            "client": {"implementation": "rquic", "options": {"scheme": "xor", "code_rate": 0.8}},
+            "server": {"implementation": "noq-fec", "options": {"scheme": "rlc"}},
+            "workload": {"name": "page", "graph": [{"size_bytes": n} for n in range(100)]},
+        }
+    ],
+    "timeout_s": 12.5,
+}
+LINKS = {
+    "internet": {
+        "directions": {
+            "up": {
+                "frames_in": 31,
+                "frames_out": 23,
+                "queue_dropped": 8,
+                "lateness_us": {"p50": 11, "p99": 222, "max": 3333},
+                "conserved": True,
+            }
+        }
+    }
+}
+
+
+PROVENANCE = {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
+CWND = pa.table({"t_s": [0.0, 0.1], "x_bytes": [1, 2]})
+
+
+def record(key: TrialKey, state: str, **more: Any) -> TrialRecord:
+    reason = "" if state == "ok" else "late \x1b[2Jby [bold]"
+    return TrialRecord(key, state, reason, "2026-01-02T03:04:05+00:00", 1.5, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database of two campaigns; the first has a trial that was invalid once, and a start."""
+    path = tmp_path / "x.sqlite"
+    variant = Variant(label=LABEL, implementation="rquic", options={}, baseline=True)
+    workload = Workload(label="download-1", name="download", parameters={})
+    with Database.open(str(path), create=True) as database:
+        for name in ("first", "second"):
+            campaign = database.create_campaign(
+                NewCampaign(
+                    name=name,
+                    title="Title",
+                    design_text="",
+                    seed=1,
+                    repetitions=3,
+                    statistic="median",
+                    provenance={},
+                    points=[{"owd_ms": 77}],
+                    variants=[variant],
+                    workloads=[workload],
+                )
+            )
+            start = database.start(
+                campaign.id, "a-host", {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
+            )
+            database.record(campaign.id, record(KEY, "invalid", task=TASK), start.id)
+            database.record(
+                campaign.id,
+                record(
+                    KEY,
+                    "ok",
+                    task=TASK,
+                    seeds={"content": 2**64 - 1},
+                    metrics={"client": {"dct_s": 1.25, "packets_sent": 40}, "server": {"packets_sent": 30}},
+                    verdicts=[VerdictLog("internet", "up", 23, 2, bytes([0b100001, 0, 0]))],
+                    links=LINKS,
+                    exits={"client": 0, "server": None},
+                    stderr={"client": "", "server": "first\x1b]0;mine\x07 line\n[second] line\n"},
+                    overhead_s={"topology": 0.0125, "total": 0.5},
+                    checks={"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}},
+                    series=[
+                        series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.1], "x_bytes": [1, 2]}))
+                    ],
+                ),
+                start.id,
+            )
+            other = TrialKey(LABEL, "download-1", 0, 1)
+            database.record(campaign.id, record(other, "failed", task=TASK | {"timeout_s": 1}))
+    return path
+
+
+def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("show", "2", "--db", path)
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = " ".join(done.stdout.split())
+    for part in (
+        "trial 2 of campaign first",
+        f"variant {LABEL}",
+        "point 0: owd_ms = 77",
+        "state ok",
+        "invalid 1 1 2026-01-02T03:04:05+00:00 late [2Jby [bold]",  # the attempt before
+        "ran on a-host, Linux 6.66",
+        "revision c0ffee",
+        "links.internet.settings.up.bandwidth_mbps 7.25",
+        "timeout_s 12.5",
+        "implementation rquic noq-fec",
+        "options.scheme xor rlc",
+        "options.code_rate 0.8 -",
+        "workload.graph (100 entries: see --json)",
+        f"content {2**64 - 1}",
+        "internet up 23 2 31 23 8 11/222/3333 conserved",
+        "dct_s 1.25 -",
+        "packets_sent 40 30",
+        "stalled_s 0.004",
+        "trials_at_once 6",
+        "topology 12.5",
+        "client cwnd 2 t_s, x_bytes",
+        "client ended with 0 and said nothing",
+        "server had to be killed and said on standard error: first]0;mine line [second] line",
+    ):
+        assert part in shown, part
+    assert "queue_bytes" not in shown  # it is not set
+    assert not set(done.stdout) & set("\x1b\x07")
+
+
+def test_one_trial_in_json_has_its_whole_task_all_attempts_and_its_start(
+    fecbench_here: Any, path: Path
+) -> None:
+    document = json.loads(fecbench_here("show", "2", "--db", path, "--json").stdout)
+    assert document["task"] == TASK
+    assert [(run["id"], run["attempt"], run["state"]) for run in document["attempts"]] == [
+        (1, 1, "invalid"),
+        (2, 2, "ok"),
+    ]
+    assert document["start"]["host"] == "a-host"
+    assert document["start"]["provenance"]["kernel"] == "6.66"
+    assert (document["stalled_s"], document["trials_at_once"]) == (0.004, 6)
+    assert document["checks"] == {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
+    assert document["verdicts"] == {"internet/up": {"packets": 23, "dropped": [0, 5]}}
+    assert document["series"] == [
+        {"endpoint": "client", "name": "cwnd", "columns": ["t_s", "x_bytes"], "rows": 2}
+    ]
+    assert document["stderr"]["server"].startswith("first\x1b]0;mine")  # as it was
+
+
+def test_a_superseded_attempt_is_shown_by_its_number_too(fecbench_here: Any, path: Path) -> None:
+    document = json.loads(fecbench_here("show", "1", "--db", path, "--json").stdout)
+    assert (document["state"], document["attempt"], len(document["attempts"])) == ("invalid", 1, 2)
+
+
+def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_task_once(
+    fecbench_here: Any, path: Path
+) -> None:
+    document = json.loads(fecbench_here("show", "--db", path, "--json").stdout)
+    assert [campaign["name"] for campaign in document["campaigns"]] == ["first", "second"]
+    assert [trial["id"] for trial in document["trials"]] == [2, 3, 5, 6]
+    assert document["tasks"] == [TASK, TASK | {"timeout_s": 1}]
+    assert [trial["task_index"] for trial in document["trials"]] == [0, 1, 0, 1]
+    assert [start["id"] for start in document["starts"]] == [1, 2]
+    assert [trial["start_id"] for trial in document["trials"]] == [1, None, 2, None]
+    assert [[run["state"] for run in trial["attempts"]] for trial in document["trials"]] == [
+        ["invalid", "ok"],
+        ["failed"],
+    ] * 2
+    retried = document["trials"][0]
+    assert (retried["stalled_s"], retried["trials_at_once"]) == (0.004, 6)
+    alone = json.loads(fecbench_here("show", "2", "--db", path, "--json").stdout)
+    assert retried.keys() - {"task_index"} <= alone.keys()
+    assert all(alone[key] == retried[key] for key in retried.keys() - {"task_index"})
+
+
+def test_labels_and_reasons_are_shown_as_they_are_in_tables(fecbench_here: Any, path: Path) -> None:
+    for options in ([], ["--trials"]):
+        done = fecbench_here("show", "--db", path, *options)
+        assert done.returncode == 0, done.stderr
+        assert LABEL in done.stdout
+        assert "late [2Jby [bold]" in done.stdout
+        assert "\x1b" not in done.stdout
+        assert "2 of 3 trials: 1 failed, 1 ok" in done.stdout
+
+
+def test_no_verdicts_are_read_where_none_are_shown(
+    fecbench_here: Any, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_trials = rows.read_trials
+
+    def only_doubtful(connection: Any, *conditions: Any, **more: Any) -> Any:
+        trials = read_trials(connection, *conditions, **more)
+        assert all(trial.record.state != "ok" for trial in trials), "read all trials"
+        return trials
+
+    monkeypatch.setattr(rows, "read_trials", only_doubtful)
+    assert "2 of 3 trials: 1 failed, 1 ok" in fecbench_here("show", "--db", path).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["7"], "has no trial 7: see fecbench show --trials"),
+        (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
+        (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
+        (["2", "--trials"], "--trials and --overhead are of all trials: leave out 2"),
+        (["two"], "Invalid value for 'trial'"),
+    ],
+)
+def test_a_wrong_call_is_refused_in_one_line(
+    fecbench_here: Any, path: Path, arguments: list[str], said: str
+) -> None:
+    assert said in fecbench_here("show", *arguments, "--db", path).refusal()
