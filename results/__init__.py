@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from results.reading import Results
@@ -17,3 +18,13 @@ def open(path_or_url: str) -> Results:
     from results.reading import Results
 
     return Results(path_or_url)
+
+
+# Names that notebooks know these by.
+_MODULES = {"frames": "results.analysis", "statistics": "results.analysis.intervals"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'results' has no attribute {name!r}")
+    return resolve_name(_MODULES[name])

@@ -24,7 +24,8 @@ import pandas as pd
 
 from fecbench.hints import nearest
 from results.analysis import frames, intervals
-from results.analysis.frames import DCT, Pairing
+from results.analysis.pairing import Pairing, paired
+from results.metrics import choose, of_workloads
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo
 
@@ -55,10 +56,12 @@ class Campaign:
             raise TypeError(f"metrics = {metrics!r}: must be a list of names: [{metrics!r}]")
         frame = frames.trials(self.database, self.info, metrics, harness)
         absent = [name for name in metrics or () if name not in frame]
-        # Where all trials failed, the DCT is no wrong name; where nothing was measured, none is known to be.
+        # Where all trials failed, what is compared is no wrong name; where nothing was measured, none is
+        # known to be.
         known = self.database.metric_names(self.info.id) if absent else []
         for name in absent if known else ():
-            _known(name, sorted({*known, DCT}), f"campaign {self.info.name!r}: metric")
+            names = sorted({*known, *of_workloads(self.info).values()})
+            _known(name, names, f"campaign {self.info.name!r}: metric")
         return frame.assign(**dict.fromkeys(absent, math.nan))
 
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
@@ -87,17 +90,20 @@ class Campaign:
         tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
         return tables[kind]()
 
-    def paired(self, baseline: str, variant: str, metric: str = DCT) -> Pairing:
-        """Two variants compared, as `frames.paired`: `ratios` by point, `matched` by repetition, and
-        `unpaired`: what was left out, and why. Raises DatabaseError for a label that the campaign lacks."""
+    def paired(self, baseline: str, variant: str, metric: str = "") -> Pairing:
+        """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`
+        by point, `matched` by repetition, and `unpaired`: what was left out, and why. Raises DatabaseError
+        for a label that the campaign lacks."""
         for label in (baseline, variant):
             _known(
                 label, [each["label"] for each in self.info.variants], f"campaign {self.info.name!r}: variant"
             )
-        return frames.paired(self.trials([metric]), baseline, variant, metric, self.info.statistic)
+        compared = of_workloads(choose(self.info, metric))
+        trials = self.trials(list(dict.fromkeys(compared.values())))
+        return paired(trials, baseline, variant, compared, self.info.statistic)
 
-    def intervals(self, baseline: str, variant: str, metric: str = DCT) -> pd.DataFrame:
-        """The ratios by point with their intervals and verdicts, as `statistics.ratio_intervals`."""
+    def intervals(self, baseline: str, variant: str, metric: str = "") -> pd.DataFrame:
+        """The ratios by point with their intervals and verdicts, as `intervals.ratio_intervals`."""
         return intervals.ratio_intervals(self.paired(baseline, variant, metric), self.info.statistic)
 
 

@@ -1,0 +1,39 @@
+"""What is computed from a campaign: frames, pairs of variants, their summary, intervals, rules, equality.
+
+from results import analysis
+
+pairing = analysis.paired(analysis.trials(database, campaign), "rQUIC, FEC off", "rQUIC, XOR 4/5")
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.lazy import names_of
+
+if TYPE_CHECKING:
+    from results.analysis.frames import metrics, points, trials
+    from results.analysis.intervals import ratio_intervals, shares
+    from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out, paired
+
+__all__ = [
+    "Pairing",
+    "baseline_of",
+    "comparisons",
+    "left_out",
+    "metrics",
+    "paired",
+    "points",
+    "ratio_intervals",
+    "shares",
+    "trials",
+]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "frames": ("metrics", "points", "trials"),
+        "intervals": ("ratio_intervals", "shares"),
+        "pairing": ("Pairing", "baseline_of", "comparisons", "left_out", "paired"),
+    },
+)

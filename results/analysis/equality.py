@@ -1,13 +1,14 @@
 """Whether two arms that met the same losses differ, and how many pairs it takes to see that they do.
 
-The unit is the log ratio of a pair of completion times: a pair shares point, workload, repetition and seeds,
-so that what a point is like cancels, and a ratio and its inverse are equally far from none.
+The unit is the log ratio of a pair of values of the metric that their workload compares, or of one that is
+chosen: a pair shares point, workload, repetition and seeds, so that what a point is like cancels, and a ratio
+and its inverse are equally far from none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,8 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
+from results import metrics
 from results.analysis import frames
-from results.analysis.frames import DCT
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
@@ -47,11 +48,13 @@ class Equality:
     beyond: dict[float, float]
     """Share of pairs whose ratio differs from 1 by more than this."""
     p_value: float
-    """Of `p_value`: below LEVEL in the share LEVEL of comparisons of equal arms, at most."""
+    """As `p_value` gives it: of equal arms, at most the share LEVEL of comparisons has one below LEVEL."""
     pairs_needed: dict[float, int]
     """To see a relative difference with power POWER at level LEVEL."""
     took_s: tuple[float, float] | None = None
     """For how long each of two campaigns ran; None for two variants of one."""
+    metrics: tuple[str, ...] = ()
+    """What was compared: a name for each metric; none where values were compared that have no name."""
 
     @property
     def differ(self) -> bool:
@@ -59,9 +62,9 @@ class Equality:
 
 
 def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
-    """Compare completion times in pairs: `first[i]` and `second[i]`, in s, met the same losses.
+    """Compare values in pairs: `first[i]` and `second[i]` met the same losses.
 
-    Raises NothingToCompare for fewer than two pairs, ValueError for times that are not above 0.
+    Raises NothingToCompare for fewer than two pairs, or values that are not above 0.
     """
     logs = _log_ratios(first, second)
     ratios = np.exp(logs)
@@ -77,12 +80,12 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
 
 
 def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
-    times = np.array([first, second], dtype=np.float64)
-    if times.shape[1] < 2:
-        raise NothingToCompare(f"{times.shape[1]} pairs are ok; a comparison needs at least 2")
-    if not (times > 0).all():
-        raise ValueError("completion times must be above 0")
-    logs: Logs = np.log(times[1] / times[0])
+    values = np.array([first, second], dtype=np.float64)
+    if values.shape[1] < 2:
+        raise NothingToCompare(f"{values.shape[1]} pairs are ok; a comparison needs at least 2")
+    if not (values > 0).all():
+        raise NothingToCompare("some values are not above 0, and a ratio of these has no logarithm")
+    logs: Logs = np.log(values[1] / values[0])
     return logs
 
 
@@ -128,37 +131,54 @@ def _positive_sums(logs: Logs, shift: float) -> float:
     return float(1 - np.mean(below + not_above) / (2 * len(spread)))
 
 
-def times_of_pairs(
-    first: pd.DataFrame, second: pd.DataFrame, *, same_variant: bool
+def values_of_pairs(
+    first: pd.DataFrame, second: pd.DataFrame, of_workloads: Mapping[str, str], *, same_variant: bool
 ) -> tuple[list[float], list[float]]:
-    """The completion times, in s, of the trials that are ok in both frames (`frames.trials`), pair by pair.
+    """The values of the trials that are ok in both frames (`frames.trials`), pair by pair: of the metric that
+    stands beside the label of their workload.
 
     A pair shares workload, point and repetition, and with `same_variant` the variant.
     """
     on = [*(["variant"] if same_variant else []), "workload", "point", "repetition"]
-    arms = [frame[frame["state"] == "ok"].reindex(columns=[*on, DCT]) for frame in (first, second)]
-    pairs = arms[0].merge(arms[1], on=on, suffixes=("_first", "_second"))
-    return pairs[f"{DCT}_first"].tolist(), pairs[f"{DCT}_second"].tolist()
+    values: tuple[list[float], list[float]] = ([], [])
+    for metric, labels in metrics.labels_of_metrics(of_workloads).items():
+        arms = [
+            frame[(frame["state"] == "ok") & frame["workload"].isin(labels)].reindex(columns=[*on, metric])
+            for frame in (first, second)
+        ]
+        pairs = arms[0].merge(arms[1], on=on, suffixes=("_first", "_second"))
+        values[0].extend(pairs[f"{metric}_first"])
+        values[1].extend(pairs[f"{metric}_second"])
+    return values
 
 
-def of_itself(database: Database, campaign: CampaignInfo) -> Equality:
+def of_itself(database: Database, campaign: CampaignInfo, metric: str = "") -> Equality:
     """The two variants of an A/A campaign. Raises NothingToCompare."""
-    frame = frames.trials(database, campaign, [DCT])
+    of_workloads = metrics.of_workloads(metrics.choose(campaign, metric))
+    frame = frames.trials(database, campaign, set(of_workloads.values()))
     arms = [frame[frame["variant"] == variant["label"]] for variant in campaign.variants]
-    return compare(*times_of_pairs(arms[0], arms[1], same_variant=False))
+    return _compared(arms[0], arms[1], of_workloads, same_variant=False)
 
 
-def between(database: Database, first: CampaignInfo, second: CampaignInfo) -> Equality:
+def between(database: Database, first: CampaignInfo, second: CampaignInfo, metric: str = "") -> Equality:
     """Two campaigns of one design, trial by trial. Raises NothingToCompare."""
-    arms = [frames.trials(database, campaign, [DCT]) for campaign in (first, second)]
-    found = compare(*times_of_pairs(arms[0], arms[1], same_variant=True))
-    return replace(found, took_s=(took_s(database, first), took_s(database, second)))
+    of_workloads = metrics.of_workloads(metrics.choose(first, metric))
+    arms = [frames.trials(database, campaign, set(of_workloads.values())) for campaign in (first, second)]
+    equality = _compared(arms[0], arms[1], of_workloads, same_variant=True)
+    return replace(equality, took_s=(took_s(database, first), took_s(database, second)))
+
+
+def _compared(
+    first: pd.DataFrame, second: pd.DataFrame, of_workloads: Mapping[str, str], *, same_variant: bool
+) -> Equality:
+    values = values_of_pairs(first, second, of_workloads, same_variant=same_variant)
+    return replace(compare(*values), metrics=tuple(dict.fromkeys(of_workloads.values())))
 
 
 def took_s(database: Database, campaign: CampaignInfo) -> float:
     """For how long at least one trial of a campaign ran, in s, invalid ones that were run again included.
 
-    A pause between an interruption and --resume is no part of it.
+    The pause after an interruption is no part of it.
     """
     runs = [
         attempt.record
@@ -173,21 +193,22 @@ def took_s(database: Database, campaign: CampaignInfo) -> float:
     return total
 
 
-def sentences(found: Equality) -> list[str]:
-    """What was found, for a person."""
-    low, high = found.interval
-    spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in found.quantiles.items())
-    beyond = " and ".join(f"{share:.1%} by more than {bound:.0%}" for bound, share in found.beyond.items())
-    needed = ", ".join(f"{count} for {difference:.0%}" for difference, count in found.pairs_needed.items())
-    verdict = "a difference" if found.differ else "no difference"
+def sentences(equality: Equality) -> list[str]:
+    """What a comparison says, for a person."""
+    low, high = equality.interval
+    spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in equality.quantiles.items())
+    beyond = " and ".join(f"{share:.1%} by more than {bound:.0%}" for bound, share in equality.beyond.items())
+    needed = ", ".join(f"{count} for {difference:.0%}" for difference, count in equality.pairs_needed.items())
+    verdict = "a difference" if equality.differ else "no difference"
+    nouns = " and ".join(metrics.of(name).noun for name in equality.metrics)
     return [
-        f"{found.pairs} pairs; median ratio {found.median:.4f}"
-        f" ({1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}).",
+        f"{equality.pairs} pairs; median ratio {equality.median:.4f}"
+        f" ({1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}){f' of {nouns}' if nouns else ''}.",
         f"Quantiles of the ratio: {spread}; {beyond} off 1.",
-        f"Wilcoxon signed-rank test: p = {found.p_value:.3g}, {verdict} at level {LEVEL:g}"
+        f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}, {verdict} at level {LEVEL:g}"
         " (equal arms differ in that share of comparisons).",
         f"Pairs that show a difference with power {POWER:g}: {needed}.",
-        *_speed(found.took_s),
+        *_speed(equality.took_s),
     ]
 
 

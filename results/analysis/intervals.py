@@ -20,7 +20,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from results.analysis.frames import Pairing
+from results import metrics
+from results.analysis.pairing import Pairing
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6
@@ -39,10 +40,11 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame
 
     Columns added: `low` and `high`, the percentile bootstrap interval (Efron 1979) of the ratio of the
     statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs, and NaN where one arm alone
-    timed out in any: the pairs that are left are those that it got through; and `verdict`: "gain" (the
-    interval is below 1; less of the metric must be better), "harm" (above 1), "undecided" (it contains 1, or
-    there is none). Of equal arms, about the share LEVEL of points is decided all the same; with
-    the mean of times with timeouts among them up to 2.5 LEVEL, since such means are far from normal.
+    timed out in any: the pairs that are left are those that it got through; and `verdict`: "gain" (the whole
+    interval is on the better side of 1: below it, but for a metric of which more is better), "harm" (on the
+    worse side), "undecided" (it contains 1, or there is none). Of equal arms, about the share LEVEL of points
+    is decided all the same; with the mean of times with timeouts among them up to 2.5 LEVEL, since such means
+    are far from normal.
     """
     ratios = pairing.ratios.assign(low=math.nan, high=math.nan)
     groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
@@ -51,7 +53,8 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame
         baseline, variant = (alike[arm].to_numpy().reshape(-1, pairs) for arm in ("baseline", "variant"))
         ratios.loc[ratios["pairs"] == pairs, ["low", "high"]] = _of_points(baseline, variant, statistic)
     ratios.loc[ratios["timeouts"] > 0, ["low", "high"]] = math.nan
-    return ratios.assign(verdict=verdicts(ratios["low"], ratios["high"]))
+    more_is_better = ratios["metric"].map(lambda name: metrics.of(name).more_is_better).astype(bool)
+    return ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], more_is_better))
 
 
 def _of_points(baseline: Floats, variant: Floats, statistic: str) -> Floats:
@@ -86,10 +89,14 @@ def _over_repetitions(values: Floats, statistic: str) -> Floats:
     return reduced
 
 
-def verdicts(low: pd.Series, high: pd.Series) -> pd.Series:
-    """Of intervals of ratios: "gain" below 1, "harm" above 1, else "undecided"; a categorical."""
-    named = np.select([high < 1, low > 1], ["gain", "harm"], "undecided")
-    return pd.Series(pd.Categorical(named, VERDICTS), low.index, name="verdict")
+def verdicts(low: pd.Series, high: pd.Series, more_is_better: pd.Series | bool = False) -> pd.Series:
+    """Of intervals of ratios: "gain" on the better side of 1, "harm" on the other, else "undecided";
+    a categorical."""
+    below, above = high < 1, low > 1
+    gain = np.where(more_is_better, above, below)
+    harm = np.where(more_is_better, below, above)
+    words = np.select([gain, harm], ["gain", "harm"], "undecided")
+    return pd.Series(pd.Categorical(words, VERDICTS), low.index, name="verdict")
 
 
 def shares(intervals: pd.DataFrame) -> pd.DataFrame:

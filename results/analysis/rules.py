@@ -24,9 +24,10 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
-from results.analysis.frames import Pairing
+from results import metrics
 from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
-from results.figures.distributions import size
+from results.analysis.pairing import Pairing
+from results.analysis.units import quantity
 from results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
@@ -44,10 +45,6 @@ _SEED = 0
 
 Floats = NDArray[np.float64]
 
-_PROBABILITIES = ("loss.p", "loss.r", "loss.k", "loss.h")
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bdp": "BDP", "packets": "packets"}
-
-
 _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
 
 
@@ -57,20 +54,21 @@ class NothingToExplain(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """The median `ratio` over the points that meet all conditions ("loss.p ≥ 2.1 %"; none: everywhere), and
-    its bootstrap interval over points, of confidence 1 - LEVEL.
-
-    It is of so many `points`, and of `ratios` (one a workload and point) where the design has
-    `planned_ratios`: what is missing timed out, failed or was not run, and may be unlike the rest.
-    """
+    """What the ratio is at the points that meet some conditions."""
 
     conditions: tuple[str, ...]
+    """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
     ratio: float
+    """The median over these points."""
     low: float
+    """With `high`, the bootstrap interval of the median over points, of confidence 1 - LEVEL."""
     high: float
     points: int
     ratios: int
+    """One a workload and point."""
     planned_ratios: int
+    """As many the design has: what is missing timed out, failed or was not run, and may be unlike the
+    rest."""
 
     def __str__(self) -> str:
         where = " and ".join(self.conditions) or "everywhere"
@@ -85,53 +83,59 @@ class Rule:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What drives a ratio.
+    """What drives the ratio of a metric."""
 
-    table: one row a (workload, point): the columns of `statistics.ratio_intervals`, and each factor that
-    varies.
-    factors: the names of the factors that vary.
-    everywhere: the ratio over all points.
-    p_value: of a tree that predicts as well when no factor matters; NaN when it was not tested.
-    rules: the leaves of the tree, least ratio first; empty when there is no evidence.
-    sentence: what was found out, or why there is no rule.
-    importances: one row a factor, greatest first: `factor`, `importance` (by how much of itself the error of
-    a forest on points that it has not seen grows when the factor is shuffled), empty with too few points.
-    effects: partial dependence by factor: columns `value` and `ratio`, the forest's mean prediction.
-    surface: partial dependence on the two strongest factors: the index holds the values of the strongest, the
-    columns those of the next, both with the factor's name. Empty with too few points or factors.
-    """
-
+    metric: str
+    """As in frames: "client.dct_s"."""
     table: pd.DataFrame
+    """One row a (workload, point): the columns of `intervals.ratio_intervals`, and each factor that
+    varies."""
     factors: tuple[str, ...]
+    """The names of the factors that vary."""
     everywhere: Rule
+    """The ratio over all points."""
     p_value: float
+    """Of a tree that predicts as well when no factor matters; NaN when it was not tested."""
     rules: tuple[Rule, ...]
+    """The leaves of the tree, the greatest gain first; empty when there is no evidence."""
     sentence: str
+    """What was found out, or why there is no rule."""
     importances: pd.DataFrame
+    """One row a factor, greatest first: `factor`, `importance` (by how much of itself the error of a forest
+    on points that it has not seen grows when the factor is shuffled), empty with too few points."""
     effects: Mapping[str, pd.DataFrame]
+    """Partial dependence by factor: columns `value` and `ratio`, the forest's mean prediction."""
     surface: pd.DataFrame
+    """Partial dependence on the two strongest factors: the index holds the values of the strongest, the
+    columns those of the next, both with the factor's name. Empty with too few points or factors."""
 
 
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
-    """Explain the ratios of a comparison by the factors of the campaign's design.
+    """Explain the ratios of a comparison by one metric, by the factors of the campaign's design.
 
-    Deterministic. Raises NothingToExplain when no pair has a ratio, a ratio is 0, or nothing varies.
+    Deterministic. Raises NothingToExplain when no pair has a ratio, ratios are of several metrics, a ratio is
+    0, or nothing varies.
     """
     if pairing.ratios.empty:
         raise NothingToExplain(f"no pair has a ratio: {_reasons(pairing.unpaired)}")
+    names = list(pairing.ratios["metric"].unique())
+    if len(names) > 1:
+        raise NothingToExplain(f"different metrics are compared ({', '.join(names)}): choose one of them")
+    metric = metrics.of(names[0])
     ratios = ratio_intervals(pairing, campaign.statistic)
     if not (np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
-        raise NothingToExplain("the metric is 0 at some points, so that its ratio has no logarithm")
+        raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)
     if factors.empty:
         raise NothingToExplain("neither a factor nor a parameter of the workloads varies")
     table = pd.concat([ratios, factors], axis=1)
-    names = tuple(factors.columns)
-    planned = _values(_planned(campaign), campaign)[list(names)].to_numpy(np.float64)
+    varied = tuple(factors.columns)
+    planned = _values(_planned(campaign), campaign)[list(varied)].to_numpy(np.float64)
     everywhere = _rule([], table, len(planned))
-    nothing = Explanation(
+    unexplained = Explanation(
+        metric=metric.name,
         table=table,
-        factors=names,
+        factors=varied,
         everywhere=everywhere,
         p_value=math.nan,
         rules=(),
@@ -142,29 +146,28 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     )
     if everywhere.points < FEWEST_POINTS:
         sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
-        return replace(nothing, sentence=sentence)
+        return replace(unexplained, sentence=sentence)
     data = _Data(factors.to_numpy(np.float64), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
-    forest, importances = _forest(data), _importances(data, names)
-    found = replace(
-        nothing,
+    forest, importances = _forest(data), _importances(data, varied)
+    ranked = replace(
+        unexplained,
         importances=importances,
-        effects=_effects(forest, data, names),
-        surface=_surface(forest, data, names, list(importances["factor"][:2])),
+        effects=_effects(forest, data, varied),
+        surface=_surface(forest, data, varied, list(importances["factor"][:2])),
     )
     p_value = _p_value(data)
     if p_value > LEVEL:
         sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
-        return replace(found, p_value=p_value, sentence=sentence)
+        return replace(ranked, p_value=p_value, sentence=sentence)
     tree = _tree(data, _leaves(data))
     leaf_of_row, leaf_of_planned = tree.apply(data.factors), tree.apply(planned)
     rules = [
         _rule(_conditions(path, factors), table[leaf_of_row == leaf], int((leaf_of_planned == leaf).sum()))
         for leaf, path in _paths(tree.tree_, 0, ())
     ]
+    rules.sort(key=lambda rule: rule.ratio, reverse=metric.more_is_better)
     sentence = f"The factors drive the ratio (p = {p_value:.2g})."
-    return replace(
-        found, p_value=p_value, rules=tuple(sorted(rules, key=lambda rule: rule.ratio)), sentence=sentence
-    )
+    return replace(ranked, p_value=p_value, rules=tuple(rules), sentence=sentence)
 
 
 def _reasons(unpaired: pd.DataFrame) -> str:
@@ -297,15 +300,15 @@ def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int,
 
 
 def _conditions(path: Sequence[_Step], factors: pd.DataFrame) -> list[str]:
-    """The steps as a person says them, the last one where one side of a factor is limited twice."""
-    said = {}
+    """The steps in words, the last one where one side of a factor is limited twice."""
+    steps = {}
     for factor, threshold, at_most in path:
         name = str(factors.columns[factor])
-        said[factor, at_most] = _condition(name, factors[name], threshold, at_most)
+        steps[factor, at_most] = _condition(name, factors[name], threshold, at_most)
         left = _left(path, factor, factors[name])
         if factors[name].nunique() < _FEW_VALUES and len(left) == 1 and " is " not in name:
-            said[factor, True] = said[factor, False] = f"{name} = {quantity(name, left[0])}"
-    return list(dict.fromkeys(said.values()))
+            steps[factor, True] = steps[factor, False] = f"{name} = {quantity(name, left[0])}"
+    return list(dict.fromkeys(steps.values()))
 
 
 def _left(path: Sequence[_Step], factor: int, values: pd.Series) -> list[float]:
@@ -331,16 +334,6 @@ def _shortest_between(below: float, above: float) -> float:
     middle = (below + above) / 2
     decimals = (float(f"{middle:.{digits}g}") for digits in range(1, 18))
     return next((decimal for decimal in decimals if below < decimal <= above), above)
-
-
-def quantity(name: str, value: float) -> str:
-    """A value of a factor with its unit: 0.021 of `loss.p` is "2.1 %", 50000 of `size_bytes` "50 kB"."""
-    if name in _PROBABILITIES:
-        return f"{100 * value:.12g} %"
-    unit = name.rpartition("_")[2]
-    if unit == "bytes":
-        return size(round(value))
-    return f"{value:.12g} {_UNITS[unit]}" if unit in _UNITS else f"{value:.12g}"
 
 
 def _forest(data: _Data) -> RandomForestRegressor:
@@ -369,8 +362,8 @@ def _effects(forest: RandomForestRegressor, data: _Data, names: Sequence[str]) -
     """Partial dependence (Friedman, "Greedy function approximation", 2001) of the ratio on each factor."""
     effects = {}
     for index, name in enumerate(names):
-        found = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
-        effects[name] = pd.DataFrame({"value": found["grid_values"][0], "ratio": np.exp(found["average"][0])})
+        curve = partial_dependence(forest, data.factors, [index], grid_resolution=_GRID, percentiles=(0, 1))
+        effects[name] = pd.DataFrame({"value": curve["grid_values"][0], "ratio": np.exp(curve["average"][0])})
     return effects
 
 
@@ -381,6 +374,6 @@ def _surface(
     if len(two) < 2:
         return pd.DataFrame()
     columns = [names.index(name) for name in two]
-    found = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
-    rows, across = (pd.Index(grid, name=name) for grid, name in zip(found["grid_values"], two, strict=True))
-    return pd.DataFrame(np.exp(found["average"][0]), index=rows, columns=across)
+    surface = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
+    rows, across = (pd.Index(grid, name=name) for grid, name in zip(surface["grid_values"], two, strict=True))
+    return pd.DataFrame(np.exp(surface["average"][0]), index=rows, columns=across)

@@ -1,0 +1,55 @@
+"""The figures of campaigns, each a matplotlib Figure for a person who compares.
+
+    from results import figures
+
+    figures.ratio_ecdf(trials, campaign)
+
+Drawing the same data twice gives the same bytes. A campaign that lacks what a figure needs raises
+NothingToDraw, with a sentence that says what.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from results.lazy import names_of
+
+if TYPE_CHECKING:
+    from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
+    from results.figures.explanation import benefit_map, effects
+    from results.figures.nothing import NothingToDraw
+    from results.figures.over_time import trial_over_time
+    from results.figures.ratios import bars, heat_map, over_factors, pairs, table
+    from results.figures.saving import Folder, save
+
+__all__ = [
+    "Folder",
+    "NothingToDraw",
+    "bars",
+    "benefit_map",
+    "boxes",
+    "dct",
+    "ecdf_panels",
+    "effects",
+    "heat_map",
+    "over_factors",
+    "pairs",
+    "points",
+    "ratio_ecdf",
+    "save",
+    "table",
+    "trial_over_time",
+    "workload_names",
+]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
+        "explanation": ("benefit_map", "effects"),
+        "nothing": ("NothingToDraw",),
+        "over_time": ("trial_over_time",),
+        "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
+        "saving": ("Folder", "save"),
+    },
+)

@@ -7,8 +7,7 @@ sentence that says what.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -17,12 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from results.analysis.frames import DCT, Pairing, baseline_of, comparisons
+from results import metrics
 from results.analysis.intervals import LEVEL, ecdf
+from results.analysis.pairing import Pairing, baseline_of, comparisons
+from results.analysis.units import axis_label, size
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     FONT,
     WIDTH,
-    axis_label,
     box,
     heading,
     legend_below,
@@ -33,28 +34,18 @@ from results.figures.style import (
     style,
     wrapped,
 )
+from results.metrics import Metric, choose, of_workloads
 from results.store.records import CampaignInfo
 
-_DATES_AND_PROGRAMS = {
-    ".png": ["Software"],
-    ".svg": ["Date", "Creator"],
-    ".pdf": ["CreationDate", "Creator", "Producer"],
-}
 
+def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
+    """The metric of every ok trial, by workload and variant: boxes, and dots while they can be told apart.
 
-class NothingToDraw(ValueError):
-    """Says in one sentence what a campaign lacks for a figure."""
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
-    with style():
-        figure.savefig(path, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
-
-
-def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """The DCT of every ok trial, by workload and variant: boxes, and dots while they can be told apart."""
-    ok = _ok_with_dct(frame)
+    `metric`: by default the one that the workloads compare. On a logarithmic axis, if all values are above 0.
+    """
+    compared = _only_metric_of(choose(campaign, metric))
+    trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
+    ok = _measured(trials[trials["state"] == "ok"], compared)
     look_of, names = looks(campaign), workload_names(campaign)
     step = 0.8 / len(look_of)
     with style():
@@ -62,21 +53,39 @@ def dct(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         axes = figure.subplots()
         for i, workload in enumerate(names):
             for j, (variant, look) in enumerate(look_of.items()):
-                values = ok.loc[(ok["workload"] == workload) & (ok["variant"] == variant), DCT].to_numpy()
+                chosen = (ok["workload"] == workload) & (ok["variant"] == variant)
+                values = ok.loc[chosen, compared.name].to_numpy()
                 box(axes, i + (j - (len(look_of) - 1) / 2) * step, 0.8 * step, values, look)
         across_workloads(axes, campaign)
-        axes.set_ylabel("download completion time (s)")
-        axes.set_yscale("log")
-        round_ticks(axes.yaxis)
+        axes.set_ylabel(wrapped(compared.title, figure.get_figheight() - 1.5))
+        if (ok[compared.name] > 0).all():
+            axes.set_yscale("log")
+            round_ticks(axes.yaxis)
+        else:
+            plain_ticks(axes.yaxis)
         handles = [
             Patch(facecolor=look.color, alpha=0.6, edgecolor="black", hatch=look.hatch, label=label)
             for label, look in look_of.items()
         ]
         legend_below(figure, handles)
-        heading(
-            figure, "How long do downloads take?", f"{campaign.name} · {len(ok)} ok trials of {len(frame)}"
-        )
+        heading(figure, compared.question, f"{campaign.name} · {len(ok)} ok trials of {len(trials)}")
     return figure
+
+
+# The name by which notebooks know it.
+dct = boxes
+
+
+def only_metric(names: Iterable[str]) -> Metric:
+    """The metric that all of these names name. Raises NothingToDraw when they name several."""
+    different = list(dict.fromkeys(names))
+    if len(different) > 1:
+        raise NothingToDraw(f"Different metrics are compared ({', '.join(different)}): choose one of them.")
+    return metrics.of(different[0])
+
+
+def _only_metric_of(campaign: CampaignInfo) -> Metric:
+    return only_metric(of_workloads(campaign).values())
 
 
 def workloads_width(names: Mapping[str, str]) -> float:
@@ -95,27 +104,35 @@ def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
 
 
 def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple[str, dict[str, Pairing]]:
-    """The baseline, and the DCT of each other variant compared with it. Raises NothingToDraw."""
+    """The baseline, and each other variant compared with it by the metric of all workloads. Raises
+    NothingToDraw."""
+    metric = _only_metric_of(campaign)
+    nothing = f"so there is no {metric.ratio} to draw."
     baseline = baseline_of(campaign)
     if baseline is None:
-        raise NothingToDraw("No variant of this design is a baseline, so there is no DCT ratio to draw.")
+        raise NothingToDraw(f"No variant of this design is a baseline, {nothing}")
     compared = comparisons(frame, campaign)
     if not compared:
-        raise NothingToDraw("This design has one variant only, so there is no DCT ratio to draw.")
+        raise NothingToDraw(f"This design has one variant only, {nothing}")
     ratios = pd.concat([pairing.ratios["ratio"] for pairing in compared.values()])
+    zero = f"0 {metric.unit}".strip()
     if ratios.empty:
         raise NothingToDraw(
-            "No repetition is ok, with a DCT above 0 s, for the baseline and for another variant,"
-            " so there is no DCT ratio to draw."
+            f"No repetition is ok, with {metric.example} above {zero}, for the baseline and for another"
+            f" variant, {nothing}"
         )
     if not (np.isfinite(ratios) & (ratios > 0)).all():
-        raise NothingToDraw("A DCT of 0 s was measured, so there is no DCT ratio to draw.")
+        example = metric.example[0].upper() + metric.example[1:]
+        raise NothingToDraw(f"{example} of {zero} was measured, {nothing}")
     return baseline, compared
 
 
-def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """The ECDF over the points of the DCT ratio to the baseline: `ecdf_panels`, a row a variant."""
-    baseline, compared = compared_with_baseline(frame, campaign)
+def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
+    """The ECDF over the points of the ratio to the baseline: `ecdf_panels`, a row a variant.
+
+    `metric`: by default the one that the workloads compare.
+    """
+    baseline, compared = compared_with_baseline(frame, choose(campaign, metric))
     names = workload_names(campaign)
     curves = {}
     for variant, pairing in compared.items():
@@ -131,6 +148,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         f"{campaign.name} · {measured['point'].nunique()} points of {len(campaign.points)}"
         f" · {measured['pairs'].sum()} pairs of ok trials",
         "points",
+        metric,
     )
 
 
@@ -138,15 +156,23 @@ Curves = Mapping[str, Mapping[str, pd.Series]]  # the ratios of each variant, by
 
 
 def ecdf_panels(
-    curves: Curves, baseline: str, campaign: CampaignInfo, question: str, detail: str, units: str
+    curves: Curves,
+    baseline: str,
+    campaign: CampaignInfo,
+    question: str,
+    detail: str,
+    units: str,
+    metric: str = "",
 ) -> Figure:
-    """The ECDF of DCT ratios with its band, a row a variant and a panel a workload.
+    """The ECDF of ratios of a metric with its band, a row a variant and a panel a workload.
 
     The curves of Networking 2019, Fig. 5 to 10, each in a panel of its own, since bands on top of each other
     cannot be told apart; a variant's other curves are behind it in grey. `units` says what a ratio is of.
     """
-    every = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
-    reach = 1.1 * max(np.log(1.2), *map(greatest_log, every))
+    ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
+    reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
+    compared = _only_metric_of(choose(campaign, metric))
+    below, above = compared.sides
     across = max(len(of_variant) for of_variant in curves.values())
     with style():
         figure = Figure(figsize=(max(WIDTH, 2.4 * across), 1.6 + 2.8 * len(curves)))
@@ -155,8 +181,9 @@ def ecdf_panels(
             row[0].set_ylabel(wrapped(variant, 2.4))
             drawn = {name: _to_the_ends(ecdf(ratio), reach) for name, ratio in of_variant.items()}
             for axes, (name, ratio) in zip(row, of_variant.items(), strict=False):
-                faster = f"faster at {100 * (ratio < 1).mean():.0f} % of {len(ratio)}"
-                axes.set_title(f"{wrapped(name, WIDTH / across - 0.7)}\n{faster}", fontsize=FONT)
+                better = ratio > 1 if compared.more_is_better else ratio < 1
+                share = f"{compared.comparative.gain} at {100 * better.mean():.0f} % of {len(ratio)}"
+                axes.set_title(f"{wrapped(name, WIDTH / across - 0.7)}\n{share}", fontsize=FONT)
                 _ecdf_before_others(axes, drawn, name, looks(campaign)[variant].color)
             for unused in row[len(of_variant) :]:
                 unused.set_visible(False)
@@ -164,7 +191,8 @@ def ecdf_panels(
             axes.set(xscale="log", xlim=(np.exp(-reach), np.exp(reach)), ylim=(-0.02, 1.02))
             ratio_ticks(axes.xaxis, reach)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        figure.supxlabel(wrapped(f"◀ faster   DCT / DCT of {baseline}   slower ▶", WIDTH - 1), fontsize=FONT)
+        label = f"◀ {below}   {compared.ratio_to(baseline)}   {above} ▶"
+        figure.supxlabel(wrapped(label, WIDTH - 1), fontsize=FONT)
         figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
         band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"
         heading(figure, question, f"{detail} · {band}")
@@ -237,13 +265,14 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
     return figure, panels
 
 
-def _ok_with_dct(frame: pd.DataFrame) -> pd.DataFrame:
-    ok = frame[frame["state"] == "ok"]
+def _measured(ok: pd.DataFrame, metric: Metric) -> pd.DataFrame:
+    """Those of the ok trials that measured it."""
+    nothing = f"so there is no {metric.words or metric.name} to draw."
     if ok.empty:
-        raise NothingToDraw("No trial is ok, so there is no download completion time to draw.")
-    if DCT not in ok or ok[DCT].isna().all():
-        raise NothingToDraw(f"No trial measured {DCT}, so there is no download completion time to draw.")
-    return ok[ok[DCT].notna()]
+        raise NothingToDraw(f"No trial is ok, {nothing}")
+    if metric.name not in ok or ok[metric.name].isna().all():
+        raise NothingToDraw(f"No trial measured {metric.name}, {nothing}")
+    return ok[ok[metric.name].notna()]
 
 
 def workload_names(campaign: CampaignInfo) -> dict[str, str]:
@@ -261,11 +290,3 @@ def workload_axis(campaign: CampaignInfo) -> str:
 def _differ_in_size_only(campaign: CampaignInfo) -> bool:
     kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
     return len(kinds) == 1 and kinds.pop()[1:] == ("size_bytes",)
-
-
-def size(size_bytes: int) -> str:
-    """A size as people say it, exact: 50000 is "50 kB"."""
-    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.12g} {unit}"
-    return f"{size_bytes} B"

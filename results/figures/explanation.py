@@ -12,19 +12,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results.analysis.frames import DCT
+from results import metrics
 from results.analysis.intervals import VERDICTS
-from results.analysis.rules import Explanation, quantity
-from results.figures.distributions import NothingToDraw
+from results.analysis.rules import Explanation
+from results.analysis.units import axis_label, quantity
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,
     WIDTH,
     around_one,
-    axis_label,
     grid,
     heading,
+    is_wide,
     plain_ticks,
     ratio_colorbar,
     ratio_ticks,
@@ -33,30 +34,33 @@ from results.figures.style import (
     wrapped,
 )
 
-_MARKERS = {"gain": "v", "harm": "^", "undecided": "o"}  # the lower ratio is the gain
+_DOWN, _UP = "v", "^"
 _FEW = 5
-_WIDE = 20  # a factor whose greatest value is this many times its least is drawn on a logarithmic axis
 
 
-def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over the two strongest factors: as the forest predicts it, and at each point as it was.
 
     Where a point has several workloads and none of the two factors is of the workload, its median is shown.
+    `metric`: by default the one that was explained.
     """
-    if found.surface.empty:
+    compared = metrics.of(metric or explanation.metric)
+    lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
+    markers = {lower: _DOWN, higher: _UP, "undecided": "o"}
+    if explanation.surface.empty:
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
-    across, up = str(found.surface.index.name), str(found.surface.columns.name)
-    dots = found.table.groupby(["point", across, up], as_index=False).agg(
+    across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)
+    dots = explanation.table.groupby(["point", across, up], as_index=False).agg(
         ratio=("ratio", "median"), verdict=("verdict", _common)
     )
     with style():
         figure = Figure(figsize=(WIDTH, 6))
         axes = figure.subplots()
         norm = around_one(dots["ratio"])
-        surface = np.log2(found.surface.to_numpy()).T
+        surface = np.log2(explanation.surface.to_numpy()).T
         mesh = axes.pcolormesh(
-            found.surface.index,
-            found.surface.columns,
+            explanation.surface.index,
+            explanation.surface.columns,
             surface,
             norm=norm,
             cmap=RATIO_COLORS,
@@ -73,50 +77,53 @@ def benefit_map(found: Explanation, variant: str, baseline: str, metric: str = D
                 norm=norm,
                 cmap=RATIO_COLORS,
                 s=45,
-                marker=_MARKERS[verdict],
+                marker=markers[verdict],
                 edgecolor="black",
                 linewidth=0.7,
                 label=f"{verdict} ({len(some)})",
             )
-        _scale(axes, "x", found.table[across])
-        _scale(axes, "y", found.table[up])
+        _scale(axes, "x", explanation.table[across])
+        _scale(axes, "y", explanation.table[up])
         axes.set_xlabel(axis_label(across))
         axes.set_ylabel(axis_label(up))
-        ratio_colorbar(figure, axes, mesh, f"{metric} / {metric} of {baseline}")
+        ratio_colorbar(figure, axes, mesh, compared.ratio_to(baseline))
         figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
         heading(
             figure,
             f"Where does {variant} help?",
-            f"{found.everywhere.points} points; purple: less, orange: more",
+            f"{explanation.everywhere.points} points; purple: less, orange: more",
         )
     return figure
 
 
-def effects(found: Explanation, variant: str, baseline: str, metric: str = DCT) -> Figure:
+def effects(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
     """The ratio over each factor, the strongest first: the forest's mean prediction, and every ratio."""
-    if not found.effects:
+    if not explanation.effects:
         raise NothingToDraw("The effects of the factors need more points.")
-    names = list(found.importances["factor"])
-    reach = float(np.abs(np.log(found.table["ratio"])).max())
+    names = list(explanation.importances["factor"])
+    reach = float(np.abs(np.log(explanation.table["ratio"])).max())
     with style():
         figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
         panels = grid(figure, len(names), ACROSS)
         for axes, name in zip(panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=1)
-            axes.scatter(found.table[name], found.table["ratio"], s=10, color="0.6")
+            axes.scatter(explanation.table[name], explanation.table["ratio"], s=10, color="0.6")
             axes.plot(
-                found.effects[name]["value"], found.effects[name]["ratio"], color="black", linewidth=2.5
+                explanation.effects[name]["value"],
+                explanation.effects[name]["ratio"],
+                color="black",
+                linewidth=2.5,
             )
             axes.set_xlabel(axis_label(name))
-            _scale(axes, "x", found.table[name])
+            _scale(axes, "x", explanation.table[name])
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
-        label = f"{metric} / {metric} of {baseline}"
+        label = metrics.of(metric or explanation.metric).ratio_to(baseline)
         figure.supylabel(wrapped(label, figure.get_figheight() - 1), fontsize=FONT)
         heading(
             figure,
             f"What drives the ratio of {variant}?",
-            f"{found.everywhere.points} points; line: mean prediction of a random forest",
+            f"{explanation.everywhere.points} points; line: mean prediction of a random forest",
         )
     return figure
 
@@ -129,7 +136,7 @@ def _common(verdicts: pd.Series) -> str:
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
     """Logarithmic where the factor is wide; a tick at each value where there are few."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    if values.min() > 0 and values.max() / values.min() > _WIDE:
+    if is_wide(values):
         axes.set(**{f"{which}scale": "log"})
         round_ticks(axis)
     else:

@@ -1,4 +1,4 @@
-"""Figures of the DCT ratio to the baseline: bars, scatter over factors, heat maps over two, and pair plots.
+"""Figures of the ratio to the baseline: bars, scatter over factors, heat maps over two, and pair plots.
 
 All are drawn from `table`. Drawn in the style of `results.figures.style`.
 """
@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
-from results.analysis.rules import quantity
+from results.analysis.pairing import baseline_of
+from results.analysis.units import axis_label, quantity
 from results.figures.distributions import (
-    NothingToDraw,
     across_workloads,
     compared_with_baseline,
     greatest_log,
+    only_metric,
     pair_plot,
     workload_names,
     workloads_width,
 )
+from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     ACROSS,
     FONT,
@@ -35,10 +37,10 @@ from results.figures.style import (
     WIDTH,
     Look,
     around_one,
-    axis_label,
     grid,
     heading,
     inches,
+    is_wide,
     label_ratios,
     legend_below,
     looks,
@@ -49,32 +51,33 @@ from results.figures.style import (
     style,
     wrapped,
 )
+from results.metrics import Metric, choose
 from results.store.records import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
 _CELL = 0.75  # inches, the least width of one
-_WIDE = 20  # a factor whose greatest value is this many times its least is cut on a logarithmic scale
 
 
-def table(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The DCT ratios of all variants to the baseline, one row a (variant, workload, point).
+def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.DataFrame:
+    """The ratios of all variants to the baseline, one row a (variant, workload, point).
 
-    Columns: `variant`, those of `statistics.ratio_intervals`, and each factor. Raises NothingToDraw.
+    `metric`: by default the one that the workloads compare. Columns: `variant`, those of
+    `intervals.ratio_intervals`, and each factor. Raises NothingToDraw.
     """
-    _, compared = compared_with_baseline(frame, campaign)
-    found = [
+    _, compared = compared_with_baseline(frame, choose(campaign, metric))
+    of_variants = [
         ratio_intervals(pairing, campaign.statistic).assign(variant=variant)
         for variant, pairing in compared.items()
         if len(pairing.ratios)
     ]
-    return pd.concat(found, ignore_index=True).merge(frames.points(campaign), on="point")
+    return pd.concat(of_variants, ignore_index=True).merge(frames.points(campaign), on="point")
 
 
 def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The median ratio over points of each workload and variant, with its bootstrap interval over points."""
-    names, look_of = workload_names(campaign), _drawn(ratios, campaign)
+    metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
     step = 0.8 / len(look_of)
     reach, sure = 0.0, []
     with style():
@@ -101,7 +104,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
                 reach = max(reach, greatest_log(pd.Series([median, low, high]).dropna()))
                 sure.append(not np.isnan(low))
-        _ratio_axis(figure, axes, reach, campaign)
+        _ratio_axis(figure, axes, reach, metric, campaign)
         across_workloads(axes, campaign)
         legend_below(
             figure,
@@ -114,7 +117,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         none = "" if all(sure) else f"no interval of fewer than {FEWEST} points"
         heading(
             figure,
-            "By how much does the DCT change?",
+            f"By how much does {metric.noun} change?",
             f"{campaign.name} · {ratios['point'].nunique()} points · "
             + "; ".join(filter(None, ["bar: median over points", line, none])),
         )
@@ -128,7 +131,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
     name = workload_names(campaign)[workload]
     if some.empty:
         raise NothingToDraw(f"No ratio was measured for {name}.")
-    look_of, reach = _drawn(some, campaign), greatest_log(some["ratio"])
+    metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
     with style():
         figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
         panels = grid(figure, len(factors), ACROSS)
@@ -149,12 +152,12 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                     zorder=3,
                 )
             axes.set_xlabel(axis_label(factor))
-            if _is_wide(some[factor]):
+            if is_wide(some[factor]):
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
                 plain_ticks(axes.xaxis)
-        _ratio_axis(figure, panels[0], reach, campaign)
+        _ratio_axis(figure, panels[0], reach, metric, campaign)
         legend_below(
             figure,
             [
@@ -165,7 +168,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
         heading(
             figure,
-            f"Where does the DCT change, for {name}?",
+            f"Where does {metric.noun} change, for {name}?",
             f"{campaign.name} · {some['point'].nunique()} points{lines}",
         )
     return figure
@@ -188,6 +191,7 @@ def heat_map(
     }
     if not names:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
+    metric = only_metric(some["metric"])
     points = frames.points(campaign)
     columns, rows = (_cells(points[factor]) for factor in (across, up))
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
@@ -197,8 +201,9 @@ def heat_map(
         high = 1.2 + 0.7 * len(rows)
         figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
         panels = grid(figure, len(names), across_page)
-        found = some.merge(cells, on="point").groupby(["workload", "row", "column"], observed=True)["ratio"]
-        medians, sizes = found.median(), found.size()
+        in_cells = some.merge(cells, on="point")
+        by_cell = in_cells.groupby(["workload", "row", "column"], observed=True)["ratio"]
+        medians, sizes = by_cell.median(), by_cell.size()
         norm = around_one(medians)
         for axes, (workload, name) in zip(panels, names.items(), strict=True):
             in_grid = (
@@ -222,7 +227,7 @@ def heat_map(
             axes.set_xlabel(axis_label(across))
             axes.set_title(wrapped(name, cell * len(columns)))
         figure.supylabel(axis_label(up), fontsize=FONT)
-        ratio_colorbar(figure, panels, drawn, _ratio_label(campaign))
+        ratio_colorbar(figure, panels, drawn, metric.ratio_to(baseline_of(campaign)))
         heading(figure, f"Where does {variant} help?", f"{campaign.name} · median ratio (number of points)")
     return figure
 
@@ -232,7 +237,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     some = ratios[ratios["variant"] == variant]
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
-    of_point = some.groupby("point")["ratio"].median()
+    metric, of_point = only_metric(some["metric"]), some.groupby("point")["ratio"].median()
     with style():
         figure, panels = pair_plot(campaign)
         for axes, across, up in panels:
@@ -247,7 +252,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
                 edgecolor="black",
                 linewidth=0.5,
             )
-        ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, _ratio_label(campaign))
+        ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, metric.ratio_to(baseline_of(campaign)))
         heading(
             figure,
             f"In which networks does {variant} help?",
@@ -272,11 +277,13 @@ def _cells(values: pd.Series) -> _Cells:
     """A cell for each of few values or words; else cells of equal width, about as many as points fill."""
     distinct = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     if len(distinct) <= _FEW or not pd.api.types.is_numeric_dtype(values):
-        said = [value if isinstance(value, str) else quantity(str(values.name), value) for value in distinct]
+        labels = [
+            value if isinstance(value, str) else quantity(str(values.name), value) for value in distinct
+        ]
         of_point = np.array([distinct.index(value) for value in values])
-        return _Cells(of_point, np.arange(len(said)) + 0.5, said)
+        return _Cells(of_point, np.arange(len(labels)) + 0.5, labels)
     count = int(np.clip(np.sqrt(len(values) / _POINTS_IN_A_CELL), 2, _MOST_CELLS))
-    between = np.geomspace if _is_wide(values) else np.linspace
+    between = np.geomspace if is_wide(values) else np.linspace
     edges = between(values.min(), values.max(), count + 1)
     of_point = np.searchsorted(edges[1:-1], values.to_numpy(), side="right")
     return _Cells(of_point, np.arange(count + 1.0), [f"{edge:.3g}" for edge in edges])
@@ -287,17 +294,13 @@ def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
     return {label: look for label, look in looks(campaign).items() if label in set(ratios["variant"])}
 
 
-def _ratio_axis(figure: Figure, axes: Axes, reach: float, campaign: CampaignInfo) -> None:
+def _ratio_axis(figure: Figure, axes: Axes, reach: float, metric: Metric, campaign: CampaignInfo) -> None:
     """The figure's vertical axis of ratios, which contains 1 and at least 2 % on either side."""
     reach = 1.1 * max(reach, float(np.log(1.02)))
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
     ratio_ticks(axes.yaxis, reach)
-    label_ratios(figure, _ratio_label(campaign))
-
-
-def _ratio_label(campaign: CampaignInfo) -> str:
-    return f"DCT / DCT of {frames.baseline_of(campaign)}"
+    label_ratios(figure, metric, baseline_of(campaign))
 
 
 def _factors(campaign: CampaignInfo) -> list[str]:
@@ -307,9 +310,3 @@ def _factors(campaign: CampaignInfo) -> list[str]:
     if not varied:
         raise NothingToDraw("This design varies no factor, so no ratio can be drawn over one.")
     return varied
-
-
-def _is_wide(values: pd.Series) -> bool:
-    return bool(
-        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
-    )

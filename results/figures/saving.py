@@ -10,10 +10,21 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from results.figures import distributions as figures
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
+from results.figures.style import style
 
 SUFFIXES = (".png", ".svg", ".pdf")
+_DATES_AND_PROGRAMS = {
+    ".png": ["Software"],
+    ".svg": ["Date", "Creator"],
+    ".pdf": ["CreationDate", "Creator", "Producer"],
+}
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a PNG, SVG or PDF file, by the suffix, without a date or a program's version in it."""
+    with style():
+        figure.savefig(path, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[path.suffix]))
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class Folder:
     def draw(self, name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         """Save a figure under this name, with a number behind it where labels have the same letters."""
         taken = {file.stem for file in self.files}
-        name = next(each for each in chain([name], (f"{name}-{n}" for n in count(2))) if each not in taken)
+        name = next(free for free in chain([name], (f"{name}-{n}" for n in count(2))) if free not in taken)
         files = tuple(self.path / f"{name}{suffix}" for suffix in SUFFIXES)
         try:
             figure = draw()
@@ -47,7 +58,7 @@ class Folder:
                 stale.unlink(missing_ok=True)
             return Drawing(sentence=str(nothing))
         for file in files:
-            figures.save(figure, file)
+            save(figure, file)
             figure.set_layout_engine("none")  # as the first file has it: layout costs as much as drawing
         self.files += files
         return Drawing(caption, base64.b64encode(files[0].read_bytes()).decode("ascii"), files)

@@ -28,6 +28,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
+from results.metrics import Metric
 from results.store.records import CampaignInfo
 
 WIDTH = 10.0  # inches, of every figure: on a page, all have letters of one size
@@ -36,11 +37,11 @@ FONT = 12.0  # points, of all but the ticks' labels
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 RATIO_COLORS = "PuOr_r"  # orange above 1, purple below: told apart by people who cannot tell red from green
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
-_UNITS = {"mbps": "Mbit/s", "ms": "ms", "s": "s", "bytes": "bytes", "packets": "packets", "bdp": "BDP"}
 _LETTER = 0.6  # of the font's size: more than the mean width of a letter
 _BOLD = 1.15  # times as wide
 _MARK = 0.9  # inches, of a legend's mark and the room around it
 _MAX_DOTS = 400  # more single trials in one box hide it
+_WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
 
 
 @dataclass(frozen=True)
@@ -110,23 +111,24 @@ def title(axes: Axes, question: str, detail: str) -> None:
     below = wrapped(detail, width)
     pad = 12 + 1.2 * FONT * len(below.splitlines())
     axes.set_title(wrapped(question, width / _BOLD), fontweight="bold", pad=pad)
-    said = axes.annotate(below, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
-    said.set_in_layout(False)  # the title's pad keeps its room
+    note = axes.annotate(below, (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points")
+    note.set_in_layout(False)  # the title's pad keeps its room
 
 
 def grid(figure: Figure, panels: int, across: int) -> list[Axes]:
     """So many panels with one vertical axis, at most `across` in a row."""
     columns = min(panels, across)
-    every = list(figure.subplots(-(-panels // columns), columns, squeeze=False, sharey=True).flat)
-    for unused in every[panels:]:
+    places = list(figure.subplots(-(-panels // columns), columns, squeeze=False, sharey=True).flat)
+    for unused in places[panels:]:
         unused.remove()
-    return every[:panels]
+    return places[:panels]
 
 
-def axis_label(name: str) -> str:
-    """A parameter's name with its unit apart: `owd_ms` is "owd (ms)"."""
-    words, _, unit = name.rpartition("_")
-    return f"{words.replace('_', ' ')} ({_UNITS[unit]})" if unit in _UNITS else name
+def is_wide(values: pd.Series) -> bool:
+    """Whether a factor with these values is shown, and cut into cells, on a logarithmic scale."""
+    return bool(
+        pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
+    )
 
 
 def round_ticks(axis: Axis) -> None:
@@ -226,10 +228,11 @@ def _near_one(reach: float) -> list[float]:
     return [round(1 + i * step, 3) for i in range(-6, 7)]
 
 
-def label_ratios(figure: Figure, ratio: str) -> None:
-    """The label of the vertical axis that all panels share, of times divided by others."""
-    lines = wrapped(ratio, figure.get_figheight() - 1)
-    figure.supylabel(f"{lines}\n◀ faster      slower ▶", fontsize=FONT)
+def label_ratios(figure: Figure, metric: Metric, baseline: str | None) -> None:
+    """The label of the vertical axis of ratios that all panels share."""
+    lines = wrapped(metric.ratio_to(baseline), figure.get_figheight() - 1)
+    below, above = metric.sides
+    figure.supylabel(f"{lines}\n◀ {below}      {above} ▶", fontsize=FONT)
 
 
 def around_one(ratios: pd.Series) -> TwoSlopeNorm:
@@ -240,7 +243,7 @@ def around_one(ratios: pd.Series) -> TwoSlopeNorm:
 
 def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMappable, label: str) -> None:
     """The scale beside panels whose colours are log2 ratios, with ratios as ticks."""
-    bar = figure.colorbar(drawn, ax=axes, label=label)
+    bar = figure.colorbar(drawn, ax=axes, label=wrapped(label, figure.get_figheight() - 0.8))
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{2**value:.2f}")
 
 

@@ -11,7 +11,7 @@ from results.papers import networking2019, rquic2021
 from results.papers.claims import PaperFigure
 from results.store.records import CampaignInfo
 
-# By the name that the names of their designs begin with. Each paper's module has its part of this table.
+# By the name that the names of their designs begin with. Each paper's package has its part of this table.
 FIGURES: dict[str, list[PaperFigure]] = {**networking2019.FIGURES, **rquic2021.FIGURES}
 
 
@@ -23,4 +23,6 @@ def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
     if campaign.name.startswith(AA_PREFIX):
         return []
     name = f"{campaign.design_name}-"
-    return [figure for design, found in FIGURES.items() if name.startswith(f"{design}-") for figure in found]
+    return [
+        figure for design, figures in FIGURES.items() if name.startswith(f"{design}-") for figure in figures
+    ]

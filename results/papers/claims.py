@@ -9,7 +9,7 @@ difference" has a tolerance, which stands beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
@@ -18,26 +18,26 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.store.records import CampaignInfo
 
-_Said = TypeVar("_Said")
+NOT_MEASURED = "not measured"
+
+_Sentence = TypeVar("_Sentence")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of a paper, and what was measured of the same thing.
-
-    text: what is claimed of what ("completion rate over Wi-Fi from 2 % loss on").
-    paper: the paper's value or range, with its section or figure ("below 0.5 (§VI-B)").
-    measured: our value, with its interval where there is one; says why when there is none.
-    holds: whether the measured agrees with the paper; None when the trials cannot tell.
-    """
+    """One claim of a paper, and what was measured of the same thing."""
 
     text: str
+    """What is claimed of what ("completion rate over Wi-Fi from 2 % loss on")."""
     paper: str
+    """The paper's value or range, with its section or figure ("below 0.5 (§VI-B)")."""
     measured: str
+    """Our value, with its interval where there is one; says why when there is none."""
     holds: bool | None
+    """Whether the measured agrees with the paper; None when the trials cannot tell."""
 
     @property
     def verdict(self) -> str:
@@ -89,9 +89,14 @@ class Estimate:
 
     def __format__(self, number: str) -> str:
         if math.isnan(self.value):
-            return "not measured"
-        interval = f"{shown(self.low, number)} to {shown(self.high, number)}"
-        return f"{shown(self.value, number)} ({'no interval' if math.isnan(self.low) else interval})"
+            return NOT_MEASURED
+        return f"{shown(self.value, number)} ({self.interval(number)})"
+
+    def interval(self, number: str) -> str:
+        """The interval in words, its ends in this format."""
+        if math.isnan(self.low):
+            return "no interval"
+        return f"{shown(self.low, number)} to {shown(self.high, number)}"
 
 
 def shown(value: float, number: str) -> str:
@@ -101,14 +106,12 @@ def shown(value: float, number: str) -> str:
 
 @dataclass(frozen=True)
 class Share:
-    """Of how many units (points, loss patterns) something is true.
-
-    unknown: units beyond these that were run, but nobody can tell: both arms timed out, or one failed.
-    """
+    """Of how many units (points, loss patterns) something is true."""
 
     count: int
     units: int
     unknown: int = 0
+    """Units beyond these that were run, but nobody can tell: both arms timed out, or one failed."""
 
     @classmethod
     def of(cls, true: pd.Series, known: pd.Series) -> Self:
@@ -131,40 +134,53 @@ class Share:
         return Estimate(self.count / self.units, float(least.low), float(most.high))
 
     def __str__(self) -> str:
-        measured, of, interval = f"{self.estimate:.0%}".partition(" (")
-        units = f" of {self.units}" if of else ""
         unknown = f", {self.unknown} unknown" if self.unknown else ""
-        return f"{measured}{units}{unknown}{of}{interval}"
+        if not self.units:
+            return f"{NOT_MEASURED}{unknown}"
+        share = self.estimate
+        return f"{shown(share.value, '.0%')} of {self.units}{unknown} ({share.interval('.0%')})"
+
+
+def all_hold(judgements: Iterable[bool | None]) -> bool | None:
+    """Whether a claim about several things holds of all of them: False where one fails, None where one is
+    open, or where there is none."""
+    of_all = set(judgements)
+    return False if False in of_all else None if None in of_all or not of_all else True
+
+
+def one_holds(judgements: Iterable[bool | None]) -> bool | None:
+    """Whether a claim holds of one thing at least: True where one holds, None where one is open, or where
+    there is none."""
+    of_all = set(judgements)
+    return True if True in of_all else None if None in of_all or not of_all else False
 
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of a paper.
-
-    name: of its files, without a suffix ("rquic2021-fig5").
-    number: as the paper numbers it, with the paper's short name ("rQUIC 2021, Fig. 5").
-    caption: what is drawn, and how to read it.
-    draw: of `frames.trials` and its campaign; raises NothingToDraw.
-    claims: of the same, also those that the trials cannot judge; none where there is nothing to draw.
-    differences: of the same, sentences: where our experiment departs from the paper's, and what that did to
-    the numbers as far as they show it.
-    """
+    """A figure of a paper."""
 
     name: str
+    """Of its files, without a suffix ("rquic2021-fig5")."""
     number: str
+    """As the paper numbers it, with the paper's short name ("rQUIC 2021, Fig. 5")."""
     caption: str
+    """What is drawn, and how to read it."""
     draw: Callable[[pd.DataFrame, CampaignInfo], Figure]
+    """Of `frames.trials` and its campaign; raises NothingToDraw."""
     claims: Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
+    """Of the same, also those that the trials cannot judge; none where there is nothing to draw."""
     differences: Callable[[pd.DataFrame, CampaignInfo], list[str]]
+    """Of the same, sentences: where our experiment departs from the paper's, with numbers as far as the
+    trials show what that did."""
 
 
-def none_without_a_figure(say: Callable[..., list[_Said]]) -> Callable[..., list[_Said]]:
-    """`say`, but nothing where it lacks what the figure lacks, too: in place of that stands what it is."""
+def none_without_a_figure(write: Callable[..., list[_Sentence]]) -> Callable[..., list[_Sentence]]:
+    """`write`, but nothing where the figure cannot be drawn: in its place stands what the campaign lacks."""
 
-    def said(frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Said]:
+    def write_or_nothing(frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Sentence]:
         try:
-            return say(frame, campaign)
+            return write(frame, campaign)
         except NothingToDraw:
             return []
 
-    return said
+    return write_or_nothing

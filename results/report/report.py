@@ -10,11 +10,8 @@ import base64
 import contextlib
 import hashlib
 import json
-import math
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice, starmap
 from pathlib import Path
 from typing import Any
@@ -22,22 +19,20 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from results import papers
+from results import figures
 from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
-from results.analysis.intervals import FEWEST, VERDICTS, shares
-from results.analysis.rules import Explanation, NothingToExplain, explain
-from results.figures import distributions as figures
-from results.figures import explanation as explain_figures
-from results.figures import ratios as ratio_figures
-from results.figures.distributions import NothingToDraw
-from results.figures.saving import SUFFIXES, Drawing, Folder, stem
-from results.papers.claims import Claim
+from results.analysis.intervals import FEWEST
+from results.analysis.pairing import comparisons
+from results.analysis.summary import median_column
+from results.figures.saving import SUFFIXES, Folder
+from results.metrics import SOURCES, Metric, choose, of, of_workloads
+from results.report import repeating
+from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
+from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
-# Who measures: the endpoints, a competing transfer's server, and the harness while two transfers compete.
-METRIC_SOURCES = ("client.", "server.", "background_server.", "competition.")
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
@@ -57,34 +52,15 @@ class ReportPaths:
     pdfs: list[Path]
 
 
-@dataclass(frozen=True)
-class _Explained:
-    """Where a variant helps; `explanation` is None for the reason that `sentence` gives."""
-
-    variant: str
-    explanation: Explanation | None
-    sentence: str
-    drawings: list[Drawing]
-
-
-@dataclass(frozen=True)
-class _Reproduced:
-    """A figure of a paper, and its claims beside what was measured."""
-
-    number: str
-    drawing: Drawing
-    claims: list[Claim]
-    differences: list[str]
-
-
-def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> ReportPaths:
+def report(database: Database, campaign: CampaignInfo, folder: str | Path, metric: str = "") -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
-    Raises DatabaseError when the campaign cannot be read or the folder cannot be written.
+    `metric`: what is compared, by default what each workload does. Raises DatabaseError when the campaign
+    cannot be read or the folder cannot be written.
     """
     try:
         saved = Folder(Path(folder))
-        page = _page(database, campaign, saved)
+        page = _page(database, choose(campaign, metric), saved)
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -95,15 +71,19 @@ def report(database: Database, campaign: CampaignInfo, folder: str | Path) -> Re
 
 def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
     frame = frames.trials(database, campaign)
-    ratios = _ratios(frame, campaign)
-    found = findings(frame, campaign, ratios)
-    filters = _filters(frame, campaign)
+    parts = parts_of(frame, campaign)
+    ratios = pd.concat([part.ratios for part in parts])
+    table = findings(frame, campaign, ratios)
+    filters = repeating.filters_of(frame, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
-        headline=headline(frame, campaign, found),
-        findings=found,
+        headline=headline(frame, campaign, table),
+        findings=table,
+        words=_words([part.metric for part in parts]),
+        metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
+        median_column=median_column(campaign),
         decided=len(ratios) and ratios["low"].notna().any(),
         fewest=FEWEST,
         states=_states(frame, campaign),
@@ -114,10 +94,10 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
             "The points of the design, in each pair of its factors.",
             lambda: figures.points(campaign),
         ),
-        drawings=_of_all_workloads(folder, frame, campaign, ratios),
-        by_workload=_by_workload(folder, campaign, ratios),
-        explained=_explained(folder, frame, campaign, ratios),
-        reproduced=_reproduced(folder, frame, campaign),
+        drawings=[drawing for part in parts for drawing in of_all_workloads(folder, frame, part)],
+        by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
+        explained=[variant for part in parts for variant in explained(folder, frame, part)],
+        reproduced=reproduced(folder, frame, campaign),
         doubtful=list(islice(database.trials(campaign.id, not_ok), _MOST_ROWS)),
         not_ok=int((frame["state"] != "ok").sum()),
         replaced=_replaced(database, campaign, frame),
@@ -125,10 +105,12 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
-        repeat=_commands(campaign, filters or []),
-        doubts=_doubts(frame, campaign, filters),
+        repeat=repeating.commands(campaign, filters or []),
+        doubts=repeating.doubts(frame, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
+        not_calibrated=repeating.NOT_CALIBRATED,
+        all_trials=repeating.ALL_TRIALS,
         isnan=pd.isna,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
@@ -136,194 +118,40 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
     )
 
 
+@dataclass(frozen=True)
+class _Words:
+    """What the summary calls what it shows; of one metric by its words, of several by general ones."""
+
+    several: bool
+    median: str
+    ratio: str
+    better: str
+    worse: str
+    gain_side: str
+    """On which side of 1 gain is, and on which harm."""
+
+
+def _words(compared: Sequence[Metric]) -> _Words:
+    if len(compared) > 1:
+        sides = "on the better side of 1, or on the other"
+        return _Words(True, "median", "median ratio", "better", "worse", sides)
+    metric = compared[0]
+    sides = "above 1, or below it" if metric.more_is_better else "below 1, or above it"
+    return _Words(False, f"median {metric.head}", f"median {metric.ratio}", *metric.comparative, sides)
+
+
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """`ratio_figures.table`; empty where there is no ratio, as the figure of their distribution says."""
-    try:
-        return ratio_figures.table(frame, campaign)
-    except NothingToDraw:
-        return pd.DataFrame()
-
-
-def _of_all_workloads(
-    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
-) -> list[Drawing]:
-    ratio = folder.draw(
-        "ratio",
-        "ECDF of the DCT ratio to the baseline, in the form of Networking 2019, Fig. 6: where a curve is"
-        f" left of the line at 1, the variant is faster. Each ratio compares the {campaign.statistic} DCT"
-        " over those repetitions of a point in which both variants are ok. A point without any, such as one"
-        " at which one variant always timed out, is in no curve.",
-        lambda: figures.ratio_ecdf(frame, campaign),
-    )
-    dct = folder.draw(
-        "dct",
-        "Download completion time of every ok trial. The line is the median, the box holds the middle"
-        " half, the whiskers reach the last trial within 1.5 times the height of the box.",
-        lambda: figures.dct(frame, campaign),
-    )
-    if ratios.empty:
-        return [ratio, dct]
-    bars = folder.draw(
-        "bars",
-        "Median over points of the DCT ratio to the baseline, with its 95 % bootstrap interval over points"
-        " where there are enough: below 1, the variant is faster.",
-        lambda: ratio_figures.bars(ratios, campaign),
-    )
-    return [ratio, bars, dct]
-
-
-def _by_workload(folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame) -> list[tuple[str, Drawing]]:
-    if ratios.empty:
-        return []
-    return [
-        (
-            name,
-            folder.draw(
-                f"factors-{stem(label)}",
-                f"The DCT ratio to the baseline for {name}, at every point, over each factor of the design.",
-                partial(ratio_figures.over_factors, ratios, campaign, label),
-            ),
-        )
-        for label, name in figures.workload_names(campaign).items()
-    ]
-
-
-def _explained(
-    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame
-) -> list[_Explained]:
-    """Where each variant helps that was compared."""
-    return [
-        _where(folder, campaign, ratios, variant, pairing)
-        for variant, pairing in frames.comparisons(frame, campaign).items()
-        if len(ratios) and len(pairing.ratios)
-    ]
-
-
-def _where(
-    folder: Folder, campaign: CampaignInfo, ratios: pd.DataFrame, variant: str, pairing: frames.Pairing
-) -> _Explained:
-    name, baseline = stem(variant), str(frames.baseline_of(campaign))
-    try:
-        found = explain(pairing, campaign)
-    except NothingToExplain as nothing:
-        return _Explained(variant, None, f"Nothing can be explained: {nothing}.", [])
-    drawings = [
-        folder.draw(
-            f"map-{name}",
-            "The DCT ratio over the two strongest factors: background as a random forest predicts it, marks"
-            " at each point as it was measured.",
-            lambda: explain_figures.benefit_map(found, variant, baseline),
-        ),
-        folder.draw(
-            f"effects-{name}",
-            "What each factor does to the DCT ratio, the strongest first: the line is the mean prediction of"
-            " a random forest, the dots are every ratio.",
-            lambda: explain_figures.effects(found, variant, baseline),
-        ),
-        folder.draw(
-            f"cells-{name}",
-            "The median DCT ratio in cells of two factors, as measured, with the number of points.",
-            lambda: ratio_figures.heat_map(ratios, campaign, variant, _two_strongest(found, campaign)),
-        ),
-        folder.draw(
-            f"pairs-{name}",
-            "The points of the design in each pair of its factors. The colour is the DCT ratio, the median"
-            " over workloads.",
-            lambda: ratio_figures.pairs(ratios, campaign, variant),
-        ),
-    ]
-    # What a drawing lacks, the sentence has said.
-    return _Explained(variant, found, found.sentence, [each for each in drawings if each.files])
-
-
-def _two_strongest(found: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:
-    """The two factors of the points that matter most, if that is known."""
-    of_points = [factor for factor in found.importances["factor"] if factor in campaign.points[0]]
-    return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
-
-
-def _reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[_Reproduced]:
-    return [
-        _Reproduced(
-            each.number,
-            folder.draw(each.name, each.caption, partial(each.draw, frame, campaign)),
-            each.claims(frame, campaign),
-            each.differences(frame, campaign),
-        )
-        for each in papers.figures_of(campaign)
-    ]
-
-
 def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[str]]:
     """What the A/A campaigns in the same database found, by name: how small a difference can be seen."""
-    found = {}
+    sentences = {}
     for other in database.campaigns():
         if other.name.startswith(equality.AA_PREFIX) and other.id != campaign.id:
             with contextlib.suppress(NothingToCompare):  # it has not run far enough
-                found[other.name] = equality.sentences(equality.of_itself(database, other))
-    return found
-
-
-def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:
-    """What a campaign found, one row a (workload, variant): the columns of `frames.summary` and, of
-    `statistics.shares`, the share of points with each of VERDICTS and the interval `low` to `high` of the
-    median ratio; NaN where no point is compared."""
-    summary = frames.summary(frame, campaign)
-    kept = ["workload", *VERDICTS, "low", "high"]
-    of_variants = [
-        shares(rows)[kept].assign(variant=variant) for variant, rows in _by_variant(ratios, campaign)
-    ]
-    sure = pd.concat([pd.DataFrame(columns=[*kept, "variant"]), *of_variants])
-    return summary.merge(sure.astype({"workload": str}), how="left", on=["workload", "variant"])
-
-
-def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[str, pd.DataFrame]]:
-    for variant in campaign.variants:
-        rows = ratios[ratios["variant"] == variant["label"]] if len(ratios) else ratios
-        if len(rows):
-            yield variant["label"], rows
-
-
-def headline(frame: pd.DataFrame, campaign: CampaignInfo, found: pd.DataFrame) -> list[str]:
-    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
-    ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
-    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
-    baseline = str(frames.baseline_of(campaign))
-    names = figures.workload_names(campaign)
-    for variant, pairing in frames.comparisons(frame, campaign).items():
-        rows = found.query("variant == @variant and decided_points > 0")
-        parts = [_found(row, names[str(row.workload)]) for row in rows.itertuples(index=False)]
-        faster = f"{variant} was faster than {baseline} at {_listed(parts)}." if parts else ""
-        left_out = frames.left_out(pairing, campaign, baseline, variant)
-        if said := " ".join(filter(None, [faster, left_out])):
-            sentences.append(said)
-    if not found["decided_points"].any():
-        sentences.append("No variant could be compared with a baseline.")
+                sentences[other.name] = equality.sentences(equality.of_itself(database, other))
     return sentences
-
-
-def _found(row: Any, workload: str) -> str:
-    points, planned = row.decided_points, row.planned_points
-    of = f"{points} point{'s' if points > 1 else ''}" + (f" (planned: {planned})" if points < planned else "")
-    return f"{row.faster * points:.0f} of {of} for {workload} ({_ratio_of(row)})"
-
-
-def _ratio_of(row: Any) -> str:
-    if not row.points:
-        return "there is no DCT ratio"
-    interval = "" if pd.isna(row.low) else f" [{row.low:.2f}, {row.high:.2f}]"
-    some = f" at the {row.points} that have one" if row.points < row.decided_points else ""
-    counts = [f"{verdict} at {getattr(row, verdict) * row.points:.0f}" for verdict in ("gain", "harm")]
-    decided = f", {', '.join(counts)}" if row.gain + row.harm > 0 else ""
-    return f"median DCT ratio {row.median_ratio:.2f}{interval}{some}{decided}"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, int]]:
@@ -350,14 +178,14 @@ def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, st
     """(variant, workload, reason, repetitions) of everything that a ratio leaves out."""
     return [
         (variant, *row)
-        for variant, pairing in frames.comparisons(frame, campaign).items()
+        for variant, pairing in comparisons(frame, campaign).items()
         for row in pairing.unpaired.itertuples(index=False)
     ]
 
 
 def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd.DataFrame]:
     """For each workload, the median of each metric (rows) of the ok trials of each variant (columns)."""
-    names = [name for name in frame.columns if name.startswith(METRIC_SOURCES)]
+    names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     ok = frame[frame["state"] == "ok"]
     tables = {}
     for workload in (workload["label"] for workload in campaign.workloads):
@@ -365,64 +193,6 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd
         if len(medians.columns):
             tables[workload] = medians.dropna(how="all")
     return tables
-
-
-def _commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:
-    """What repeats a campaign, in a shell, in the folder of fecbench."""
-    provenance = campaign.provenance
-    design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
-    run = ["fecbench", "run", design, "--db", database]
-    if campaign.design_name != campaign.name:
-        run += ["--campaign", campaign.name]
-    for option in ("link", "jobs"):
-        if option in provenance:
-            run += [f"--{option}", str(provenance[option])]
-    for each in filters:
-        run += ["--filter", each]
-    commands = [run, ["fecbench", "report", "--db", database, "--output", campaign.name]]
-    return [shlex.join(command) for command in commands]
-
-
-def _filters(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
-    """The filters that choose the trials that were run; None when no filters do.
-
-    They are derived: a campaign may have been resumed with others, or not have come to its end.
-    """
-    planned: dict[str, list[Any]] = {
-        "variant": [variant["label"] for variant in campaign.variants],
-        "workload": [workload["label"] for workload in campaign.workloads],
-        "point": list(range(len(campaign.points))),
-        "repetition": list(range(campaign.repetitions)),
-    }
-    ran = {field: set(frame[field]) for field in planned}
-    if len(frame) != math.prod(map(len, ran.values())):
-        return None
-    return [
-        f"{field}={value}"
-        for field, values in planned.items()
-        for value in values
-        if ran[field] and value in ran[field] and len(ran[field]) < len(values)
-    ]
-
-
-def _doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] | None) -> list[str]:
-    """Why the commands may not repeat exactly what was run, in sentences."""
-    revision = campaign.provenance.get("revision", {})
-    run, planned = len(frame), campaign.planned_trials
-    sentences = []
-    if not revision.get("commit"):
-        sentences.append("Which revision of fecbench it was run with is not known.")
-    elif revision.get("changed") is None:
-        sentences.append("Whether fecbench had changes that were not committed is not known.")
-    elif revision["changed"]:
-        sentences.append(
-            "It was run with changes that were not committed: the revision that provenance names is not"
-            " exactly what ran."
-        )
-    if run < planned:
-        these = "these are what the command runs" if filters else "the command runs all"
-        sentences.append(f"{run} of {planned} planned trials were run; {these}.")
-    return sentences
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

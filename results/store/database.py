@@ -4,7 +4,9 @@ SQLite in one file is the default; PostgreSQL by URL serves several machines tha
 in one transaction, so a killed harness loses nothing that `record` has returned for. Values are kept raw:
 medians and ratios are made when they are read (`results.analysis.frames`).
 
-Refused, with one line that says why: a file that is missing, no database, of another program or of another
+A database of an earlier schema version is upgraded when it is opened (`upgrade`).
+
+Refused, with one line that says why: a file that is missing, no database, of another program or of a newer
 schema version; a database that is locked, read-only or on a full disk; a second result for a trial that has a
 valid one.
 """

@@ -18,9 +18,6 @@ TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "a
 HARNESS_COLUMNS = ("started_at", "host", "reason", "trials_at_once", "stalled_s", "overhead_s")
 """What the harness measured of every trial, as columns of a table of trials that is read with them."""
 
-COMPARED = "client.dct_s"
-"""What is compared in a workload that names no metric, as none of version 1 of the schema does."""
-
 
 class Variant(TypedDict):
     """An implementation with its options, as a design names it."""
@@ -38,7 +35,8 @@ class Workload(TypedDict):
     name: str
     parameters: dict[str, Any]
     metric: NotRequired[str]
-    """The metric that is compared. A campaign that is read always has it: COMPARED where none was given."""
+    """The metric that is compared. A campaign that is read always has it: `metrics.DEFAULT` where none was
+    given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from results.metrics import DEFAULT
 from results.store import schema
 from results.store.records import (
-    COMPARED,
     CampaignInfo,
     NewCampaign,
     SeriesTable,
@@ -122,7 +122,7 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
                 label=row.workload,
                 name=row.name,
                 parameters=row.parameters,
-                metric=row.metric or COMPARED,
+                metric=row.metric or DEFAULT,
             )
             for row in parts(schema.workloads, "position")
         ],

@@ -16,109 +16,202 @@ APPLICATION_ID = 0x46454342  # "FECB": the application_id in the header of an SQ
 
 tables = sa.MetaData()
 
-# Recognises the schema on PostgreSQL, whose databases have no header fields of their own.
 schema_version = sa.Table(
     "schema_version",
     tables,
-    sa.Column("application", sa.Text, primary_key=True),
-    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("application", sa.Text, primary_key=True, doc="`fecbench`."),
+    sa.Column("version", sa.Integer, nullable=False, doc="Of the schema."),
+    info={
+        "meaning": "Recognises the schema on PostgreSQL, whose databases have no header fields of their own."
+    },
 )
 
 campaigns = sa.Table(
     "campaigns",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False, unique=True),
-    sa.Column("title", sa.Text, nullable=False),
-    sa.Column("created_at", sa.Text, nullable=False),  # UTC, ISO 8601
-    sa.Column("design_text", sa.Text, nullable=False),
-    sa.Column("seed", sa.Text, nullable=False),  # decimal: unsigned 64 bits do not fit SQL's integers
-    sa.Column("repetitions", sa.Integer, nullable=False),
-    sa.Column("statistic", sa.Text, nullable=False),
-    sa.Column("provenance", sa.JSON, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, doc="Unique in the database."),
+    sa.Column("name", sa.Text, nullable=False, unique=True, doc="Unique in the database."),
+    sa.Column("title", sa.Text, nullable=False, doc="Of the design."),
+    sa.Column("created_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
+    sa.Column("design_text", sa.Text, nullable=False, doc="The design file, verbatim."),
+    sa.Column(
+        "seed",
+        sa.Text,
+        nullable=False,
+        doc="Of the design, in decimal: unsigned 64 bits do not fit SQL's integers.",
+    ),
+    sa.Column("repetitions", sa.Integer, nullable=False, doc="Of each trial."),
+    sa.Column(
+        "statistic", sa.Text, nullable=False, doc="Over the repetitions of a point: `median` or `mean`."
+    ),
+    sa.Column(
+        "provenance",
+        sa.JSON,
+        nullable=False,
+        doc=(
+            "What the first start was run with: revision, command, host, kernel, CPU, libraries, hashes of "
+            "the binaries, implementations with their `impl.toml`, web pages; `calibration` has an entry for"
+            " each start."
+        ),
+    ),
+    info={"meaning": "One row an execution of a design."},
 )
 
 
-def _of_campaign(name: str, *columns: sa.Column[Any]) -> sa.Table:
-    campaign_id: sa.Column[int] = sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), primary_key=True)
-    return sa.Table(name, tables, campaign_id, *columns, sqlite_with_rowid=False)
+def _of_campaign(name: str, meaning: str, *columns: sa.Column[Any]) -> sa.Table:
+    campaign_id: sa.Column[int] = sa.Column(
+        "campaign_id", sa.ForeignKey("campaigns.id"), primary_key=True, doc="The campaign's `id`."
+    )
+    info = {"meaning": meaning}
+    return sa.Table(name, tables, campaign_id, *columns, sqlite_with_rowid=False, info=info)
 
 
 points = _of_campaign(
     "points",
-    sa.Column("point", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("factors", sa.JSON, nullable=False),
+    "One row a point of a campaign's design.",
+    sa.Column("point", sa.Integer, primary_key=True, autoincrement=False, doc="Counts from 0."),
+    sa.Column("factors", sa.JSON, nullable=False, doc="The value of each factor by its name."),
 )
 
 variants = _of_campaign(
     "variants",
-    sa.Column("variant", sa.Text, primary_key=True),
-    sa.Column("position", sa.Integer, nullable=False),
-    sa.Column("implementation", sa.Text, nullable=False),
-    sa.Column("options", sa.JSON, nullable=False),
-    sa.Column("baseline", sa.Boolean, nullable=False),
+    "One row a variant of a campaign's design.",
+    sa.Column("variant", sa.Text, primary_key=True, doc="Its label."),
+    sa.Column("position", sa.Integer, nullable=False, doc="In the design, from 0."),
+    sa.Column("implementation", sa.Text, nullable=False, doc="Its name."),
+    sa.Column(
+        "options",
+        sa.JSON,
+        nullable=False,
+        doc="Those that the design sets; the rest are defaults, which the task has, too.",
+    ),
+    sa.Column("baseline", sa.Boolean, nullable=False, doc="Whether the others are compared with it."),
 )
 
 workloads = _of_campaign(
     "workloads",
-    sa.Column("workload", sa.Text, primary_key=True),
-    sa.Column("position", sa.Integer, nullable=False),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("parameters", sa.JSON, nullable=False),
-    # The metric that is compared; null in what version 1 has recorded.
-    sa.Column("metric", sa.Text),
+    "One row a workload of a campaign's design.",
+    sa.Column("workload", sa.Text, primary_key=True, doc="Its label."),
+    sa.Column("position", sa.Integer, nullable=False, doc="In the design, from 0."),
+    sa.Column("name", sa.Text, nullable=False, doc="What the endpoints do, such as `download`."),
+    sa.Column("parameters", sa.JSON, nullable=False, doc="Those that the design sets."),
+    sa.Column(
+        "metric",
+        sa.Text,
+        doc=(
+            "The metric that is compared when none is chosen; null in what version 1 has recorded: "
+            "`client.dct_s`."
+        ),
+    ),
 )
 
-# One run of `fecbench run` for a campaign, on one machine.
 starts = sa.Table(
     "starts",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False),
-    sa.Column("started_at", sa.Text, nullable=False),  # UTC, ISO 8601
-    sa.Column("host", sa.Text, nullable=False),
-    sa.Column("provenance", sa.JSON, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, doc="Unique in the database."),
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False, doc="The campaign's `id`."),
+    sa.Column("started_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
+    sa.Column("host", sa.Text, nullable=False, doc="The name of the machine."),
+    sa.Column("provenance", sa.JSON, nullable=False, doc="As that of the campaign, of this start."),
+    info={"meaning": "One row a start of the harness, on one machine, that has added trials to a campaign."},
 )
 
-# What trials were asked for, but their seeds. Many trials have the same task: it is stored once.
 tasks = sa.Table(
     "tasks",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False),
-    sa.Column("digest", sa.Text, nullable=False),  # SHA-256 of the document as canonical JSON, in hexadecimal
-    sa.Column("document", sa.JSON, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, doc="Unique in the database."),
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False, doc="The campaign's `id`."),
+    sa.Column(
+        "digest", sa.Text, nullable=False, doc="SHA-256 of the document as canonical JSON, in hexadecimal."
+    ),
+    sa.Column(
+        "document",
+        sa.JSON,
+        nullable=False,
+        doc=(
+            "Topology, link backend, settings and losses of each link, both ends of each pair with all "
+            "options, time limits, bounds of validity."
+        ),
+    ),
     sa.UniqueConstraint("campaign_id", "digest"),
+    info={
+        "meaning": (
+            "What trials were asked for, but their seeds. Many trials have the same task: it is stored once."
+        )
+    },
 )
 
 trials = sa.Table(
     "trials",
     tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False),
-    sa.Column("variant", sa.Text, nullable=False),
-    sa.Column("workload", sa.Text, nullable=False),
-    sa.Column("point", sa.Integer, nullable=False),
-    sa.Column("repetition", sa.Integer, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),  # from 1
-    sa.Column("superseded", sa.Boolean, nullable=False),  # an invalid run that a later attempt replaced
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
-    sa.Column("started_at", sa.Text, nullable=False),  # UTC, ISO 8601
-    sa.Column("duration_s", sa.Double, nullable=False),
-    sa.Column("seeds", sa.JSON, nullable=False),
-    sa.Column("dropper", sa.JSON, nullable=False),
-    sa.Column("links", sa.JSON, nullable=False),
-    sa.Column("exits", sa.JSON, nullable=False),
-    sa.Column("stderr", sa.JSON, nullable=False),
-    sa.Column("overhead_s", sa.JSON, nullable=False),
-    sa.Column("checks", sa.JSON, nullable=False),
-    # Both are null in what version 1 has recorded.
-    sa.Column("start_id", sa.ForeignKey("starts.id")),
-    sa.Column("task_id", sa.ForeignKey("tasks.id")),
+    sa.Column("id", sa.Integer, primary_key=True, doc="Unique in the database."),
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), nullable=False, doc="The campaign's `id`."),
+    sa.Column("variant", sa.Text, nullable=False, doc="The label of its variant."),
+    sa.Column("workload", sa.Text, nullable=False, doc="The label of its workload."),
+    sa.Column("point", sa.Integer, nullable=False, doc="The index of its point."),
+    sa.Column("repetition", sa.Integer, nullable=False, doc="Counts from 0."),
+    sa.Column("attempt", sa.Integer, nullable=False, doc="Counts from 1."),
+    sa.Column(
+        "superseded", sa.Boolean, nullable=False, doc="An invalid run that a later attempt has replaced."
+    ),
+    sa.Column("state", sa.Text, nullable=False, doc="`ok`, `failed`, `timeout`, `unsupported` or `invalid`."),
+    sa.Column("reason", sa.Text, nullable=False, doc="Of every state but `ok`."),
+    sa.Column("started_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
+    sa.Column("duration_s", sa.Double, nullable=False, doc="From its handing out to its answer."),
+    sa.Column(
+        "seeds",
+        sa.JSON,
+        nullable=False,
+        doc="Unsigned 64 bits: `content`, and of each direction of each link, as `internet/down`.",
+    ),
+    sa.Column(
+        "dropper",
+        sa.JSON,
+        nullable=False,
+        doc="The counters of each direction's dropper: packets `seen`, `dropped`, `other`, …",
+    ),
+    sa.Column(
+        "links",
+        sa.JSON,
+        nullable=False,
+        doc=(
+            "The report of each link: frames in, out, dropped and in flight by direction, lateness, "
+            "configuration."
+        ),
+    ),
+    sa.Column(
+        "exits",
+        sa.JSON,
+        nullable=False,
+        doc="The exit code of each endpoint; null for one that had to be killed.",
+    ),
+    sa.Column("stderr", sa.JSON, nullable=False, doc="The end of each endpoint's standard error."),
+    sa.Column(
+        "overhead_s", sa.JSON, nullable=False, doc="The seconds of each phase but the client's, and `total`."
+    ),
+    sa.Column(
+        "checks",
+        sa.JSON,
+        nullable=False,
+        doc=(
+            "What the judge compared: recorded and predicted verdicts by direction; `stalled_s`, "
+            "`trials_at_once`."
+        ),
+    ),
+    sa.Column(
+        "start_id",
+        sa.ForeignKey("starts.id"),
+        doc="The start that has run it; null in what version 1 has recorded.",
+    ),
+    sa.Column(
+        "task_id",
+        sa.ForeignKey("tasks.id"),
+        doc="What it was asked for; null in what version 1 has recorded.",
+    ),
     sa.ForeignKeyConstraint(["campaign_id", "variant"], ["variants.campaign_id", "variants.variant"]),
     sa.ForeignKeyConstraint(["campaign_id", "workload"], ["workloads.campaign_id", "workloads.workload"]),
     sa.ForeignKeyConstraint(["campaign_id", "point"], ["points.campaign_id", "points.point"]),
+    info={"meaning": "One row a run of a trial; an invalid one that was run again stays, superseded."},
 )
 
 # The database itself keeps a trial from counting twice, whichever machine writes it.
@@ -138,32 +231,51 @@ sa.Index(
 metrics = sa.Table(
     "metrics",
     tables,
-    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True),
-    sa.Column("endpoint", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("value", sa.Double, nullable=False),
+    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True, doc="The trial's `id`."),
+    sa.Column(
+        "endpoint",
+        sa.Text,
+        primary_key=True,
+        doc=(
+            "`client`, `server`, `background_client`, `background_server`, or `competition`, the harness's "
+            "own."
+        ),
+    ),
+    sa.Column("name", sa.Text, primary_key=True, doc="Such as `dct_s`; its unit is the end of its name."),
+    sa.Column("value", sa.Double, nullable=False, doc="In that unit."),
     sqlite_with_rowid=False,
+    info={"meaning": "One row a number that an endpoint or the harness measured in a trial."},
 )
 
 verdicts = sa.Table(
     "verdicts",
     tables,
-    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True),
-    sa.Column("link", sa.Text, primary_key=True),
-    sa.Column("direction", sa.Text, primary_key=True),
-    sa.Column("packets", sa.Integer, nullable=False),
-    sa.Column("dropped", sa.Integer, nullable=False),
-    sa.Column("bitmap", sa.LargeBinary, nullable=False),
+    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True, doc="The trial's `id`."),
+    sa.Column("link", sa.Text, primary_key=True, doc="The link's name."),
+    sa.Column("direction", sa.Text, primary_key=True, doc="`up` or `down`."),
+    sa.Column("packets", sa.Integer, nullable=False, doc="How many were judged."),
+    sa.Column("dropped", sa.Integer, nullable=False, doc="How many of them were dropped."),
+    sa.Column(
+        "bitmap",
+        sa.LargeBinary,
+        nullable=False,
+        doc="Bit n (little-endian) is set iff packet n was dropped; it covers the first 2²⁰ packets.",
+    ),
+    info={"meaning": "One row a direction of a link in a trial: what the dropper decided."},
 )
 
-# Tables that an endpoint left of a trial, for example its congestion window over time.
 series = sa.Table(
     "series",
     tables,
-    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True),
-    sa.Column("endpoint", sa.Text, primary_key=True),
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("columns", sa.JSON, nullable=False),  # their names, in order
-    sa.Column("rows", sa.Integer, nullable=False),
-    sa.Column("data", sa.LargeBinary, nullable=False),  # Parquet, compressed by zstd
+    sa.Column("trial_id", sa.ForeignKey("trials.id"), primary_key=True, doc="The trial's `id`."),
+    sa.Column("endpoint", sa.Text, primary_key=True, doc="Who left it."),
+    sa.Column("name", sa.Text, primary_key=True, doc="Such as `cwnd`."),
+    sa.Column("columns", sa.JSON, nullable=False, doc="Their names, in order."),
+    sa.Column("rows", sa.Integer, nullable=False, doc="How many it has."),
+    sa.Column("data", sa.LargeBinary, nullable=False, doc="Parquet, compressed by zstd."),
+    info={
+        "meaning": (
+            "One row a table that an endpoint left of a trial, for example its congestion window over time."
+        )
+    },
 )

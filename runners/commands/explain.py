@@ -11,6 +11,7 @@ import typer
 from fecbench.hints import nearest
 from results.analysis import frames
 from results.analysis import rules as analysis
+from results.analysis.pairing import left_out, paired
 from results.analysis.rules import Explanation, NothingToExplain, Rule
 from results.figures import explanation as figures
 from results.figures.saving import Folder, stem
@@ -81,14 +82,14 @@ def compare(
         raise Refusal(f"{database.address}: campaign {campaign.name!r}: no trial measured {metric!r}; {hint}")
     comparisons = []
     for variant in variants:
-        pairing = frames.paired(frame, baseline, variant, metric, campaign.statistic)
+        pairing = paired(frame, baseline, variant, metric, campaign.statistic)
         result: Explanation | str
         try:
             result = analysis.explain(pairing, campaign)
         except NothingToExplain as nothing:
             result = f"nothing to explain: {nothing}"
-        left_out = frames.left_out(pairing, campaign, baseline, variant)
-        comparisons.append(Comparison(variant, baseline, metric, result, left_out))
+        lacking = left_out(pairing, campaign, baseline, variant)
+        comparisons.append(Comparison(variant, baseline, metric, result, lacking))
     return comparisons
 
 

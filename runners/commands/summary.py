@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from results.analysis import frames
+from results.analysis.pairing import baseline_of, comparisons, left_out
+from results.analysis.summary import summary
+from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo
 from runners.commands.tables import print_table, table_of
@@ -11,15 +14,15 @@ from runners.commands.terminal import say
 
 
 def print_summary(database: Database, campaign: CampaignInfo) -> None:
-    """Print the median DCT and the ratio to the baseline, by workload and variant, and what it leaves out."""
-    trials = frames.trials(database, campaign, [frames.DCT])
-    summary = frames.summary(trials, campaign)
-    numbers = [column for column in summary.columns if summary[column].dtype.kind in "fi"]
-    rows = [[_shown(value) for value in row] for row in summary.itertuples(index=False)]
-    print_table(table_of(list(summary.columns), rows, right=numbers))
-    baseline = frames.baseline_of(campaign) or ""
-    for variant, pairing in frames.comparisons(trials, campaign).items():
-        if sentence := frames.left_out(pairing, campaign, baseline, variant):
+    """Print the median and the ratio to the baseline, by workload and variant, and what it leaves out."""
+    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    table = summary(trials, campaign)
+    numbers = [column for column in table.columns if table[column].dtype.kind in "fi"]
+    rows = [[_shown(value) for value in row] for row in table.itertuples(index=False)]
+    print_table(table_of(list(table.columns), rows, right=numbers))
+    baseline = baseline_of(campaign) or ""
+    for variant, pairing in comparisons(trials, campaign).items():
+        if sentence := left_out(pairing, campaign, baseline, variant):
             say(sentence)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,9 +13,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from results.analysis import equality
-from results.analysis.equality import LEVEL, POWER, compare, p_value, pairs_needed
+from results.analysis.equality import LEVEL, POWER, NothingToCompare, compare, p_value, pairs_needed
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
 
 Logs = NDArray[np.float64]
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+SIZES = ("download-10000", "download-2000")
 
 CAMPAIGNS = 1000
 
@@ -102,6 +110,44 @@ def test_equal_times_do_not_differ() -> None:
 def test_what_cannot_be_compared_is_refused(first: list[float], second: list[float]) -> None:
     with pytest.raises(ValueError, match=r"pairs|above 0"):
         compare(first, second)
+
+
+def two_arms(filled: Filled, **changes: object) -> tuple[Database, CampaignInfo]:
+    """XOR takes twice as long as FEC off on all workloads, and sends as many packets."""
+    keys = [TrialKey(*key) for key in product(("rquic-off", "rquic-xor"), SIZES, (0, 1), range(3))]
+    return filled({key: ("ok", 2.0 if key.variant == "rquic-xor" else 1.0) for key in keys}, **changes)
+
+
+def test_arms_are_compared_by_the_metric_of_their_workloads_or_by_the_chosen_one(filled: Filled) -> None:
+    database, campaign = two_arms(filled)
+    by_default, chosen = (
+        equality.of_itself(database, campaign, name) for name in ("", "server.packets_sent")
+    )
+    assert (by_default.pairs, by_default.median, by_default.metrics) == (12, 2.0, ("client.dct_s",))
+    assert (chosen.pairs, chosen.median, chosen.metrics) == (12, 1.0, ("server.packets_sent",))
+    assert equality.sentences(by_default)[0].endswith("of the DCT.")
+    assert equality.sentences(chosen)[0].endswith("of the number of packets sent (server).")
+
+
+def test_workloads_of_different_metrics_are_compared_each_by_its_own(filled: Filled) -> None:
+    first, second = two_arms(filled)[1].workloads
+    database, campaign = two_arms(filled)
+    changed = replace(campaign, workloads=[first, {**second, "metric": "server.packets_sent"}])
+    found = equality.of_itself(database, changed)
+    assert (found.pairs, found.beyond[0.05]) == (12, 0.5)
+    assert found.metrics == ("client.dct_s", "server.packets_sent")
+
+
+def test_two_campaigns_are_compared_by_the_chosen_metric(filled: Filled) -> None:
+    database, one = two_arms(filled)
+    _, other = two_arms(filled)
+    found = equality.between(database, one, other, "server.packets_sent")
+    assert (found.pairs, found.differ, found.metrics) == (24, False, ("server.packets_sent",))
+
+
+def test_a_metric_that_is_0_is_nothing_to_compare() -> None:
+    with pytest.raises(NothingToCompare, match="some values are not above 0"):
+        compare([0.0, 1.0], [0.0, 1.0])
 
 
 def test_the_level_and_the_power_are_the_usual_ones() -> None:

@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from results.analysis import frames, intervals
-from results.analysis.frames import Pairing
+from results.analysis import intervals
 from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.pairing import Pairing, paired
+from results.metrics import DEFAULT
 
 Floats = NDArray[np.float64]
 
 OFF, XOR = "off", "xor"
 
 
-def pairing(baseline: Floats, variant: Floats, statistic: str = "median") -> Pairing:
-    """Of the times of two arms, each points × repetitions, on one workload."""
+def pairing(baseline: Floats, variant: Floats, statistic: str = "median", metric: str = DEFAULT) -> Pairing:
+    """Of the values of two arms, each points × repetitions, on one workload."""
     points, repetitions = baseline.shape
     rows = {
         "workload": "download",
@@ -30,9 +31,9 @@ def pairing(baseline: Floats, variant: Floats, statistic: str = "median") -> Pai
         "repetition": np.tile(np.arange(repetitions), 2 * points),
         "variant": np.repeat([OFF, XOR], points * repetitions),
         "state": "ok",
-        frames.DCT: np.concatenate([baseline.ravel(), variant.ravel()]),
+        metric: np.concatenate([baseline.ravel(), variant.ravel()]),
     }
-    return frames.paired(pd.DataFrame(rows), OFF, XOR, statistic=statistic)
+    return paired(pd.DataFrame(rows), OFF, XOR, metric, statistic)
 
 
 def times(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
@@ -74,6 +75,17 @@ def test_exchanged_arms_give_inverse_intervals_and_opposite_verdicts() -> None:
     assert (there["low"] * back["high"]).tolist() == pytest.approx([1] * 50, rel=0.02)
     opposite = back["verdict"].map({"gain": "harm", "harm": "gain", "undecided": "undecided"})
     assert (there["verdict"].astype(str) == opposite.astype(str)).mean() > 0.95
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_inverse_of_a_metric_with_the_opposite_direction_has_the_same_verdicts(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    arms = [times(random, (50, 9)) * random.uniform(0.7, 1.4, (50, 1)) for _ in range(2)]
+    less = intervals.ratio_intervals(pairing(*arms))
+    inverse = [1 / arm for arm in arms]
+    more = intervals.ratio_intervals(pairing(*inverse, metric="competition.foreground_mbps"))
+    assert {"gain", "harm", "undecided"} == set(less["verdict"])
+    assert less["verdict"].tolist() == more["verdict"].tolist()
 
 
 def test_pairs_that_all_agree_have_an_interval_of_one_ratio() -> None:

@@ -12,17 +12,20 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.markers import MarkerStyle
 from scipy import stats
 
-from results.analysis import frames
 from results.analysis import rules as module
-from results.analysis.frames import Pairing
 from results.analysis.intervals import LEVEL
+from results.analysis.pairing import Pairing, paired
 from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
-from results.figures.distributions import NothingToDraw, save
 from results.figures.explanation import benefit_map, effects
+from results.figures.nothing import NothingToDraw
+from results.figures.saving import save
+from results.metrics import DEFAULT
 from results.store.records import CampaignInfo, Variant, Workload
 
+MORE = "competition.foreground_mbps"
 OFF, XOR = "off", "xor"
 Point = dict[str, Any]
 Noise = Callable[[np.random.Generator, Point], float]
@@ -51,6 +54,7 @@ def compared(
     sizes: Sequence[int] = (50_000,),
     effect: Effect = nothing,
     noise: Noise = normal,
+    metric: str = DEFAULT,
     **factors: Callable[[], Any],
 ) -> tuple[Pairing, CampaignInfo]:
     """A comparison with exp(effect + noise) as ratios; the noise of a point is common to its workloads."""
@@ -73,7 +77,7 @@ def compared(
             ratio = math.exp(effect(point, size) + common + random.normal(0, 0.01))
             arms = [(OFF, 1.0), (XOR, ratio)]
             rows += [(workload["label"], i, 0, variant, "ok", value) for variant, value in arms]
-    columns = ["workload", "point", "repetition", "variant", "state", frames.DCT]
+    columns = ["workload", "point", "repetition", "variant", "state", metric]
     variants = [
         Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
     ]
@@ -91,7 +95,7 @@ def compared(
         variants=variants,
         workloads=workloads,
     )
-    return frames.paired(pd.DataFrame(rows, columns=columns), OFF, XOR), campaign
+    return paired(pd.DataFrame(rows, columns=columns), OFF, XOR, metric), campaign
 
 
 def p_value(pairing: Pairing, campaign: CampaignInfo) -> float:
@@ -259,11 +263,46 @@ def test_the_same_comparison_is_explained_in_the_same_way() -> None:
     pd.testing.assert_frame_equal(one.importances, other.importances)
 
 
+def test_the_rule_of_the_greatest_gain_is_first_where_more_is_better() -> None:
+    pairing, campaign = compared(
+        np.random.default_rng(3), 60, effect=lambda *given: -planted(*given), metric=MORE
+    )
+    found = explain(pairing, campaign)
+    assert found.metric == MORE
+    assert len(found.rules) >= 2
+    ratios = [rule.ratio for rule in found.rules]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] == pytest.approx(1 / 0.7, rel=0.05)
+
+
+@pytest.mark.parametrize(("metric", "sign", "marker"), [(DEFAULT, 1, "v"), (MORE, -1, "^")])
+def test_a_map_marks_the_side_on_which_the_gain_is(metric: str, sign: int, marker: str) -> None:
+    pairing, campaign = compared(
+        np.random.default_rng(3), 40, effect=lambda *given: sign * planted(*given), metric=metric
+    )
+    found = explain(pairing, campaign)
+    gained = np.log(found.table["ratio"]) * sign < -0.1
+    table = found.table.assign(verdict=np.where(gained, "gain", "harm"))
+    axes = benefit_map(replace(found, table=table), XOR, OFF).axes[0]
+    (gain,) = (dots for dots in axes.collections if str(dots.get_label()).startswith("gain"))
+    style = MarkerStyle(marker)
+    np.testing.assert_array_equal(
+        gain.get_paths()[0].vertices, style.get_path().transformed(style.get_transform()).vertices
+    )
+
+
+def test_ratios_of_different_metrics_are_not_explained_together() -> None:
+    pairing, campaign = compared(np.random.default_rng(8), 3, (1, 2))
+    metrics = pairing.ratios["workload"].map({"download-1": DEFAULT, "download-2": MORE})
+    with pytest.raises(NothingToExplain, match=r"different metrics are compared .*: choose one"):
+        explain(replace(pairing, ratios=pairing.ratios.assign(metric=metrics)), campaign)
+
+
 def test_what_cannot_be_explained_says_why() -> None:
     pairing, campaign = compared(np.random.default_rng(8), 3)
     with pytest.raises(NothingToExplain, match="no pair has a ratio: no trial was run"):
         explain(replace(pairing, ratios=pairing.ratios[:0], matched=pairing.matched[:0]), campaign)
-    with pytest.raises(NothingToExplain, match="the metric is 0"):
+    with pytest.raises(NothingToExplain, match=r"client\.dct_s is 0 at some points"):
         explain(replace(pairing, ratios=pairing.ratios.assign(ratio=math.inf)), campaign)
     with pytest.raises(NothingToExplain, match="neither a factor nor a parameter"):
         explain(pairing, replace(campaign, points=[{"owd_ms": 5}] * 3))
@@ -301,11 +340,3 @@ def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
     below, above = min(below, above), max(below, above)
     if below < above:
         assert below < module._shortest_between(below, above) <= above
-
-
-def test_quantities_are_said_with_their_units() -> None:
-    assert module.quantity("loss.p", 0.021) == "2.1 %"
-    assert module.quantity("size_bytes", 50_000) == "50 kB"
-    assert module.quantity("bandwidth_mbps", 2.5) == "2.5 Mbit/s"
-    assert module.quantity("queue_bdp", 1.5) == "1.5 BDP"
-    assert module.quantity("streams", 3) == "3"

@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 import designs
-from results.figures import distributions as figures
+from results.figures import saving
 from results.report.report import report
 from results.store.database import Database
 from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
@@ -68,7 +68,7 @@ def fill(database: Database, design: designs.Design) -> None:
         dct_s = float(of_point[point] * random.lognormal(0 if variant.baseline else -0.2, 0.2))
         metrics = {
             "client": {"dct_s": dct_s},
-            "server": {"packets_sent": 100.0, "coded_sent": 10.0},
+            "server": {"packets_sent": 100.0, "coded_sent": 10.0, "spurious_losses": dct_s},
             "competition": {"foreground_mbps": 1.0, "background_mbps": 1.0},
         }
         key = TrialKey(variant.label, workload.label, point, 0)
@@ -80,6 +80,18 @@ def fill(database: Database, design: designs.Design) -> None:
 def test_no_text_of_a_figure_is_cut_off_or_under_another(
     design: designs.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert faults_of_report(design, tmp_path, monkeypatch) == []
+
+
+def test_a_metric_of_many_words_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    design = next(each for each in DESIGNS.values() if each.name.startswith("networking2019-uniform"))
+    assert faults_of_report(design, tmp_path, monkeypatch, "server.spurious_losses") == []
+
+
+def faults_of_report(
+    design: designs.Design, folder: Path, monkeypatch: pytest.MonkeyPatch, metric: str = ""
+) -> list[str]:
+    """What is wrong with the figures of a campaign of this design."""
     wrong: list[str] = []
 
     def judge(figure: Figure, path: Path) -> None:
@@ -87,13 +99,13 @@ def test_no_text_of_a_figure_is_cut_off_or_under_another(
         if path.suffix == ".png":
             wrong.extend(f"{path.stem}: {each}" for each in faults(figure))
 
-    monkeypatch.setattr(figures, "save", judge)
-    with Database.open(str(tmp_path / "trials.sqlite"), create=True) as database:
+    monkeypatch.setattr(saving, "save", judge)
+    with Database.open(str(folder / "trials.sqlite"), create=True) as database:
         fill(database, design)
         (campaign,) = database.campaigns()
-        drawn = report(database, campaign, tmp_path / "report")
+        drawn = report(database, campaign, folder / "report", metric)
     assert len(drawn.pngs) >= 4
-    assert not wrong
+    return wrong
 
 
 def faults(figure: Figure) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results.analysis.frames import DCT
-from results.figures.distributions import NothingToDraw
+from results.figures.nothing import NothingToDraw
 from results.papers import figures_of, networking2019
 from results.papers.claims import Claim
+from results.papers.networking2019.comparisons import DCT
 from results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"

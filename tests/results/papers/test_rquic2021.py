@@ -12,9 +12,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import papers
-from results.figures import distributions as figures
-from results.figures.distributions import NothingToDraw
+from results import figures, papers
 from results.figures.style import looks
 from results.papers import rquic2021
 from results.papers.claims import Claim, PaperFigure
@@ -374,7 +372,7 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(changes: dict[str, object], 
         changes["rate"] = changes["overhead"] = always(0.5)
     frame, campaign = plant(**changes)
     for each in papers.figures_of(campaign):
-        with pytest.raises(NothingToDraw, match=why):
+        with pytest.raises(figures.NothingToDraw, match=why):
             each.draw(frame, campaign)
         assert each.claims(frame, campaign) == []
         assert not any("lost" in sentence for sentence in each.differences(frame, campaign))

@@ -14,16 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from results import papers
+from results import figures, papers
 from results.analysis import frames
 from results.analysis.intervals import FEWEST
-from results.figures import distributions as figures
 from results.figures import ratios as ratio_figures
 from results.papers.claims import Claim, PaperFigure
-from results.report import report as module
 from results.report.report import ReportPaths, findings, headline, report
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
@@ -242,52 +238,6 @@ def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
     assert "not shown" not in page.source
 
 
-@pytest.mark.parametrize(
-    ("kept", "filters", "said"),
-    [
-        (lambda _: True, [], []),
-        (
-            lambda key: key.repetition == 0,
-            ["repetition=0"],
-            ["8 of 24 planned trials were run; these are what the command runs."],
-        ),
-        (
-            lambda key: key.repetition != 1 and key.workload == "download-2000",
-            ["workload=download-2000", "repetition=0", "repetition=2"],
-            ["8 of 24 planned trials were run; these are what the command runs."],
-        ),
-        (lambda key: key != KEYS[5], None, ["23 of 24 planned trials were run; the command runs all."]),
-        (lambda _: False, [], ["0 of 24 planned trials were run; the command runs all."]),
-    ],
-)
-def test_filters_name_the_trials_that_were_run_where_they_can(
-    filled: Filled, kept: Callable[[TrialKey], bool], filters: list[str] | None, said: list[str]
-) -> None:
-    outcomes = {key: outcome for key, outcome in ALL_OK.items() if kept(key)}
-    database, campaign = filled(outcomes, repetitions=3, provenance={"revision": COMMITTED})
-    frame = frames.trials(database, campaign)
-    found = module._filters(frame, campaign)
-    assert found == filters
-    assert module._doubts(frame, campaign, found) == said
-
-
-@pytest.mark.parametrize(
-    ("revision", "said"),
-    [
-        (COMMITTED, ""),
-        (COMMITTED | {"changed": True}, "It was run with changes that were not committed"),
-        (COMMITTED | {"changed": None}, "Whether fecbench had changes"),
-        ({"commit": None, "changed": None}, "Which revision of fecbench it was run with is not known."),
-    ],
-)
-def test_a_revision_that_is_not_what_ran_is_doubted(
-    filled: Filled, revision: dict[str, Any], said: str
-) -> None:
-    database, campaign = filled(ALL_OK, repetitions=3, provenance={"revision": revision})
-    doubts = module._doubts(frames.trials(database, campaign), campaign, [])
-    assert [doubt[: len(said)] for doubt in doubts] == ([said] if said else [])
-
-
 def test_a_page_repeats_what_was_run_and_says_how_it_may_differ(filled: Filled, tmp_path: Path) -> None:
     page = Page(
         report(
@@ -442,13 +392,6 @@ def test_workloads_that_differ_in_more_than_size_are_named_by_their_label(filled
     _, mixed = filled({}, workloads=[*sizes.workloads, page])
     assert list(figures.workload_names(sizes).values()) == ["10 kB", "2 kB"]
     assert list(figures.workload_names(mixed).values()) == ["download-10000", "download-2000", "page-3"]
-
-
-@given(size_bytes=st.integers(0, 10**12))
-@settings(max_examples=300)
-def test_sizes_are_shown_without_loss(size_bytes: int) -> None:
-    number, unit = figures.size(size_bytes).split()
-    assert round(float(number) * {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}[unit]) == size_bytes
 
 
 def test_a_variant_keeps_its_colour_in_every_figure_and_when_others_fail(filled: Filled) -> None:

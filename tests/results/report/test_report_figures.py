@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_interval
 from results.figures import ratios as ratio_figures
-from results.figures.distributions import NothingToDraw, ecdf_panels
+from results.figures.distributions import ecdf_panels
+from results.figures.nothing import NothingToDraw
 from results.figures.style import looks, ratio_ticks
 from results.store.database import Database
 from results.store.records import CampaignInfo, TrialKey, Variant

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import pytest
 
-from results.figures.distributions import size
+from results.analysis.units import size
 from results.report.report import report
 from results.store.database import Database
 from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload

@@ -1,0 +1,54 @@
+"""Units stand at the end of names (`owd_ms`); here they become words for a person.
+
+It loads nothing, so that whoever needs a unit need not wait for a library.
+"""
+
+from __future__ import annotations
+
+# As people write the unit that a name ends with.
+UNITS = {
+    "mbps": "Mbit/s",
+    "us": "µs",
+    "ms": "ms",
+    "s": "s",
+    "bytes": "bytes",
+    "packets": "packets",
+    "bdp": "BDP",
+}
+
+_PROBABILITIES = {"p", "r", "k", "h"}  # of a loss model: `loss.p`, or of one link and direction
+
+
+def unit_of(name: str) -> str:
+    """The unit that a name ends with, as people write it; "" when it ends with none."""
+    _, underscore, suffix = name.rpartition("_")
+    return UNITS.get(suffix, "") if underscore else ""
+
+
+def axis_label(name: str) -> str:
+    """A parameter's name with its unit apart: `owd_ms` is "owd (ms)"."""
+    unit = unit_of(name)
+    return f"{name.rpartition('_')[0].replace('_', ' ')} ({unit})" if unit else name
+
+
+def quantity(name: str, value: float) -> str:
+    """A value of a factor with its unit: 0.021 of `loss.p` is "2.1 %", 50000 of `size_bytes` "50 kB"."""
+    if _is_probability(name):
+        return f"{100 * value:.12g} %"
+    unit = unit_of(name)
+    if unit == UNITS["bytes"]:
+        return size(round(value))
+    return f"{value:.12g} {unit}" if unit else f"{value:.12g}"
+
+
+def _is_probability(name: str) -> bool:
+    *path, last = name.split(".")
+    return "loss" in path and last in _PROBABILITIES
+
+
+def size(size_bytes: int) -> str:
+    """A size as people say it, exact: 50000 is "50 kB"."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.12g} {unit}"
+    return f"{size_bytes} B"

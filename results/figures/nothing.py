@@ -1,0 +1,5 @@
+"""What a figure raises when a campaign lacks what it shows."""
+
+
+class NothingToDraw(ValueError):
+    """Says in one sentence what a campaign lacks for a figure."""

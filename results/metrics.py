@@ -1,0 +1,658 @@
+"""Every metric that is known: its name, its unit, what it means, and which direction is better.
+
+A metric is a number of a trial. In frames it is named by who reports it (`client.dct_s`); what the harness
+measures stands beside the trial (`stalled_s`), or is of one direction of a link (`internet.up.lost`). An
+endpoint may report metrics that are not registered: these have the unit that their name ends with, and no
+better direction.
+
+Only this file, the workloads and the papers' packages name metrics: figures, tables and sentences take words
+and units from here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from results.analysis.units import UNITS, unit_of
+
+if TYPE_CHECKING:
+    from results.store.records import CampaignInfo, Workload
+
+Better = Literal["less", "more"]
+By = Literal["client", "server", "client and server", "harness", "link"]
+
+DEFAULT = "client.dct_s"
+"""What is compared in a workload that names no metric, as none of the oldest databases does."""
+
+ENDPOINTS = ("client", "server", "background_client", "background_server")
+"""The background is a transfer that competes with the measured one."""
+
+SOURCES = (*ENDPOINTS, "competition")
+"""What stands before the dot of a metric's name, but for those of links."""
+
+_TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
+
+
+class Comparative(NamedTuple):
+    """What a variant is where its metric is better than the baseline's, and where it is worse."""
+
+    gain: str
+    harm: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a trial."""
+
+    name: str
+    """As who reports it names it (`dct_s`); of a metric that `of` gives, as in frames (`client.dct_s`)."""
+    unit: str
+    """As people write it; "" for a number without one."""
+    meaning: str
+    """In a sentence; "" where nobody has said."""
+    better: Better | None
+    """Which direction is better; None where neither is."""
+    by: By | None
+    """Who measures it; None where that is not known."""
+    words: str = ""
+    """For sentences and axes, a noun in the singular ("download completion time"); "" where there is none."""
+    short: str = ""
+    """An abbreviation that readers of the field know."""
+    asked: str = ""
+    """The question that a figure of its values answers, where there is one that reads better than "how
+    large"."""
+
+    @property
+    def more_is_better(self) -> bool:
+        """Of a metric without a better direction, less counts as the gain."""
+        return self.better == "more"
+
+    @property
+    def worst(self) -> float:
+        """What a trial that timed out counts as: worse than any value."""
+        return -math.inf if self.more_is_better else math.inf
+
+    @property
+    def comparative(self) -> Comparative:
+        """How a variant compares with the baseline."""
+        if self.better is None:
+            return Comparative("lower", "higher")
+        is_time = self.unit in _TIMES and self.better == "less"
+        return Comparative("faster", "slower") if is_time else Comparative("better", "worse")
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """How a variant compares with the baseline where their ratio is below 1, and where it is above."""
+        gain, harm = self.comparative
+        return (harm, gain) if self.more_is_better else (gain, harm)
+
+    @property
+    def question(self) -> str:
+        """For a figure of its values."""
+        return self.asked or f"How large is {self.noun}?"
+
+    @property
+    def noun(self) -> str:
+        """For a sentence: "the DCT"; its name where there are no words for it."""
+        return f"the {self.short or self.words}{self._where}" if self.words else self.name
+
+    @property
+    def example(self) -> str:
+        """For a sentence about any of its values: "a DCT"."""
+        article = "an" if self.words.startswith(("a", "e", "i", "o")) else "a"
+        return f"{article} {self.short or self.words}{self._where}" if self.words else self.name
+
+    def statistic(self, name: str) -> str:
+        """What a statistic of it is called: "median DCT"."""
+        return f"{name} {self.short}" if self.short else f"{name} of {self.noun}"
+
+    @property
+    def title(self) -> str:
+        """For an axis, with its unit: "download completion time (s)"."""
+        unit = "" if self.unit in self.words.split() else self.unit
+        remarks = ", ".join(filter(None, [self._reporter if self.words else "", unit]))
+        return f"{self.words or self.name} ({remarks})" if remarks else self.words or self.name
+
+    @property
+    def head(self) -> str:
+        """For the head of a column, with its unit: "DCT (s)"."""
+        return f"{self.short} ({self.unit})" if self.short else self.title
+
+    @property
+    def ratio(self) -> str:
+        """What a ratio of it is called, without an article: "DCT ratio"."""
+        return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"
+
+    def ratio_to(self, baseline: str | None) -> str:
+        """For an axis of ratios: "DCT / DCT of BASELINE"."""
+        divided = self.short or f"{self.words or self.name}{self._where if self.words else ''}"
+        return f"{divided} / {self.short or 'that'} of {baseline}"
+
+    @property
+    def _reporter(self) -> str:
+        """The endpoint, where the words alone would leave it open."""
+        source = self.name.partition(".")[0]
+        told_apart = self.by == "client and server" or source.startswith("background")
+        return source.replace("_", " ") if source in ENDPOINTS and told_apart else ""
+
+    @property
+    def _where(self) -> str:
+        return f" ({self._reporter})" if self._reporter else ""
+
+
+# By the contract with implementations (quic-impls/README.md), in its order.
+_OF_TRANSFERS = (
+    Metric(
+        "dct_s",
+        "s",
+        "Download completion time, from just before the connection's first datagram is sent to the last"
+        " verified byte; of an upload to the server's confirmation, of a page until its last object is"
+        " processed.",
+        "less",
+        "client",
+        "download completion time",
+        "DCT",
+        "How long do downloads take?",
+    ),
+    Metric(
+        "handshake_s",
+        "s",
+        "From just before the connection's first datagram is sent to the end of the handshake; of a page, to"
+        " that of its first connection.",
+        "less",
+        "client",
+        "handshake time",
+    ),
+    Metric(
+        "packets_sent",
+        "packets",
+        "Packets sent as QUIC counts them, without repair symbols that QUIC does not know of.",
+        None,
+        "client and server",
+        "number of packets sent",
+    ),
+    Metric(
+        "packets_lost",
+        "packets",
+        "Packets that QUIC declared lost.",
+        "less",
+        "client and server",
+        "number of packets declared lost",
+    ),
+    Metric(
+        "packets_received",
+        "packets",
+        "Packets received as QUIC counts them, recovered ones included.",
+        None,
+        "client and server",
+        "number of packets received",
+    ),
+    Metric(
+        "bytes_sent",
+        "bytes",
+        "UDP payload sent on the wire, all included.",
+        None,
+        "client and server",
+        "number of bytes sent",
+    ),
+    Metric(
+        "bytes_received",
+        "bytes",
+        "UDP payload received from the wire, all included.",
+        None,
+        "client and server",
+        "number of bytes received",
+    ),
+    Metric(
+        "smoothed_rtt_ms",
+        "ms",
+        "QUIC's estimate of the round-trip time at the end; of several connections, the last one's.",
+        "less",
+        "client and server",
+        "smoothed RTT",
+    ),
+    Metric(
+        "spurious_losses",
+        "packets",
+        "Packets declared lost and acknowledged after all.",
+        "less",
+        "client and server",
+        "number of packets declared lost that were not",
+    ),
+    Metric(
+        "source_sent",
+        "packets",
+        "Source packets sent: those that FEC protects; 0 with FEC off.",
+        None,
+        "client and server",
+        "number of source packets sent",
+    ),
+    Metric(
+        "repair_sent",
+        "packets",
+        "Repair packets sent; 0 with FEC off.",
+        None,
+        "client and server",
+        "number of repair packets sent",
+    ),
+    Metric(
+        "source_received",
+        "packets",
+        "Source packets received; 0 with FEC off.",
+        None,
+        "client and server",
+        "number of source packets received",
+    ),
+    Metric(
+        "repair_received",
+        "packets",
+        "Repair packets received; 0 with FEC off.",
+        None,
+        "client and server",
+        "number of repair packets received",
+    ),
+    Metric(
+        "packets_recovered",
+        "packets",
+        "Source packets rebuilt from repair symbols.",
+        None,
+        "client and server",
+        "number of packets recovered",
+    ),
+    Metric(
+        "repair_useless",
+        "packets",
+        "Repair packets received from which nothing was recovered.",
+        "less",
+        "client and server",
+        "number of useless repair packets",
+    ),
+    Metric(
+        "recovered_late",
+        "packets",
+        "Recovered packets that came too late to keep the order.",
+        "less",
+        "client and server",
+        "number of packets recovered late",
+    ),
+)
+
+# Of the workload `page`.
+_OF_PAGES = (
+    Metric(
+        "first_object_s",
+        "s",
+        "From just before the connection's first datagram is sent to the last byte of the object that was"
+        " whole first.",
+        "less",
+        "client",
+        "time to the first object",
+    ),
+    Metric("objects", "objects", "Objects of the page.", None, "client", "number of objects"),
+    Metric("connections", "connections", "Connections opened.", None, "client", "number of connections"),
+)
+
+# Of our implementations, beyond the contract (their READMEs).
+_OF_RQUIC = (
+    Metric(
+        "overhead",
+        "",
+        "Coded packets divided by source and coded packets sent: Ô of rQUIC's equation (5), from 0 to 1.",
+        "less",
+        "client and server",
+        "overhead",
+    ),
+    Metric(
+        "code_rate_mean",
+        "",
+        "Source packets sent divided by coded packets sent: the mean Q of rQUIC's equation (6).",
+        None,
+        "client and server",
+        "mean code rate Q",
+    ),
+    Metric(
+        "residual_loss",
+        "",
+        "Protected packets that QUIC declared lost, divided by those that it saw acknowledged.",
+        "less",
+        "client and server",
+        "residual loss",
+    ),
+    Metric(
+        "protected_delivered",
+        "packets",
+        "Protected packets that QUIC saw acknowledged.",
+        None,
+        "client and server",
+        "number of protected packets acknowledged",
+    ),
+    Metric(
+        "protected_lost",
+        "packets",
+        "Protected packets that QUIC declared lost.",
+        "less",
+        "client and server",
+        "number of protected packets declared lost",
+    ),
+    Metric(
+        "generations_sent",
+        "generations",
+        "Generations that were completed.",
+        None,
+        "client and server",
+        "number of generations sent",
+    ),
+    Metric(
+        "generation_size_min",
+        "packets",
+        "Source packets in the smallest generation that was completed.",
+        None,
+        "client and server",
+        "size of the smallest generation",
+    ),
+    Metric(
+        "generation_size_max",
+        "packets",
+        "Source packets in the largest generation that was completed.",
+        None,
+        "client and server",
+        "size of the largest generation",
+    ),
+    Metric(
+        "malformed_received",
+        "packets",
+        "Datagrams that were dropped, since their rQUIC header cannot be read or their code is another, and"
+        " recovered symbols that are no packets.",
+        "less",
+        "client and server",
+        "number of malformed packets received",
+    ),
+)
+_OF_NOQ_FEC = (
+    Metric(
+        "window_reductions",
+        "",
+        "How often losses made the congestion window smaller.",
+        "less",
+        "client and server",
+        "number of window reductions",
+    ),
+    Metric(
+        "window_restorations",
+        "",
+        "How often the congestion window came back, because a loss had been none, or was recovered and"
+        " masked.",
+        None,
+        "client and server",
+        "number of window restorations",
+    ),
+    Metric(
+        "congestion_window_bytes",
+        "bytes",
+        "The congestion window at the end.",
+        None,
+        "client and server",
+        "congestion window",
+    ),
+    Metric(
+        "recovered_by_peer",
+        "packets",
+        "Packets of which the peer told that it recovered them.",
+        None,
+        "client and server",
+        "number of packets recovered by the peer",
+    ),
+    Metric(
+        "useless_retransmissions",
+        "packets",
+        "Packets that the peer recovered, but whose data was sent again before it told.",
+        "less",
+        "client and server",
+        "number of useless retransmissions",
+    ),
+)
+
+_OF_HARNESS = (
+    Metric(
+        "competition.filling_s",
+        "s",
+        "From the start of a competing transfer until it had filled the link.",
+        None,
+        "harness",
+        "time until the link was full",
+    ),
+    Metric(
+        "competition.foreground_mbps",
+        "Mbit/s",
+        "What came in at the measured client while it ran beside a competing one, all included.",
+        "more",
+        "harness",
+        "rate of the foreground",
+    ),
+    Metric(
+        "competition.background_mbps",
+        "Mbit/s",
+        "What came in at the competing client while the measured one ran, all included.",
+        None,
+        "harness",
+        "rate of the background",
+    ),
+    Metric(
+        "duration_s",
+        "s",
+        "How long the trial took in all, from building its network to taking it down.",
+        None,
+        "harness",
+        "duration of the trial",
+    ),
+    Metric(
+        "overhead_s",
+        "s",
+        "The part of duration_s in which the client did not run.",
+        None,
+        "harness",
+        "time that the harness took",
+    ),
+    Metric(
+        "stalled_s",
+        "s",
+        "For how long endpoints waited for a processor during the completion time; none where the kernel does"
+        " not tell.",
+        "less",
+        "harness",
+        "time without a processor",
+    ),
+    Metric(
+        "trials_at_once",
+        "trials",
+        "The most trials that ran at a time during this one, itself included.",
+        None,
+        "harness",
+        "number of trials at once",
+    ),
+)
+
+LINK = "LINK.DIRECTION."
+"""What stands, in the registry, for a link and a direction in front of a metric of links: `internet.up.`."""
+
+_OF_LINKS = (
+    Metric(
+        f"{LINK}packets",
+        "packets",
+        "Packets on which the dropper decided: those of the transfer that left the link in this direction.",
+        None,
+        "link",
+        "number of packets",
+    ),
+    Metric(
+        f"{LINK}lost",
+        "packets",
+        "Packets that the dropper dropped: the losses that were injected.",
+        None,
+        "link",
+        "number of packets lost",
+    ),
+    Metric(
+        f"{LINK}queue_dropped",
+        "packets",
+        "Frames that the link dropped because its queue was full.",
+        None,
+        "link",
+        "number of packets dropped by the queue",
+    ),
+    Metric(
+        f"{LINK}late",
+        "packets",
+        "Frames that left the emulated link later than its bound allows; none where the backend does not"
+        " know.",
+        "less",
+        "link",
+        "number of late packets",
+    ),
+    Metric(
+        f"{LINK}lateness_max_us",
+        "µs",
+        "How late the latest frame left the emulated link; none where the backend does not know.",
+        "less",
+        "link",
+        "greatest lateness",
+    ),
+)
+
+ALL = (*_OF_TRANSFERS, *_OF_PAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_HARNESS, *_OF_LINKS)
+"""Every registered metric, each once: those of endpoints without the endpoint."""
+
+_BY_NAME = {metric.name: metric for metric in ALL}
+
+
+def of(name: str) -> Metric:
+    """The metric of a column of a frame (`client.dct_s`, `internet.up.lost`, `stalled_s`), under that name.
+
+    One that is not registered has the unit that its name ends with, and neither a meaning nor a direction.
+    """
+    source, _, own = name.partition(".")
+    entry = _BY_NAME.get(own if source in ENDPOINTS else name)
+    if entry is None and source not in SOURCES and name.count(".") == 2:
+        entry = _BY_NAME.get(LINK + name.rpartition(".")[2])
+    return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
+
+
+def title(name: str) -> str:
+    """For an axis, with its unit: "download completion time (s)"."""
+    return of(name).title
+
+
+def compared(workload: Workload) -> str:
+    """The metric by which variants are compared on this workload."""
+    return workload.get("metric", DEFAULT)
+
+
+def of_workloads(campaign: CampaignInfo) -> dict[str, str]:
+    """The metric by which variants are compared, by the label of the workload."""
+    return {workload["label"]: compared(workload) for workload in campaign.workloads}
+
+
+def choose(campaign: CampaignInfo, metric: str) -> CampaignInfo:
+    """The campaign with this metric compared on all its workloads; as it is for no metric."""
+    if not metric:
+        return campaign
+    return replace(campaign, workloads=[{**workload, "metric": metric} for workload in campaign.workloads])
+
+
+def by_metric(campaign: CampaignInfo) -> dict[str, CampaignInfo]:
+    """For each metric that is compared, in the order of the design, the campaign with those workloads alone
+    that compare it."""
+    return {
+        name: replace(campaign, workloads=[of for of in campaign.workloads if of["label"] in labels])
+        for name, labels in labels_of_metrics(of_workloads(campaign)).items()
+    }
+
+
+def labels_of_metrics(metric_of: Mapping[str, str]) -> dict[str, list[str]]:
+    """Of the metric by the label of the workload (`of_workloads`): the labels by metric."""
+    labels: dict[str, list[str]] = {}
+    for label, name in metric_of.items():
+        labels.setdefault(name, []).append(label)
+    return labels
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, its unit as people write it, and what it means."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+TRIAL_COLUMNS = (
+    Column("id", "", "The trial's number in its database."),
+    Column("variant", "", "The label of its variant."),
+    Column("workload", "", "The label of its workload."),
+    Column("point", "", "The index of its point in the design, from 0."),
+    Column("repetition", "", "The index of its repetition, from 0."),
+    Column("state", "", "ok, failed, timeout, unsupported or invalid."),
+    Column("attempt", "", "Counts from 1: above 1 when invalid runs of this trial came before."),
+    Column("started_at", "", "When it began: UTC, ISO 8601."),
+    Column("host", "", "The name of the machine on which it ran."),
+    Column("reason", "", "Why it is not ok, in a sentence; empty when it is."),
+)
+"""What a frame of trials has besides metrics, factors and parameters of workloads."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A table that an endpoint leaves of a trial when its variant asks for it."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+
+_TIME = Column("t_s", "s", "Time since the endpoint's first connection began.")
+_CONNECTION = Column("connection", "", "The index of the connection, from 0; absent where there is one only.")
+_SMOOTHED_RTT = Column(
+    "smoothed_rtt_ms", "ms", "QUIC's estimate of the round-trip time; 0 before one was measured."
+)
+
+SERIES = (
+    Series(
+        "cwnd",
+        "The congestion window and what fills it, a row for each change.",
+        (
+            _TIME,
+            _CONNECTION,
+            Column("congestion_window_bytes", "bytes", "The congestion window."),
+            Column("bytes_in_flight", "bytes", "Bytes sent that are neither acknowledged nor declared lost."),
+            _SMOOTHED_RTT,
+        ),
+    ),
+    Series(
+        "code_rate",
+        "rQUIC's code rate, a row when a connection opens and one at the end of each period of the rate.",
+        (
+            _TIME,
+            _CONNECTION,
+            Column("q", "packets", "Source packets for each coded packet: Q of the paper."),
+            Column(
+                "residual_loss",
+                "",
+                "Packets lost to packets delivered, the mean over periods; 0 before one was measured.",
+            ),
+            Column("delivered", "packets", "Packets acknowledged in the period."),
+            Column("lost", "packets", "Packets declared lost in the period."),
+            Column("window_packets", "packets", "The congestion window."),
+            _SMOOTHED_RTT,
+        ),
+    ),
+)
+"""Every series that is known. An endpoint may leave others: names of columns end with their units."""
+
+
+def column_of(series: str, name: str) -> Column:
+    """A column of a series; with the unit that its name ends with where it is not registered."""
+    known = {(table.name, column.name): column for table in SERIES for column in table.columns}
+    return known.get((series, name), Column(name, unit_of(name), ""))

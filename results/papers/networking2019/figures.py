@@ -1,0 +1,122 @@
+"""Figures 5 to 10 of QUIC-FEC's evaluation, drawn from campaigns of `networking2019-*`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from results.analysis.units import size
+from results.figures.distributions import ecdf_panels
+from results.figures.nothing import NothingToDraw
+from results.figures.style import box, looks, style, title
+from results.papers.networking2019.comparisons import (
+    DCT,
+    OFF,
+    REED_SOLOMON,
+    RLC,
+    RLC_4_5,
+    Unit,
+    backgrounds,
+    by_point,
+    of_size,
+    ratios,
+    variant_with,
+)
+from results.store.records import CampaignInfo
+
+# The options of what is divided, and of what it is divided by.
+Panel = tuple[dict[str, Any], dict[str, Any]]
+
+
+def ecdfs(
+    frame: pd.DataFrame, campaign: CampaignInfo, panels: Sequence[Panel], question: str, unit: Unit = "point"
+) -> Figure:
+    """The ECDF of DCT ratios, a curve a size: the form of all of the paper's figures but the ninth."""
+    tables = [ratios(frame, campaign, *panel, unit).dropna(subset="ratio") for panel in panels]
+    for table, panel in zip(tables, panels, strict=True):
+        if table.empty:
+            arms = " and ".join(variant_with(campaign, options) for options in panel)
+            raise NothingToDraw(f"No repetition is ok for {arms}, so there is no DCT ratio to draw.")
+    curves = {
+        variant_with(campaign, options): {
+            size(int(size_bytes)): of_size(table, size_bytes)["ratio"]
+            for size_bytes in sorted(table["size_bytes"].unique())
+        }
+        for table, (options, _) in zip(tables, panels, strict=True)
+    }
+    what = "points" if unit == "point" else "loss patterns"
+    keys = ["point"] if unit == "point" else ["point", "repetition"]
+    counts = " and ".join(str(len(table[keys].drop_duplicates())) for table in tables)
+    baseline = variant_with(campaign, panels[0][1])  # the same in all panels of a figure
+    detail = f"{campaign.name} · {counts} {what}"
+    return ecdf_panels(curves, baseline, campaign, question, detail, what, DCT)
+
+
+def fig5_aeroplanes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 5: RLC against QUIC in one network, over 50 loss patterns."""
+    question = "In how many loss patterns does FEC shorten downloads from aeroplanes?"
+    return ecdfs(frame, campaign, [(RLC, OFF)], question, "repetition")
+
+
+def fig6_reed_solomon(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 6: Reed-Solomon against QUIC, uniform losses."""
+    return ecdfs(frame, campaign, [(REED_SOLOMON, OFF)], "At how many points does Reed-Solomon help?")
+
+
+def fig7_codes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 7: RLC against Reed-Solomon, uniform losses."""
+    return ecdfs(frame, campaign, [(RLC, REED_SOLOMON)], "Is RLC faster than Reed-Solomon?")
+
+
+def fig8_no_loss(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 8: RLC with code rates 2/3 and 4/5 against QUIC, without losses."""
+    return ecdfs(frame, campaign, [(RLC, OFF), (RLC_4_5, OFF)], "What does FEC cost where nothing is lost?")
+
+
+def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 9: DCT without FEC beside a transfer without FEC, with notified, and with masked recovery.
+
+    A panel for each point: the paper has one, and names no queue.
+    """
+    trials = backgrounds(frame, campaign)
+    ok = trials[trials["state"] == "ok"]
+    if ok.empty or DCT not in ok:
+        raise NothingToDraw("No download without FEC that competed with another is ok.")
+    look_of = {label: look for label, look in looks(campaign).items() if label in set(ok["variant"])}
+    panels = [(where, of_point) for where, of_point in by_point(ok, campaign) if not of_point.empty]
+    with style():
+        figure = Figure(figsize=(1 + 1.9 * len(look_of) * len(panels), 5.4))
+        drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
+        for axes, (where, of_point) in zip(drawn, panels, strict=True):
+            for i, (label, look) in enumerate(look_of.items()):
+                box(axes, i, 0.6, of_point.loc[of_point["variant"] == label, DCT].to_numpy(), look)
+            names = [
+                f"{fill(label, 20)}\n{_median_share(of_point[of_point['variant'] == label])}"
+                for label in look_of
+            ]
+            axes.set_xticks(range(len(names)), names)
+            axes.grid(False, axis="x")
+            axes.set_ylim(bottom=0)
+            axes.set_xlabel(
+                "background transfer, and the median share\nof the link that the download got beside it"
+            )
+            title(axes, where or campaign.name, f"{len(of_point)} ok trials")
+        drawn[0].set_ylabel("download completion time (s)")
+        question = "How long does a download without FEC take beside another transfer?"
+        figure.suptitle(question, fontweight="bold", x=0.01, ha="left")
+    return figure
+
+
+def _median_share(trials: pd.DataFrame) -> str:
+    """Of the link that the foreground got, while both transfers competed."""
+    own, other = trials["competition.foreground_mbps"], trials["competition.background_mbps"]
+    return f"{(own / (own + other)).median():.0%}"
+
+
+def fig10_bursts(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 10: RLC against QUIC, Gilbert-Elliott losses."""
+    return ecdfs(frame, campaign, [(RLC, OFF)], "At how many points does RLC help under bursty losses?")

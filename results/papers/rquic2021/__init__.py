@@ -1,0 +1,89 @@
+"""The figures of rQUIC's evaluation, from campaigns of the designs `rquic2021-*`, and its claims.
+
+M. Zverev, P. Garrido, F. Fernández, J. Bilbao, Ö. Alay, S. Ferlin, A. Brunstrom, R. Agüero: "Robust QUIC:
+Integrating Practical Coding in a Low Latency Transport Protocol", IEEE Access 2021, §VI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from results.papers.claims import Claim, PaperFigure, none_without_a_figure
+from results.papers.rquic2021.claims import claims_of_boxes, claims_of_rates, claims_of_timeouts
+from results.papers.rquic2021.differences import differences, differences_of_rates
+from results.papers.rquic2021.figures import (
+    fig5_bulk,
+    fig6_bulk_rates,
+    fig7_page,
+    fig9_page_rates,
+    fig12_page_timeouts,
+    fig13_bulk_timeouts,
+)
+from results.papers.rquic2021.rates import completion_rates, overheads
+from results.store.records import CampaignInfo
+
+__all__ = [
+    "FIGURES",
+    "completion_rates",
+    "fig5_bulk",
+    "fig6_bulk_rates",
+    "fig7_page",
+    "fig9_page_rates",
+    "fig12_page_timeouts",
+    "fig13_bulk_timeouts",
+    "overheads",
+]
+
+_BOXES = (
+    "Download completion time and overhead Ô = coded packets / (protected + coded packets), equation (5), by"
+    " loss rate. The line is the median, the box holds the middle half, the whiskers reach the last trial"
+    " within 1.5 times the height of the box; bars are means with 95 % confidence intervals."
+)
+_RATES = (
+    "Completion rate ξ, equation (4): the mean download completion time with rQUIC divided by that of QUIC"
+    " for the same losses, with 95 % bootstrap intervals where there are enough repetitions. Below 1, rQUIC"
+    " is faster."
+)
+_TIMEOUTS = (
+    f"{_RATES} Over the time that the receiver holds packets behind a gap. The thick line is the least"
+    " squares regression of the third order over the logarithm of the timeout, where there are points enough."
+)
+
+
+def _figure(
+    number: int,
+    draw: Callable[[pd.DataFrame, CampaignInfo], Figure],
+    claims: Callable[..., list[Claim]],
+    workload: str,
+    caption: str,
+    differences: Callable[..., list[str]] = differences,
+) -> PaperFigure:
+    return PaperFigure(
+        name=f"rquic2021-fig{number}",
+        number=f"rQUIC 2021, Fig. {number}",
+        caption=caption,
+        draw=draw,
+        claims=none_without_a_figure(partial(claims, workload=workload)),
+        differences=none_without_a_figure(partial(differences, workload=workload)),
+    )
+
+
+# By the name of the design: `results.papers`.
+FIGURES: dict[str, list[PaperFigure]] = {
+    "rquic2021-bulk": [
+        _figure(5, fig5_bulk, claims_of_boxes, "download", _BOXES),
+        _figure(6, fig6_bulk_rates, claims_of_rates, "download", _RATES, differences_of_rates),
+    ],
+    "rquic2021-page": [
+        _figure(7, fig7_page, claims_of_boxes, "page", _BOXES),
+        _figure(9, fig9_page_rates, claims_of_rates, "page", _RATES, differences_of_rates),
+    ],
+    "rquic2021-bto": [
+        _figure(12, fig12_page_timeouts, claims_of_timeouts, "page", _TIMEOUTS),
+        _figure(13, fig13_bulk_timeouts, claims_of_timeouts, "download", _TIMEOUTS),
+    ],
+}

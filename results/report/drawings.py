@@ -1,0 +1,189 @@
+"""The figures of a report. Where workloads compare different metrics, each metric has figures of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pandas as pd
+
+from results import figures, metrics, papers
+from results.analysis.pairing import Pairing, baseline_of, comparisons
+from results.analysis.rules import Explanation, NothingToExplain, explain
+from results.figures.nothing import NothingToDraw
+from results.figures.saving import Drawing, Folder, stem
+from results.metrics import Metric
+from results.papers.claims import Claim
+from results.store.records import CampaignInfo
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a campaign compares by one metric."""
+
+    metric: Metric
+    campaign: CampaignInfo
+    """With the workloads alone that compare this metric."""
+    ratios: pd.DataFrame
+    """`figures.table`; empty where there is no ratio, as the figure of their distribution says."""
+    alone: bool
+    """No other metric is compared."""
+
+    @property
+    def stem(self) -> str:
+        """The metric, in names of files."""
+        return stem(self.metric.short.lower() or self.metric.name)
+
+    def file(self, name: str) -> str:
+        """A name of files, with the metric where there are several."""
+        return name if self.alone else f"{name}-{self.stem}"
+
+    def heading(self, text: str) -> str:
+        return text if self.alone else f"{text}: {self.metric.noun}"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Where a variant helps."""
+
+    heading: str
+    metric: Metric
+    explanation: Explanation | None
+    """None for the reason that the sentence gives."""
+    sentence: str
+    drawings: list[Drawing]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A figure of a paper, and its claims beside what was measured."""
+
+    number: str
+    drawing: Drawing
+    claims: list[Claim]
+    differences: list[str]
+
+
+def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:
+    """One for each metric that workloads compare, in the order of the design."""
+    by_metric = metrics.by_metric(campaign)
+    return [
+        Part(metrics.of(name), part, _ratios(frame, part), len(by_metric) == 1)
+        for name, part in by_metric.items()
+    ]
+
+
+def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    try:
+        return figures.table(frame, campaign)
+    except NothingToDraw:
+        return pd.DataFrame()
+
+
+def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
+    """The distributions of the ratio and of the metric, and how great the ratio is."""
+    metric, campaign = part.metric, part.campaign
+    better = metric.comparative.gain
+    side, bound = ("right of", "above") if metric.more_is_better else ("left of", "below")
+    yield folder.draw(
+        part.file("ratio"),
+        f"ECDF of the {metric.ratio} to the baseline, in the form of Networking 2019, Fig. 6: where a curve"
+        f" is {side} the line at 1, the variant is {better}. Each ratio compares the"
+        f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which both variants"
+        " are ok. A point without any, such as one at which one variant always timed out, is in no curve.",
+        lambda: figures.ratio_ecdf(frame, campaign),
+    )
+    if not part.ratios.empty:
+        yield folder.draw(
+            part.file("bars"),
+            f"Median over points of the {metric.ratio} to the baseline, with its 95 % bootstrap interval over"
+            f" points where there are enough: {bound} 1, the variant is {better}.",
+            lambda: figures.bars(part.ratios, campaign),
+        )
+    words = metric.words or metric.name
+    yield folder.draw(
+        part.stem,
+        f"{words[0].upper()}{words[1:]} of every ok trial. The line is the median, the box holds the middle"
+        " half, the whiskers reach the last trial within 1.5 times the height of the box.",
+        lambda: figures.boxes(frame, campaign),
+    )
+
+
+def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
+    """The name of each workload, and its ratio over each factor."""
+    if part.ratios.empty:
+        return
+    for label, name in figures.workload_names(part.campaign).items():
+        yield (
+            name,
+            folder.draw(
+                f"factors-{stem(label)}",
+                f"The {part.metric.ratio} to the baseline for {name}, at every point, over each factor of the"
+                " design.",
+                partial(figures.over_factors, part.ratios, part.campaign, label),
+            ),
+        )
+
+
+def explained(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Explained]:
+    """Where each variant helps that was compared."""
+    for variant, pairing in comparisons(frame, part.campaign).items():
+        if len(part.ratios) and len(pairing.ratios):
+            yield _where_it_helps(folder, part, variant, pairing)
+
+
+def _where_it_helps(folder: Folder, part: Part, variant: str, pairing: Pairing) -> Explained:
+    campaign, metric, heading = part.campaign, part.metric, part.heading(variant)
+    name, baseline = stem(variant), str(baseline_of(campaign))
+    try:
+        explanation = explain(pairing, campaign)
+    except NothingToExplain as nothing:
+        return Explained(heading, metric, None, f"Nothing can be explained: {nothing}.", [])
+    drawings = [
+        folder.draw(
+            part.file(f"map-{name}"),
+            f"The {metric.ratio} over the two strongest factors: background as a random forest predicts it,"
+            " marks at each point as it was measured.",
+            lambda: figures.benefit_map(explanation, variant, baseline),
+        ),
+        folder.draw(
+            part.file(f"effects-{name}"),
+            f"What each factor does to the {metric.ratio}, the strongest first: the line is the mean"
+            " prediction of a random forest, the dots are every ratio.",
+            lambda: figures.effects(explanation, variant, baseline),
+        ),
+        folder.draw(
+            part.file(f"cells-{name}"),
+            f"The median {metric.ratio} in cells of two factors, as measured, with the number of points.",
+            lambda: figures.heat_map(part.ratios, campaign, variant, _two_strongest(explanation, campaign)),
+        ),
+        folder.draw(
+            part.file(f"pairs-{name}"),
+            f"The points of the design in each pair of its factors. The colour is the {metric.ratio}, the"
+            " median over workloads.",
+            lambda: figures.pairs(part.ratios, campaign, variant),
+        ),
+    ]
+    # What a drawing lacks, the sentence has said.
+    drawn = [drawing for drawing in drawings if drawing.files]
+    return Explained(heading, metric, explanation, explanation.sentence, drawn)
+
+
+def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:
+    """The two factors of the points that matter most, if that is known."""
+    of_points = [factor for factor in explanation.importances["factor"] if factor in campaign.points[0]]
+    return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
+
+
+def reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Reproduced]:
+    """The figures of the paper whose design the campaign ran."""
+    return [
+        Reproduced(
+            figure.number,
+            folder.draw(figure.name, figure.caption, partial(figure.draw, frame, campaign)),
+            figure.claims(frame, campaign),
+            figure.differences(frame, campaign),
+        )
+        for figure in papers.figures_of(campaign)
+    ]

@@ -1,0 +1,85 @@
+"""What a campaign found, as a table and in sentences for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from results import metrics
+from results.analysis.intervals import VERDICTS, shares
+from results.analysis.pairing import baseline_of, comparisons, left_out
+from results.analysis.summary import summary
+from results.figures import workload_names
+from results.metrics import Metric
+from results.store.records import CampaignInfo
+
+
+def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:
+    """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
+    `intervals.shares`, the share of points with each of VERDICTS and the interval `low` to `high` of the
+    median ratio; NaN where no point is compared."""
+    kept = ["workload", *VERDICTS, "low", "high"]
+    of_variants = [
+        shares(rows)[kept].assign(variant=variant) for variant, rows in _by_variant(ratios, campaign)
+    ]
+    sure = pd.concat([pd.DataFrame(columns=[*kept, "variant"]), *of_variants])
+    table = summary(frame, campaign)
+    return table.merge(sure.astype({"workload": str}), how="left", on=["workload", "variant"])
+
+
+def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[str, pd.DataFrame]]:
+    for variant in campaign.variants:
+        rows = ratios[ratios["variant"] == variant["label"]] if len(ratios) else ratios
+        if len(rows):
+            yield variant["label"], rows
+
+
+def headline(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[str]:
+    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
+    ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
+    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
+    baseline = str(baseline_of(campaign))
+    for variant, pairing in comparisons(frame, campaign).items():
+        rows = table.query("variant == @variant and decided_points > 0")
+        of_variant = [
+            *_where_better(variant, baseline, rows, campaign),
+            left_out(pairing, campaign, baseline, variant),
+        ]
+        if sentence := " ".join(filter(None, of_variant)):
+            sentences.append(sentence)
+    if not table["decided_points"].any():
+        sentences.append("No variant could be compared with a baseline.")
+    return sentences
+
+
+def _where_better(variant: str, baseline: str, rows: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
+    """A sentence for each word that workloads have for better: "faster" where they compare a time."""
+    names, of_workloads = workload_names(campaign), metrics.of_workloads(campaign)
+    places: dict[str, list[str]] = {}
+    for row in rows.itertuples(index=False):
+        metric = metrics.of(of_workloads[str(row.workload)])
+        places.setdefault(metric.comparative.gain, []).append(_place(row, names[str(row.workload)], metric))
+    for better, of_word in places.items():
+        yield f"{variant} was {better} than {baseline} at {listed(of_word)}."
+
+
+def _place(row: Any, workload: str, metric: Metric) -> str:
+    points, planned = row.decided_points, row.planned_points
+    of = f"{points} point{'s' if points > 1 else ''}" + (f" (planned: {planned})" if points < planned else "")
+    return f"{row.faster * points:.0f} of {of} for {workload} ({_ratio_of(row, metric)})"
+
+
+def _ratio_of(row: Any, metric: Metric) -> str:
+    if not row.points:
+        return f"there is no {metric.ratio}"
+    interval = "" if pd.isna(row.low) else f" [{row.low:.2f}, {row.high:.2f}]"
+    some = f" at the {row.points} that have one" if row.points < row.decided_points else ""
+    counts = [f"{verdict} at {getattr(row, verdict) * row.points:.0f}" for verdict in ("gain", "harm")]
+    decided = f", {', '.join(counts)}" if row.gain + row.harm > 0 else ""
+    return f"median {metric.ratio} {row.median_ratio:.2f}{interval}{some}{decided}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

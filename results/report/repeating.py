@@ -1,0 +1,73 @@
+"""How a campaign is repeated, in the words of the command line: no other file of `results` knows it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from results.store.records import CampaignInfo
+
+NOT_CALIBRATED = "not measured, on request (--no-calibrate)"
+ALL_TRIALS = "fecbench show --trials"
+
+
+def commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:
+    """What repeats a campaign, in a shell, in the folder of fecbench."""
+    provenance = campaign.provenance
+    design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
+    run = ["fecbench", "run", design, "--db", database]
+    if campaign.design_name != campaign.name:
+        run += ["--campaign", campaign.name]
+    for option in ("link", "jobs"):
+        if option in provenance:
+            run += [f"--{option}", str(provenance[option])]
+    for chosen in filters:
+        run += ["--filter", chosen]
+    report = ["fecbench", "report", "--db", database, "--output", campaign.name]
+    return [shlex.join(command) for command in (run, report)]
+
+
+def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
+    """The filters that choose the trials that were run; None when no filters do.
+
+    They are derived: a campaign may have been resumed with others, or not have come to its end.
+    """
+    planned: dict[str, list[Any]] = {
+        "variant": [variant["label"] for variant in campaign.variants],
+        "workload": [workload["label"] for workload in campaign.workloads],
+        "point": list(range(len(campaign.points))),
+        "repetition": list(range(campaign.repetitions)),
+    }
+    ran = {field: set(frame[field]) for field in planned}
+    if len(frame) != math.prod(map(len, ran.values())):
+        return None
+    return [
+        f"{field}={value}"
+        for field, values in planned.items()
+        for value in values
+        if ran[field] and value in ran[field] and len(ran[field]) < len(values)
+    ]
+
+
+def doubts(frame: pd.DataFrame, campaign: CampaignInfo, filters: Sequence[str] | None) -> list[str]:
+    """Why the commands may not repeat exactly what was run, in sentences."""
+    revision = campaign.provenance.get("revision", {})
+    run, planned = len(frame), campaign.planned_trials
+    sentences = []
+    if not revision.get("commit"):
+        sentences.append("Which revision of fecbench it was run with is not known.")
+    elif revision.get("changed") is None:
+        sentences.append("Whether fecbench had changes that were not committed is not known.")
+    elif revision["changed"]:
+        sentences.append(
+            "It was run with changes that were not committed: the revision that provenance names is not"
+            " exactly what ran."
+        )
+    if run < planned:
+        these = "these are what the command runs" if filters else "the command runs all"
+        sentences.append(f"{run} of {planned} planned trials were run; {these}.")
+    return sentences

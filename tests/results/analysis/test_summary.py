@@ -1,0 +1,127 @@
+"""The summary says of each workload and variant what its trials show."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+
+from results import metrics
+from results.analysis import frames
+from results.analysis.pairing import left_out, paired
+from results.analysis.summary import summary
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
+from tests.results.analysis.outcomes import (
+    KEYS,
+    OFF,
+    POINTS,
+    VARIANTS,
+    WORKLOADS,
+    XOR,
+    Outcomes,
+    frame_with,
+    outcomes,
+)
+
+MORE = "competition.foreground_mbps"
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+
+def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled: Filled) -> None:
+    _, campaign = filled({})
+
+    @settings(max_examples=100, deadline=None)
+    @given(outcomes=outcomes)
+    def law(outcomes: Outcomes) -> None:
+        frame = frame_with(outcomes)
+        rows = list(summary(frame, campaign).itertuples(index=False))
+        assert [(row.workload, row.variant) for row in rows] == list(product(WORKLOADS, VARIANTS))
+        pairing = paired(frame, OFF, XOR)
+        ratios = pairing.ratios
+        for row in rows:
+            run = [outcomes[k] for k in outcomes if (k.workload, k.variant) == (row.workload, row.variant)]
+            ok = [dct_s for state, dct_s in run if state == "ok"]
+            assert (row.trials, row.ok) == (len(run), len(ok))
+            median = statistics.median(ok) if ok else float("nan")
+            assert row.median_dct_s == pytest.approx(median, nan_ok=True)
+            compared = ratios[(ratios["workload"] == row.workload) & (row.variant == XOR)]["ratio"].tolist()
+            assert row.points == len(compared)
+            assert row.planned_points == (len(POINTS) if row.variant == XOR else 0)
+            if compared:
+                assert row.median_ratio == pytest.approx(statistics.median(compared))
+            decided = pairing.decided[(pairing.decided["workload"] == row.workload) & (row.variant == XOR)]
+            assert row.decided_points == len(decided) >= row.points
+            if len(decided):
+                assert row.faster * len(decided) == pytest.approx(decided["faster"].sum())
+
+    law()
+
+
+def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_those_that_are_left(
+    filled: Filled,
+) -> None:
+    keys = [TrialKey(variant, "download-10000", point, 0) for variant in VARIANTS for point in range(20)]
+    lost = {key: key.variant == XOR and key.point >= 7 for key in keys}
+    database, campaign = filled(
+        {key: ("timeout" if lost[key] else "ok", 0.5 if key.variant == XOR else 1.0) for key in keys},
+        points=[{"owd_ms": n} for n in range(20)],
+        repetitions=1,
+    )
+    frame = frames.trials(database, campaign)
+    row = summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
+    assert (row["points"], row["planned_points"], row["decided_points"]) == (7, 20, 20)
+    assert (row["median_ratio"], row["faster"]) == (0.5, 7 / 20)
+    there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
+    assert left_out(there, campaign, OFF, XOR) == (
+        "Of 40 planned pairs of rquic-xor and rquic-off, 7 have a ratio."
+        " rquic-xor alone timed out in 13 pairs, rquic-off alone in 0: these are in no ratio."
+    )
+    assert left_out(back, campaign, XOR, OFF) == (
+        "Of 40 planned pairs of rquic-off and rquic-xor, 7 have a ratio."
+        " rquic-off alone timed out in 0 pairs, rquic-xor alone in 13: these are in no ratio."
+    )
+
+
+def compared_by(campaign: CampaignInfo, *names: str) -> CampaignInfo:
+    """The campaign with these metrics compared, one a workload."""
+    workloads = [
+        {**workload, "metric": name} for workload, name in zip(campaign.workloads, names, strict=True)
+    ]
+    return replace(campaign, workloads=workloads)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("server.packets_sent", "server.packets_sent"), (metrics.DEFAULT, MORE), (MORE, metrics.DEFAULT)],
+)
+def test_a_summary_names_the_metric_where_it_is_not_the_default_of_all_workloads(
+    filled: Filled, names: tuple[str, str]
+) -> None:
+    database, campaign = filled({key: ("ok", 1.0 + key.repetition) for key in KEYS})
+    medians = {metrics.DEFAULT: 2.0, "server.packets_sent": 7.0, MORE: math.nan}
+    table = summary(frames.trials(database, campaign), compared_by(campaign, *names))
+    assert table["metric"].tolist() == [name for name in names for _ in VARIANTS]
+    assert table["median"].tolist() == pytest.approx([medians[name] for name in table["metric"]], nan_ok=True)
+    assert "median_dct_s" not in table
+
+
+def test_a_summary_of_the_default_metric_has_the_columns_that_it_always_had(filled: Filled) -> None:
+    _, campaign = filled({})
+    columns = (
+        "workload variant trials ok median_dct_s points planned_points median_ratio decided_points faster"
+    )
+    assert list(summary(frame_with({}), campaign)) == columns.split()
+
+
+def test_more_of_a_metric_that_should_be_more_is_better(filled: Filled) -> None:
+    _, campaign = filled({})
+    frame = frame_with({key: ("ok", 1.0 + (key.variant == XOR)) for key in KEYS}, MORE)
+    table = summary(frame, metrics.choose(campaign, MORE)).query("variant == @XOR")
+    assert table["median_ratio"].tolist() == [2.0, 2.0]
+    assert table["faster"].tolist() == [1.0, 1.0]

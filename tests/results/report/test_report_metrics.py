@@ -1,0 +1,155 @@
+"""A report says what it compares by the words and units of the metric, whichever it is."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from results import figures, metrics
+from results.analysis import frames
+from results.report.report import report
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, TrialRecord
+
+Make = Callable[..., TrialRecord]
+
+OFF, XOR = "rquic-off", "rquic-xor"
+SMALL, LARGE = "download-2000", "download-10000"
+MORE, LESS, NEITHER = "competition.foreground_mbps", "server.spurious_losses", "server.packets_sent"
+
+
+@pytest.fixture
+def database(sqlite: str) -> Iterator[Database]:
+    with Database.open(sqlite, create=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def campaign(database: Database, new_campaign: Callable[..., CampaignInfo], make: Make) -> CampaignInfo:
+    """XOR doubles every metric, at both points and on both workloads."""
+    info = new_campaign(database, repetitions=2)
+    for variant, workload, point, n in product((OFF, XOR), (SMALL, LARGE), (0, 1), range(2)):
+        value = (2.0 if variant == XOR else 1.0) * (1 + point + n)
+        measured = {
+            "client": {"dct_s": value},
+            "server": {"spurious_losses": value, "packets_sent": 100 * value},
+            "competition": {"foreground_mbps": value},
+        }
+        database.record(info.id, make(key=TrialKey(variant, workload, point, n), metrics=measured))
+    return info
+
+
+def text_of(page: Path) -> str:
+    source = re.sub("<(style|script).*?</(style|script)>", "", page.read_text(), flags=re.DOTALL)
+    return " ".join(html.unescape(re.sub("<[^>]+>", " ", source)).split())
+
+
+@pytest.mark.parametrize(
+    ("metric", "stem", "phrases"),
+    [
+        (
+            LESS,
+            "server-spurious-losses",
+            [
+                f"{XOR} was better than {OFF} at 0 of 2 points for 10 kB",
+                "median ratio of the number of packets declared lost that were not (server) 2.00",
+                "is below 1, or above it",
+                "where a curve is left of the line at 1, the variant is better",
+                "Number of packets declared lost that were not of every ok trial.",
+            ],
+        ),
+        (
+            MORE,
+            "competition-foreground-mbps",
+            [
+                f"{XOR} was better than {OFF} at 2 of 2 points for 10 kB",
+                "median ratio of the rate of the foreground 2.00",
+                "median rate of the foreground (Mbit/s)",
+                "is above 1, or below it",
+                "where a curve is right of the line at 1, the variant is better",
+                "above 1, the variant is better",
+            ],
+        ),
+        (
+            NEITHER,
+            "server-packets-sent",
+            [
+                f"{XOR} was lower than {OFF} at 0 of 2 points for 10 kB",
+                "Lower: a trial that timed out counts as higher than any that is ok",
+            ],
+        ),
+    ],
+)
+def test_a_report_by_another_metric_speaks_of_that_one(
+    database: Database, campaign: CampaignInfo, tmp_path: Path, metric: str, stem: str, phrases: list[str]
+) -> None:
+    paths = report(database, campaign, tmp_path, metric)
+    assert {"ratio", "bars", stem} <= {path.stem for path in paths.pngs}
+    text = text_of(paths.html)
+    assert [phrase for phrase in phrases if phrase not in text] == []
+    assert "DCT" not in text
+
+
+def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
+    database: Database, campaign: CampaignInfo, tmp_path: Path
+) -> None:
+    by_label = {SMALL: MORE, LARGE: metrics.DEFAULT}
+    workloads = [{**workload, "metric": by_label[workload["label"]]} for workload in campaign.workloads]
+    paths = report(database, replace(campaign, workloads=workloads), tmp_path)
+    stems = {path.stem for path in paths.pngs}
+    assert {"ratio-dct", "dct", "ratio-competition-foreground-mbps", "competition-foreground-mbps"} <= stems
+    assert {f"cells-{XOR}-dct", f"cells-{XOR}-competition-foreground-mbps"} <= stems
+    text = text_of(paths.html)
+    assert f"{XOR} was faster than {OFF} at 0 of 2 points for 10 kB (median DCT ratio 2.00)." in text
+    assert f"{XOR} was better than {OFF} at 2 of 2 points for 2 kB" in text
+    assert f"{LARGE} {XOR} 4 / 4 download completion time (s) 4 0 of 2" in text
+    assert f"{SMALL} {XOR} 4 / 4 rate of the foreground (Mbit/s) 4 2 of 2" in text
+    assert "Better: a trial that timed out counts as worse" in text
+    assert "on the better side of 1, or on the other" in text
+
+
+def test_one_figure_does_not_mix_metrics(database: Database, campaign: CampaignInfo) -> None:
+    small, large = campaign.workloads
+    mixed = replace(campaign, workloads=[small, {**large, "metric": MORE}])
+    frame = frames.trials(database, campaign)
+    for draw in (figures.boxes, figures.ratio_ecdf, figures.table):
+        with pytest.raises(figures.NothingToDraw, match=f"client.dct_s, {MORE}.*: choose one of them"):
+            draw(frame, mixed)
+        draw(frame, mixed, MORE)
+
+
+def test_figures_name_the_metric_that_is_chosen(database: Database, campaign: CampaignInfo) -> None:
+    frame = frames.trials(database, campaign)
+    ratios = figures.table(frame, campaign, MORE)
+    assert figures.boxes(frame, campaign, MORE).axes[0].get_ylabel() == "rate of the foreground (Mbit/s)"
+    across = figures.ratio_ecdf(frame, campaign, MORE).get_supxlabel()
+    assert across.split() == [
+        "◀",
+        "worse",
+        "rate",
+        "of",
+        "the",
+        "foreground",
+        "/",
+        "that",
+        "of",
+        "rquic-off",
+        "better",
+        "▶",
+    ]
+    assert figures.bars(ratios, campaign).get_supylabel().split()[-4:] == ["◀", "worse", "better", "▶"]
+
+
+def test_a_metric_that_is_0_in_some_trials_is_drawn_on_a_linear_axis(
+    database: Database, campaign: CampaignInfo
+) -> None:
+    frame = frames.trials(database, campaign)
+    assert figures.boxes(frame, campaign, LESS).axes[0].get_yscale() == "log"
+    frame.loc[0, LESS] = 0
+    assert figures.boxes(frame, campaign, LESS).axes[0].get_yscale() == "linear"

@@ -1,0 +1,189 @@
+"""Every metric that is ever measured is registered, and is named to a person by its words and its unit."""
+
+from __future__ import annotations
+
+import lzma
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from results import metrics
+from results.metrics import ALL, DEFAULT, Metric
+from results.store.database import Database
+from results.store.records import CampaignInfo, Workload
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = sorted((ROOT / "notebooks" / "samples").glob("*.sqlite.xz"))
+
+# The files in which our endpoints name what they report, and how they do.
+SOURCES = {
+    "quic-impls/rquic/internal/endpoint/endpoint.go": r'"([a-z_]+)":\s+(?:0|&|float64)|m\["([a-z_]+)"\] =',
+    "quic-impls/rquic/internal/endpoint/client.go": r'metrics\["([a-z_]+)"\]',
+    "quic-impls/rquic/internal/endpoint/page.go": r'metrics\["([a-z_]+)"\]',
+    "quic-impls/noq-fec/src/endpoint.rs": r'\("([a-z_]+)",',
+}
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_every_metric_of_the_recorded_campaigns_is_registered(sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / sample.stem
+    path.write_bytes(lzma.decompress(sample.read_bytes()))
+    with Database.open(str(path)) as database:
+        names = {name for campaign in database.campaigns() for name in database.metric_names(campaign.id)}
+    assert {"client.dct_s", "server.packets_lost"} <= names
+    assert [name for name in sorted(names) if not metrics.of(name).meaning] == []
+
+
+def reported(source: str) -> Iterator[str]:
+    for groups in re.findall(SOURCES[source], (ROOT / source).read_text()):
+        yield groups if isinstance(groups, str) else next(filter(None, groups))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_metric_that_our_endpoints_report_is_registered(source: str) -> None:
+    names = set(reported(source))
+    assert names & {"packets_sent", "dct_s", "first_object_s"}, "the pattern still finds what it should"
+    assert names - {metric.name for metric in ALL} == set()
+
+
+def test_every_metric_of_the_contract_is_registered_with_who_reports_it() -> None:
+    table = (ROOT / "quic-impls" / "README.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
+    who = {"client": "client", "both": "client and server"}
+    rows = re.findall(r"^\| (`.+?`) \| (client|both) \|", table, re.MULTILINE)
+    contract = {name: who[by] for names, by in rows for name in re.findall("`(.+?)`", names)}
+    assert len(contract) > 10
+    registered = {metric.name: metric.by for metric in ALL}
+    assert {name: registered.get(name) for name in contract} == contract
+
+
+def test_names_are_unique_and_every_metric_has_a_meaning_in_a_sentence_and_words() -> None:
+    names = [metric.name for metric in ALL]
+    assert len(set(names)) == len(names)
+    for metric in ALL:
+        assert metric.meaning[0].isupper() or metric.meaning.startswith("rQUIC"), metric.name
+        assert metric.meaning.endswith("."), metric.name
+        assert metric.words, metric.name
+
+
+def test_the_unit_of_a_metric_is_the_one_that_its_name_ends_with() -> None:
+    for metric in ALL:
+        assert metrics.unit_of(metric.name) in ("", metric.unit), metric.name
+
+
+@pytest.mark.parametrize(
+    ("name", "registered"),
+    [
+        ("client.dct_s", "dct_s"),
+        ("background_server.packets_lost", "packets_lost"),
+        ("competition.foreground_mbps", "competition.foreground_mbps"),
+        ("stalled_s", "stalled_s"),
+        ("internet.up.lost", "LINK.DIRECTION.lost"),
+        ("backbone-2.down.lateness_max_us", "LINK.DIRECTION.lateness_max_us"),
+    ],
+)
+def test_a_column_of_a_frame_has_the_metric_of_its_name(name: str, registered: str) -> None:
+    (entry,) = (metric for metric in ALL if metric.name == registered)
+    found = metrics.of(name)
+    assert found.name == name
+    assert (found.unit, found.meaning, found.better, found.by) == (
+        *(entry.unit, entry.meaning, entry.better, entry.by),
+    )
+
+
+@pytest.mark.parametrize("name", ["client.startup_ms", "lost", "nobody.dct_s", "a.b.c.lost", "client.a.lost"])
+def test_a_metric_that_nobody_registered_has_the_unit_of_its_name_and_no_direction(name: str) -> None:
+    found = metrics.of(name)
+    assert found == Metric(name, metrics.unit_of(name), "", None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "noun", "ratio"),
+    [
+        ("client.dct_s", "download completion time (s)", "the DCT", "DCT ratio"),
+        ("client.handshake_s", "handshake time (s)", "the handshake time", "ratio of the handshake time"),
+        (
+            "server.packets_lost",
+            "number of packets declared lost (server)",
+            "the number of packets declared lost (server)",
+            "ratio of the number of packets declared lost (server)",
+        ),
+        (
+            "background_server.smoothed_rtt_ms",
+            "smoothed RTT (background server, ms)",
+            "the smoothed RTT (background server)",
+            "ratio of the smoothed RTT (background server)",
+        ),
+        ("server.jitter_ms", "server.jitter_ms (ms)", "server.jitter_ms", "ratio of server.jitter_ms"),
+        ("client.score", "client.score", "client.score", "ratio of client.score"),
+    ],
+)
+def test_a_metric_is_named_by_its_words_its_reporter_and_its_unit(
+    name: str, title: str, noun: str, ratio: str
+) -> None:
+    metric = metrics.of(name)
+    assert (metrics.title(name), metric.noun, metric.ratio) == (title, noun, ratio)
+
+
+def test_an_axis_of_ratios_says_what_is_divided_by_what() -> None:
+    assert metrics.of("client.dct_s").ratio_to("FEC off") == "DCT / DCT of FEC off"
+    assert metrics.of("client.handshake_s").ratio_to("FEC off") == "handshake time / that of FEC off"
+    assert metrics.of("client.score").ratio_to("FEC off") == "client.score / that of FEC off"
+
+
+@pytest.mark.parametrize(
+    ("name", "gain", "harm", "worst"),
+    [
+        ("client.dct_s", "faster", "slower", math.inf),
+        ("server.packets_lost", "better", "worse", math.inf),
+        ("competition.foreground_mbps", "better", "worse", -math.inf),
+        ("server.repair_sent", "lower", "higher", math.inf),
+    ],
+)
+def test_better_and_worse_follow_the_direction_and_a_timeout_is_worse_than_any_value(
+    name: str, gain: str, harm: str, worst: float
+) -> None:
+    metric = metrics.of(name)
+    assert metric.comparative == (gain, harm)
+    assert metric.worst == worst
+
+
+def test_a_workload_that_names_no_metric_is_compared_by_the_default() -> None:
+    described = Workload(label="page", name="page", parameters={})
+    assert metrics.compared(described) == DEFAULT
+    assert metrics.compared({**described, "metric": "client.first_object_s"}) == "client.first_object_s"
+
+
+def test_a_metric_that_is_chosen_is_that_of_all_workloads(filled: Filled) -> None:
+    _, campaign = filled({})
+    assert set(metrics.of_workloads(campaign).values()) == {DEFAULT}
+    chosen = metrics.choose(campaign, "server.packets_lost")
+    assert set(metrics.of_workloads(chosen).values()) == {"server.packets_lost"}
+    assert metrics.choose(chosen, "") == chosen
+
+
+def test_a_campaign_is_parted_by_what_its_workloads_compare_in_the_order_of_the_design(
+    filled: Filled,
+) -> None:
+    workloads = [
+        Workload(label=f"w{i}", name="download", parameters={}, metric=name)
+        for i, name in enumerate(["b", "a", "b"])
+    ]
+    _, campaign = filled({}, workloads=workloads)
+    parts = metrics.by_metric(campaign)
+    assert list(parts) == ["b", "a"]
+    assert [workload["label"] for workload in parts["b"].workloads] == ["w0", "w2"]
+    assert parts["a"].points == campaign.points
+
+
+def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() -> None:
+    for series in metrics.SERIES:
+        assert series.columns[0].name == "t_s"
+        for column in series.columns:
+            assert metrics.unit_of(column.name) in ("", column.unit)
+            assert metrics.column_of(series.name, column.name) == column
+    assert metrics.column_of("mine", "gap_ms") == metrics.Column("gap_ms", "ms", "")

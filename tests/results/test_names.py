@@ -1,0 +1,36 @@
+"""Notebooks and scripts find what they use where they look for it; nothing is loaded before it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import results
+from results import analysis, figures
+
+
+@pytest.mark.parametrize("package", [figures, analysis], ids=lambda package: package.__name__)
+def test_a_package_offers_every_name_that_it_lists(package: object) -> None:
+    for name in package.__all__:
+        assert callable(getattr(package, name)), name
+
+
+@pytest.mark.parametrize("package", [results, figures, analysis], ids=lambda package: package.__name__)
+def test_a_name_that_a_package_lacks_is_an_attribute_error(package: object) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nonsense'"):
+        package.nonsense  # noqa: B018
+
+
+def test_notebooks_find_modules_under_the_names_that_they_know() -> None:
+    from results import frames, statistics
+
+    assert frames.paired is analysis.paired
+    assert statistics.shares is analysis.shares
+
+
+@pytest.mark.parametrize("module", ["results", "results.figures", "results.metrics"])
+def test_what_is_light_loads_no_library_that_is_slow_to_load(module: str) -> None:
+    code = f"import sys, {module}; print({{'pandas', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
