@@ -41,8 +41,8 @@ def page() -> str:
 _HEAD = f"""# What a database holds
 
 A results database is one SQLite file, or a PostgreSQL database, with the tables below: version
-{schema.VERSION} of the schema. Notebooks rather read frames (`fecbench.open("campaigns.sqlite")["demo"].trials()`),
-which have the columns that follow the tables. Units stand in names: `_s`, `_ms`, `_us`, `_bytes`, `_mbps`;
+{schema.VERSION} of the schema. Notebooks rather read frames, such as
+`fecbench.open("campaigns.sqlite")["demo"].trials()`, with the columns that follow the tables. Units stand in names: `_s`, `_ms`, `_us`, `_bytes`, `_mbps`;
 probabilities are 0 to 1.
 
 ## Tables"""
@@ -50,8 +50,8 @@ probabilities are 0 to 1.
 _FRAMES = """## Columns of frames and exports
 
 A frame of trials has one row a trial. Besides these columns and the metrics below, it has one for each
-factor of the design (`bandwidth_mbps`, `loss.p`, …), one for each parameter of a workload (`size_bytes`, …),
-and the seeds: `seed.content`, and `seed.LINK.DIRECTION` for the losses of each direction of each link."""
+factor of the design (`bandwidth_mbps`, `loss.p`, …) and one for each parameter of a workload (`size_bytes`,
+…). LINK and DIRECTION are a link of the topology, and `up` or `down`."""
 
 _METRICS = """## Metrics
 
@@ -61,8 +61,8 @@ more than these: such a metric has the unit that its name ends with."""
 
 _SERIES = """## Series
 
-Tables that an endpoint leaves of a trial when its variant asks for them: `campaign.series("cwnd")` reads those
-of all trials."""
+Tables that an endpoint leaves of a trial when its variant asks for them: `campaign.series("cwnd")` reads
+those of all trials."""
 
 _END = """This page is made by `python -m results.dictionary`."""
 
@@ -80,7 +80,7 @@ def _type_of(column: sa.Column[object]) -> str:
 
 
 def _trial_columns() -> str:
-    rows = [(f"`{column.name}`", column.unit, column.meaning) for column in metrics.TRIAL_COLUMNS]
+    rows = [(f"`{column.name}`", column.unit, column.meaning) for column in metrics.COLUMNS]
     return _markdown(("column", "unit", "meaning"), rows)
 
 

@@ -33,7 +33,7 @@ def test_every_column_of_a_frame_stands_on_the_page(sample: Path, tmp_path: Path
     file = tmp_path / sample.stem
     file.write_bytes(lzma.decompress(sample.read_bytes()))
     page = dictionary.page()
-    of_trials = {column.name for column in metrics.TRIAL_COLUMNS}
+    of_trials = {column.name for column in metrics.COLUMNS}
     with Database.open(str(file)) as database:
         for campaign in database.campaigns():
             frame = frames.trials(database, campaign)
