@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from results.analysis.harness import frame as harness_frame
 from results.analysis.harness import in_order
+from results.metrics import SOURCES
 from results.store import arrow
 from results.store.database import Database, DatabaseError
 from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, TrialSeries
@@ -23,7 +24,7 @@ _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _PAIR = ["workload", "point", "repetition"]
-_ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
+_SOURCES = tuple(f"{source}." for source in SOURCES)
 _PAGE_TRIALS = 10_000  # read at once
 
 
@@ -78,7 +79,7 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: `id`, the trial's key and its `state`, `metric` ("client.dct_s") and `value`, in the unit that
     the metric's name ends with.
     """
-    measured = [name for name in frame.columns if name.startswith(_ENDPOINTS)]
+    measured = [name for name in frame.columns if name.startswith(_SOURCES)]
     kept = ["id", "variant", *_PAIR, "state"]
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
