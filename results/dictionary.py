@@ -42,8 +42,9 @@ _HEAD = f"""# What a database holds
 
 A results database is one SQLite file, or a PostgreSQL database, with the tables below: version
 {schema.VERSION} of the schema. Notebooks rather read frames, such as
-`fecbench.open("campaigns.sqlite")["demo"].trials()`, with the columns that follow the tables. Units stand in names: `_s`, `_ms`, `_us`, `_bytes`, `_mbps`;
-probabilities are 0 to 1.
+`fecbench.open("campaigns.sqlite")["demo"].trials()`, with the columns that follow the tables.
+
+Units stand in names: `_s`, `_ms`, `_us`, `_bytes`, `_mbps`; probabilities are 0 to 1.
 
 ## Tables"""
 
