@@ -615,7 +615,7 @@ class Series:
 
 
 _TIME = Column("t_s", "s", "Time since the endpoint's first connection began.")
-_CONNECTION = Column("connection", "", "The index of the connection, from 0; absent where there is one only.")
+_CONNECTION = Column("connection", "", "The index of the connection, from 0.")
 _SMOOTHED_RTT = Column(
     "smoothed_rtt_ms", "ms", "QUIC's estimate of the round-trip time; 0 before one was measured."
 )

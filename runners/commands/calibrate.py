@@ -8,6 +8,7 @@ import typer
 from runners.calibration import experiments as calibration
 from runners.calibration.table import Kind, Table
 from runners.commands import arguments
+from runners.commands.document import print_document
 from runners.commands.tables import print_table, table_of
 from runners.refusal import Refusal
 from topologies.topology import resolve_backend
@@ -29,7 +30,7 @@ def calibrate(
     kind: Kind = "under load" if under_load else "brief" if quick else "full"
     table = calibration.measure(resolve_backend(link), kind)
     if as_json:
-        print(table.model_dump_json(indent=1))
+        print_document(table.model_dump(mode="json"))
     else:
         _print(table)
     return 0 if table.good else 1
