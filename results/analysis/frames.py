@@ -156,11 +156,11 @@ def _columns(trials: _Ids, measured: pa.Table) -> dict[str, _Values]:
     ours = trials.take(row, mode="clip") == run
     values = np.full((len(endpoints) * len(names), len(trials)), np.nan)
     values[column[ours], row[ours]] = measured["value"].to_numpy()[ours]
-    found = {
+    columns = {
         f"{endpoints[i // len(names)]}.{names[i % len(names)]}": values[i]
         for i in np.flatnonzero(np.bincount(column[ours]))
     }
-    return {name: found[name] for name in sorted(found)}
+    return {name: columns[name] for name in sorted(columns)}
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[list[str], _Ids]:

@@ -106,7 +106,7 @@ def _draw_endpoint(
             of_connection["t_s"],
             of_connection[panel.column],
             color=color,
-            linewidth=1.5,
+            linewidth=1.2,
             drawstyle="steps-post",
             marker=marker,
             markevery=_marked(of_connection["t_s"]),
