@@ -475,12 +475,12 @@ _OF_HARNESS = (
     ),
 )
 
-LINK = "LINK.DIRECTION."
-"""What stands, in the registry, for a link and a direction in front of a metric of links: `internet.up.`."""
+# In names of the registry, this stands for a link and a direction: `internet.up`.
+_PLACE = "LINK.DIRECTION"
 
 _OF_LINKS = (
     Metric(
-        f"{LINK}packets",
+        f"{_PLACE}.packets",
         "packets",
         "Packets on which the dropper decided: those of the transfer that left the link in this direction.",
         None,
@@ -488,7 +488,7 @@ _OF_LINKS = (
         "number of packets",
     ),
     Metric(
-        f"{LINK}lost",
+        f"{_PLACE}.lost",
         "packets",
         "Packets that the dropper dropped: the losses that were injected.",
         None,
@@ -496,7 +496,7 @@ _OF_LINKS = (
         "number of packets lost",
     ),
     Metric(
-        f"{LINK}queue_dropped",
+        f"{_PLACE}.queue_dropped",
         "packets",
         "Frames that the link dropped because its queue was full.",
         None,
@@ -504,7 +504,7 @@ _OF_LINKS = (
         "number of packets dropped by the queue",
     ),
     Metric(
-        f"{LINK}late",
+        f"{_PLACE}.late",
         "packets",
         "Frames that left the emulated link later than its bound allows; none where the backend does not"
         " know.",
@@ -513,7 +513,7 @@ _OF_LINKS = (
         "number of late packets",
     ),
     Metric(
-        f"{LINK}lateness_max_us",
+        f"{_PLACE}.lateness_max_us",
         "µs",
         "How late the latest frame left the emulated link; none where the backend does not know.",
         "less",
@@ -536,7 +536,7 @@ def of(name: str) -> Metric:
     source, _, own = name.partition(".")
     entry = _BY_NAME.get(own if source in ENDPOINTS else name)
     if entry is None and source not in SOURCES and name.count(".") == 2:
-        entry = _BY_NAME.get(LINK + name.rpartition(".")[2])
+        entry = _BY_NAME.get(f"{_PLACE}.{name.rpartition('.')[2]}")
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
 
 
@@ -588,7 +588,7 @@ class Column:
     meaning: str
 
 
-TRIAL_COLUMNS = (
+COLUMNS = (
     Column("id", "", "The trial's number in its database."),
     Column("variant", "", "The label of its variant."),
     Column("workload", "", "The label of its workload."),
@@ -599,6 +599,8 @@ TRIAL_COLUMNS = (
     Column("started_at", "", "When it began: UTC, ISO 8601."),
     Column("host", "", "The name of the machine on which it ran."),
     Column("reason", "", "Why it is not ok, in a sentence; empty when it is."),
+    Column("seed.content", "", "The seed of what was transferred: unsigned, 64 bits."),
+    Column(f"seed.{_PLACE}", "", "The seed of the losses of a direction of a link: unsigned, 64 bits."),
 )
 """What a frame of trials has besides metrics, factors and parameters of workloads."""
 
@@ -613,7 +615,7 @@ class Series:
 
 
 _TIME = Column("t_s", "s", "Time since the endpoint's first connection began.")
-_CONNECTION = Column("connection", "", "The index of the connection, from 0; absent where there is one only.")
+_CONNECTION = Column("connection", "", "The index of the connection, from 0.")
 _SMOOTHED_RTT = Column(
     "smoothed_rtt_ms", "ms", "QUIC's estimate of the round-trip time; 0 before one was measured."
 )

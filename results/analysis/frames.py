@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from results.analysis.harness import frame as harness_frame
 from results.analysis.harness import in_order
-from results.metrics import of
+from results.metrics import SOURCES, of
 from results.store import arrow
 from results.store.database import Database, DatabaseError
 from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, StoredTrial, TrialSeries
@@ -24,7 +24,6 @@ _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]
 
 _PAIR = ["workload", "point", "repetition"]
-_ENDPOINTS = ("client.", "server.", "background_client.", "background_server.", "competition.")
 _PAGE_TRIALS = 10_000  # read at once
 
 
@@ -43,7 +42,7 @@ def trials(
     measured; None reads it with all metrics, or else what of it `metrics` names.
     """
     whole_harness = metrics is None if harness is None else harness
-    named = {name for name in metrics or () if not name.startswith(_ENDPOINTS)} if harness is None else set()
+    named = {name for name in metrics or () if harness is None and not _is_reported(name)}
     bounds = database.id_range(campaign.id)
     first, last = bounds or (0, -1)
     pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
@@ -91,9 +90,14 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: `id`, the trial's key and its `state`, `metric` ("client.dct_s") and `value`, in the unit that
     the metric's name ends with.
     """
-    measured = [name for name in frame.columns if name.startswith(_ENDPOINTS)]
+    measured = [name for name in frame.columns if _is_reported(name)]
     kept = ["id", "variant", *_PAIR, "state"]
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
+
+
+def _is_reported(name: str) -> bool:
+    """Whether a column is a metric that the database keeps as one; the harness' own are kept otherwise."""
+    return name.partition(".")[0] in SOURCES
 
 
 def series(

@@ -364,14 +364,14 @@ class Database:
         return after
 
     def _other_revision(self, version: int) -> str:
-        """The command that gets, or else finds, the revision that wrote a database of another schema."""
+        """Which revision wrote a database of another schema, or the command that finds it."""
         last = sa.select(schema.campaigns.c.provenance).order_by(schema.campaigns.c.id.desc()).limit(1)
         # Nothing is known of that schema: what cannot be read in it as in ours is left out.
         with contextlib.suppress(DatabaseError, ValueError, TypeError, KeyError):
             with self._transaction(self._readers) as connection:
                 commit = connection.execute(last).scalar_one()["revision"]["commit"]
             if re.fullmatch("[0-9a-f]{40}", commit):
-                return f"git checkout {commit} && make build"
+                return f"its revision is {commit}"
         return f"git log -S 'VERSION = {version}' -- results/store/schema.py finds its revision"
 
     @contextlib.contextmanager

@@ -79,7 +79,7 @@ class CampaignInfo(NewCampaign):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """One run of `fecbench run` that has added trials to a campaign."""
+    """One run of the harness that has added trials to a campaign."""
 
     id: int
     campaign_id: int

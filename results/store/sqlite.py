@@ -37,7 +37,7 @@ class SQLite(Connector):
         if create and not file.absolute().parent.is_dir():
             raise DatabaseError(f"{path}: its folder does not exist: make it first")
         if not create and not file.exists():
-            raise DatabaseError(f"{path}: no such database: give a file that `fecbench run` has made")
+            raise DatabaseError(f"{path}: no such database: give a file that a campaign was run into")
         uri = f"{file.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         super().__init__(_engine(uri), path, uri)
 

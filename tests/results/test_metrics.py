@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import results
 from results import metrics
 from results.metrics import ALL, DEFAULT, Metric
 from results.store.database import Database
@@ -37,6 +38,25 @@ def test_every_metric_of_the_recorded_campaigns_is_registered(sample: Path, tmp_
         names = {name for campaign in database.campaigns() for name in database.metric_names(campaign.id)}
     assert {"client.dct_s", "server.packets_lost"} <= names
     assert [name for name in sorted(names) if not metrics.of(name).meaning] == []
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_every_column_of_a_frame_of_trials_is_described(sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / sample.stem
+    path.write_bytes(lzma.decompress(sample.read_bytes()))
+    described = {column.name for column in metrics.COLUMNS}
+    with results.open(str(path)) as opened:
+        for name in opened.campaigns()["campaign"]:
+            campaign = opened[name]
+            own = {
+                *campaign.points(),
+                *(name for each in campaign.info.workloads for name in each["parameters"]),
+            }
+            columns = {
+                re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", each) for each in campaign.trials()
+            }
+            assert {"seed.LINK.DIRECTION", "internet.up.lost", "stalled_s", "host"} <= columns
+            assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
 
 
 def reported(source: str) -> Iterator[str]:

@@ -80,6 +80,6 @@ def test_no_other_file_of_results_names_a_command_line() -> None:
     naming = {
         str(path.relative_to(folder))
         for path in (*folder.rglob("*.py"), *folder.rglob("*.html"))
-        if any(command in path.read_text() for command in commands) and path.parent.name != "store"
+        if any(command in path.read_text() for command in commands)
     }
     assert naming == {"report/repeating.py"}

@@ -1,0 +1,50 @@
+"""The page of what a database holds is complete, and the one in the guide is the one that is made."""
+
+import lzma
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from results import dictionary, metrics
+from results.analysis import frames
+from results.store import schema
+from results.store.database import Database
+
+SAMPLES = sorted((REPOSITORY / "notebooks" / "samples").glob("*.xz"))
+
+
+def test_the_guide_has_the_page_that_is_made() -> None:
+    made = dictionary.page()
+    assert (REPOSITORY / "docs" / "what-a-database-holds.md").read_text() == made, (
+        "python -m results.dictionary > docs/what-a-database-holds.md"
+    )
+
+
+def test_every_table_and_every_column_says_what_it_holds() -> None:
+    for table in schema.tables.sorted_tables:
+        assert table.info["meaning"].endswith(".")
+        for column in table.columns:
+            assert column.doc, f"{table.name}.{column.name}"
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_every_column_of_a_frame_stands_on_the_page(sample: Path, tmp_path: Path) -> None:
+    file = tmp_path / sample.stem
+    file.write_bytes(lzma.decompress(sample.read_bytes()))
+    page = dictionary.page()
+    of_trials = {column.name for column in metrics.COLUMNS}
+    with Database.open(str(file)) as database:
+        for campaign in database.campaigns():
+            frame = frames.trials(database, campaign)
+            of_design = {name for point in campaign.points for name in point}
+            of_design |= {name for workload in campaign.workloads for name in workload["parameters"]}
+            for name in set(frame.columns) - of_design - of_trials:
+                known = name.startswith("seed.") or metrics.of(name).meaning
+                assert known, name
+                assert name.startswith("seed.") or metrics.of(name).meaning in page
+
+
+def test_a_metric_that_is_not_registered_has_no_meaning() -> None:
+    assert metrics.of("client.dct_s").meaning
+    assert not metrics.of("client.pace_mbps").meaning

@@ -1,0 +1,135 @@
+"""Who may know whom: each import of a package is one that the table allows."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+
+EVERYWHERE = {"fecbench.hints", "fecbench.checkout"}
+
+# What each room may import of ours besides itself; a room is a package or a single module.
+ROOMS = {
+    "fecbench": {"results"},
+    "dropper": set[str](),
+    "topologies": set[str](),
+    "designs": set[str](),
+    "results": set[str](),
+    "runners.refusal": set[str](),
+    "runners.probe": set[str](),
+    "runners.options": {"runners.refusal"},
+    "runners.implementations": {"runners.refusal", "runners.options", "runners.probe"},
+    "runners.workloads": {"runners.refusal", "runners.options", "topologies"},
+    "runners.trial": {
+        *("dropper", "topologies", "results.store.records"),
+        *("runners.refusal", "runners.implementations"),
+    },
+    "runners.calibration": {"dropper", "topologies", "runners.refusal", "runners.trial"},
+    "runners.engines": {"results.store.records", "runners.refusal", "runners.trial"},
+    "runners.campaign": {
+        *("designs", "dropper", "results.store", "topologies"),
+        *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
+        *("runners.trial", "runners.calibration", "runners.engines"),
+    },
+    "runners.commands": {"designs", "dropper", "fecbench", "results", "runners", "topologies"},
+    "bench": {"designs", "dropper", "results", "runners", "topologies"},
+}
+# Inside results, too: what is read knows nothing of how it is drawn, and nobody but the report of commands.
+INSIDE_RESULTS = {
+    "results.metrics": {"results.store", "results.analysis.units"},
+    "results.store": {"results.metrics"},
+    "results.analysis": {"results.store", "results.metrics", "results.lazy"},
+    "results.figures": {"results.store", "results.metrics", "results.analysis", "results.lazy"},
+    "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
+    "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
+    "results.report": {
+        *("results.store", "results.metrics", "results.analysis", "results.figures", "results.papers"),
+    },
+    "results.dictionary": {"results.store", "results.metrics"},
+    "results.reading": {"results.store", "results.metrics", "results.analysis"},
+}
+OURS = {room.partition(".")[0] for room in ROOMS}
+ONLY_COMMANDS = {"typer", "rich", "click"}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of ours, by its name."""
+    for package in sorted(OURS):
+        for path in sorted((REPOSITORY / package).rglob("*.py")):
+            parts = path.relative_to(REPOSITORY).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports anywhere; of `from a import b` both `a` and `a.b`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
+    return found
+
+
+def is_within(module: str, room: str) -> bool:
+    return module == room or module.startswith(f"{room}.")
+
+
+def room_of(module: str, rooms: dict[str, set[str]]) -> str | None:
+    return next((room for room in rooms if is_within(module, room)), None)
+
+
+def strangers(module: str, path: Path, rooms: dict[str, set[str]], known: set[str]) -> set[str]:
+    """The imports, among modules `known`, that the module's room does not allow."""
+    room = room_of(module, rooms)
+    if room is None:
+        return set()
+    allowed = rooms[room] | EVERYWHERE | {room}
+    ours = {name for name in imports(path) if name in known}
+    return {
+        name for name in ours if not any(is_within(name, each) or is_within(each, name) for each in allowed)
+    }
+
+
+MODULES = dict(modules())
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_module_imports_only_what_its_room_may_know(module: str) -> None:
+    assert strangers(module, MODULES[module], ROOMS, set(MODULES)) == set()
+    in_results = {name for name in MODULES if is_within(name, "results")}
+    assert strangers(module, MODULES[module], INSIDE_RESULTS, in_results) == set()
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_only_commands_know_the_terminal(module: str) -> None:
+    if not is_within(module, "runners.commands") and not is_within(module, "bench"):
+        assert {name.partition(".")[0] for name in imports(MODULES[module])} & ONLY_COMMANDS == set()
+
+
+def test_no_command_imports_another() -> None:
+    commands = {name for name in MODULES if is_within(name, "runners.commands")}
+    doors = {name for name in commands if defines_a_command(MODULES[name])}
+    line = "runners.commands.command_line"
+    for module in doors - {line}:
+        assert imports(MODULES[module]) & (doors - {module, line}) == set(), module
+
+
+def defines_a_command(path: Path) -> bool:
+    """Whether a function of the file's own name stands in it: what a person types."""
+    tree = ast.parse(path.read_text())
+    return any(isinstance(node, ast.FunctionDef) and node.name == path.stem for node in tree.body)
+
+
+def test_every_module_has_a_room() -> None:
+    assert [name for name in MODULES if room_of(name, ROOMS) is None and name != "runners"] == []
+
+
+def test_notebooks_know_results_alone() -> None:
+    for notebook in (REPOSITORY / "notebooks").glob("*.ipynb"):
+        text = notebook.read_text()
+        assert not any(
+            f"import {name}" in text or f"from {name}" in text for name in OURS - {"results", "fecbench"}
+        )
