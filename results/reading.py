@@ -60,7 +60,9 @@ class Campaign:
         # known to be.
         known = self.database.metric_names(self.info.id) if absent else []
         for name in absent if known else ():
-            names = sorted({*known, *of_workloads(self.info).values()})
+            names = sorted(
+                {*frames.metric_names(self.database, self.info), *of_workloads(self.info).values()}
+            )
             _known(name, names, f"campaign {self.info.name!r}: metric")
         return frame.assign(**dict.fromkeys(absent, math.nan))
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from results.analysis.harness import frame as harness_frame
 from results.analysis.harness import in_order
-from results.metrics import SOURCES
+from results.metrics import SOURCES, of
 from results.store import arrow
 from results.store.database import Database, DatabaseError
-from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, TrialSeries
+from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, StoredTrial, TrialSeries
 from results.store.series import unpack
 
 _Values = np.ndarray[Any, np.dtype[np.float64]]
@@ -39,8 +39,10 @@ def trials(
     its workload (`size_bytes`, …), its metrics (`client.dct_s`, …), NaN where a trial has none, and what the
     harness itself measured (`results.analysis.harness`), but for names that the design gives to its factors.
     `metrics` names the metrics to read; None reads all. `harness` says whether to read what the harness
-    measured; None reads it with all metrics.
+    measured; None reads it with all metrics, or else what of it `metrics` names.
     """
+    whole_harness = metrics is None if harness is None else harness
+    named = {name for name in metrics or () if harness is None and not _is_reported(name)}
     bounds = database.id_range(campaign.id)
     first, last = bounds or (0, -1)
     pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
@@ -49,7 +51,7 @@ def trials(
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
         frame = pd.concat(read).sort_values(["variant", *_PAIR], ignore_index=True)
         measured = pd.DataFrame(index=frame["id"])
-        if metrics is None if harness is None else harness:
+        if whole_harness or named:
             of_harness = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
             measured = pd.concat(of_harness).reindex(frame["id"])
     parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
@@ -61,8 +63,18 @@ def trials(
         frame[sorted(frame.columns.drop(own))],
     ]
     table = pd.concat(parts, axis=1)
-    others = [name for name in in_order(measured.columns) if name not in table]
+    others = [
+        name for name in in_order(measured.columns) if name not in table and (whole_harness or name in named)
+    ]
     return pd.concat([table, measured[others].reset_index(drop=True)], axis=1)
+
+
+def metric_names(database: Database, campaign: CampaignInfo) -> list[str]:
+    """Every metric that any trial has: what endpoints reported, then what the harness measured."""
+    frame = trials(database, campaign, [], harness=True).dropna(axis="columns", how="all")
+    reported = database.metric_names(campaign.id)
+    of_harness = [str(name) for name in frame.columns if of(str(name)).by in ("harness", "link")]
+    return [*reported, *(name for name in of_harness if name not in reported)]
 
 
 def points(campaign: CampaignInfo) -> pd.DataFrame:
@@ -78,9 +90,14 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     Columns: `id`, the trial's key and its `state`, `metric` ("client.dct_s") and `value`, in the unit that
     the metric's name ends with.
     """
-    measured = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
+    measured = [name for name in frame.columns if _is_reported(name)]
     kept = ["id", "variant", *_PAIR, "state"]
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
+
+
+def _is_reported(name: str) -> bool:
+    """Whether a column is a metric that the database keeps as one; the harness' own are kept otherwise."""
+    return name.partition(".")[0] in SOURCES
 
 
 def series(
@@ -103,6 +120,17 @@ def series(
     frame = keys.loc[keys.index.repeat(keys["rows"])].drop(columns="rows").reset_index(drop=True)
     wanted = list(values.columns) if columns is None else columns
     return frame.join(values.reindex(columns=wanted))
+
+
+def series_of(database: Database, trial: StoredTrial) -> dict[str, pd.DataFrame]:
+    """Every series that one run of a trial left, by its name, in the form that `series` has."""
+    key = dict(zip(["id", "variant", *_PAIR], [trial.id, *astuple(trial.record.key)], strict=True))
+    parts: dict[str, list[pd.DataFrame]] = {}
+    for table in database.series_of(trial.id):
+        rows = unpack(table.data).to_pandas()
+        columns = pd.DataFrame({**key, "endpoint": table.endpoint}, index=rows.index)
+        parts.setdefault(table.name, []).append(columns.join(rows))
+    return {name: pd.concat(tables, ignore_index=True) for name, tables in parts.items()}
 
 
 def _unpacked(database: Database, trial: TrialSeries, columns: Sequence[str] | None) -> pa.Table:

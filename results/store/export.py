@@ -16,7 +16,7 @@ SUFFIXES = (".csv", ".parquet")
 
 def check(path: Path) -> None:
     """Raises DatabaseError when the suffix of the path is not in SUFFIXES, or its folder does not exist."""
-    if path.suffix not in SUFFIXES:
+    if path.suffix.lower() not in SUFFIXES:
         raise DatabaseError(f"{path}: must end with {' or '.join(SUFFIXES)}")
     if not path.absolute().parent.is_dir():
         raise DatabaseError(f"{path}: its folder does not exist: make it first")
@@ -31,7 +31,7 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     check(path)
     unfinished = path.with_name(f".{path.name}.part")
     try:
-        if path.suffix == ".csv":
+        if path.suffix.lower() == ".csv":
             frame.to_csv(unfinished, index=False)
         else:
             frame.to_parquet(unfinished, index=False)

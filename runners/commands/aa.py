@@ -19,7 +19,7 @@ from results.store.records import CampaignInfo
 from runners.campaign.against_itself import against_itself
 from runners.campaign.request import Request, request
 from runners.commands import arguments
-from runners.commands.choice import design_of, implementations_in, one_campaign, open_database
+from runners.commands.choice import comparing, design_of, implementations_in, one_campaign, open_database
 from runners.commands.document import print_document
 from runners.commands.running import run_here
 from runners.commands.terminal import say
@@ -87,6 +87,7 @@ def itself(
     design: arguments.DesignFile,
     variant: Variant,
     db: arguments.Database = arguments.DATABASE,
+    metric: arguments.Metric = "",
     resume: arguments.Resume = False,
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
@@ -96,7 +97,7 @@ def itself(
 ) -> int:
     """Run a variant of a design against itself: the campaign aa-DESIGN-VARIANT."""
     manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
-    return _answer(*compare_with_itself(db, design_of(design), variant, manner), as_json)
+    return _answer(*compare_with_itself(db, design_of(design), variant, manner, metric), as_json)
 
 
 @aa.command("jobs")
@@ -104,6 +105,7 @@ def with_other_jobs(
     design: arguments.DesignFile,
     against_jobs: AgainstJobs,
     db: arguments.Database = arguments.DATABASE,
+    metric: arguments.Metric = "",
     resume: arguments.Resume = False,
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
@@ -113,7 +115,7 @@ def with_other_jobs(
 ) -> int:
     """Run a design with two numbers of trials at a time: do trials disturb each other?"""
     manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
-    return _answer(*compare_jobs(db, design_of(design), against_jobs, manner), as_json)
+    return _answer(*compare_jobs(db, design_of(design), against_jobs, manner, metric), as_json)
 
 
 @aa.command()
@@ -121,15 +123,17 @@ def between(
     first: Annotated[str, typer.Argument(help="The campaign that is compared with.")],
     second: Annotated[str, typer.Argument(help="The campaign that is compared, of the same design.")],
     db: arguments.Database = arguments.DATABASE,
+    metric: arguments.Metric = "",
     as_json: arguments.Json = False,
 ) -> int:
     """Compare two campaigns of one design, trial by trial, without running anything."""
-    return _answer(*compare_campaigns(db, first, second), as_json)
+    return _answer(*compare_campaigns(db, first, second, metric), as_json)
 
 
 @aa.command(FORMER, hidden=True)
 def former(
     db: arguments.Database = arguments.DATABASE,
+    metric: arguments.Metric = "",
     design: Annotated[Path | None, typer.Argument(metavar="DESIGN")] = None,
     variant: Variant = "",
     resume: arguments.Resume = False,
@@ -146,25 +150,29 @@ def former(
     manner = Manner(jobs=jobs, link=link, resume=resume, calibrate=not no_calibrate, folders=implementations)
     campaigns = (first, second)
     if design and variant and not (against_jobs or any(campaigns)):
-        return _answer(*compare_with_itself(db, design_of(design), variant, manner), as_json)
+        return _answer(*compare_with_itself(db, design_of(design), variant, manner, metric), as_json)
     if design and against_jobs and not (variant or any(campaigns)):
-        return _answer(*compare_jobs(db, design_of(design), against_jobs, manner), as_json)
+        return _answer(*compare_jobs(db, design_of(design), against_jobs, manner, metric), as_json)
     if all(campaigns) and not (design or variant or against_jobs):
-        return _answer(*compare_campaigns(db, first, second), as_json)
+        return _answer(*compare_campaigns(db, first, second, metric), as_json)
     raise Refusal("fecbench aa needs DESIGN with --variant or --against-jobs, or --between and --and")
 
 
-def compare_with_itself(db: str, design: Design, label: str, manner: Manner) -> tuple[str, Equality]:
+def compare_with_itself(
+    db: str, design: Design, label: str, manner: Manner, metric: str = ""
+) -> tuple[str, Equality]:
     """Run a variant against itself: what was compared, in words, and how equal it is."""
     twice = against_itself(design, label)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
     wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs))
     with open_database(db, create=True) as database:
         info = run_here(wanted, database)
-        return f"campaign {info.name}", _compared(equality.of_itself, database, info)
+        return f"campaign {info.name}", _compared(equality.of_itself, database, metric, info)
 
 
-def compare_jobs(db: str, design: Design, against_jobs: str, manner: Manner) -> tuple[str, Equality]:
+def compare_jobs(
+    db: str, design: Design, against_jobs: str, manner: Manner, metric: str = ""
+) -> tuple[str, Equality]:
     """Run a design with two numbers of trials at a time, and compare the second campaign with the first."""
     numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", manner.jobs)
     if numbers[0] == numbers[1]:
@@ -172,21 +180,25 @@ def compare_jobs(db: str, design: Design, against_jobs: str, manner: Manner) -> 
     requests = [manner.request(design, f"{design.name}-jobs-{number}", number) for number in numbers]
     with open_database(db, create=True) as database:
         first, second = (run_here(wanted, database) for wanted in requests)
-        return f"{second.name} against {first.name}", _compared(equality.between, database, first, second)
+        return f"{second.name} against {first.name}", _compared(
+            equality.between, database, metric, first, second
+        )
 
 
-def compare_campaigns(db: str, first: str, second: str) -> tuple[str, Equality]:
+def compare_campaigns(db: str, first: str, second: str, metric: str = "") -> tuple[str, Equality]:
     """Compare a second campaign with a first one of the same design."""
     with open_database(db) as database:
         one, other = one_campaign(database, first), one_campaign(database, second)
         if one.design_text != other.design_text:
             raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
-        return f"{second} against {first}", _compared(equality.between, database, one, other)
+        return f"{second} against {first}", _compared(equality.between, database, metric, one, other)
 
 
-def _compared(compare: Callable[..., Equality], database: Database, *campaigns: CampaignInfo) -> Equality:
+def _compared(
+    compare: Callable[..., Equality], database: Database, metric: str, *campaigns: CampaignInfo
+) -> Equality:
     try:
-        return compare(database, *campaigns)
+        return compare(database, *(comparing(database, campaign, metric) for campaign in campaigns))
     except NothingToCompare as error:
         raise Refusal(f"{database.address}: nothing to compare: {error}") from None
 

@@ -21,6 +21,15 @@ DATABASE = "fecbench.sqlite"
 """The database of all commands, when none is named."""
 
 Campaign = Annotated[str, typer.Option("--campaign", help="The campaign, when the database holds several.")]
+Metric = Annotated[
+    str,
+    typer.Option(
+        "--metric",
+        metavar="NAME",
+        help="Compare this metric, client.dct_s for example, and not the one that each workload names."
+        " fecbench list metrics tells what there is.",
+    ),
+]
 Trial = Annotated[int, typer.Argument(help="The number of the trial: fecbench show --trials tells it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import designs
 from designs import Design
 from fecbench.hints import nearest
+from results.analysis import frames
+from results.metrics import choose
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
@@ -47,6 +49,17 @@ def one_campaign(database: Database, name: str) -> CampaignInfo:
             f"{database.address}: has {len(chosen)} campaigns: choose with --campaign one of {known}"
         )
     return chosen[0]
+
+
+def comparing(database: Database, campaign: CampaignInfo, metric: str) -> CampaignInfo:
+    """The campaign with this metric compared on all its workloads; as it is for no metric.
+
+    Raises Refusal for a metric that no trial has.
+    """
+    if metric and metric not in (known := frames.metric_names(database, campaign)):
+        hint = nearest(metric, known)
+        raise Refusal(f"{database.address}: campaign {campaign.name!r}: no trial measured {metric!r}; {hint}")
+    return choose(campaign, metric)
 
 
 def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignInfo, StoredTrial]:

@@ -15,10 +15,11 @@ from results.analysis.pairing import left_out, paired
 from results.analysis.rules import Explanation, NothingToExplain, Rule
 from results.figures import explanation as figures
 from results.figures.saving import Folder, stem
+from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo
 from runners.commands import arguments
-from runners.commands.choice import one_campaign, open_database
+from runners.commands.choice import comparing, one_campaign, open_database
 from runners.commands.destination import check_folder
 from runners.commands.document import print_document
 from runners.commands.terminal import say
@@ -30,7 +31,7 @@ def explain(
     campaign: arguments.Campaign = "",
     variant: Annotated[str, typer.Option(help="The variant; by default all but the baseline.")] = "",
     baseline: Annotated[str, typer.Option(help="Compare with this variant, not the design's baseline.")] = "",
-    metric: Annotated[str, typer.Option(help="The metric whose ratio is explained.")] = "client.dct_s",
+    metric: arguments.Metric = "",
     output: arguments.OptionalOutputFolder = None,
     as_json: arguments.Json = False,
 ) -> None:
@@ -38,9 +39,9 @@ def explain(
     if output is not None:
         check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
-        info = one_campaign(database, campaign)
+        info = comparing(database, one_campaign(database, campaign), metric)
         against, variants = arms_of(db, info, baseline, variant)
-        comparisons = compare(database, info, against, variants, metric)
+        comparisons = compare(database, info, against, variants)
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{db}: {reasons}")
@@ -73,13 +74,19 @@ class Comparison:
 
 
 def compare(
-    database: Database, campaign: CampaignInfo, baseline: str, variants: Sequence[str], metric: str
+    database: Database, campaign: CampaignInfo, baseline: str, variants: Sequence[str]
 ) -> list[Comparison]:
-    """Each variant against the baseline. Raises Refusal for a metric that no trial measured."""
+    """Each variant against the baseline, by the metric that all workloads compare.
+
+    Raises Refusal when workloads compare different metrics.
+    """
+    metric, *others = dict.fromkeys(of_workloads(campaign).values())
+    if others:
+        raise Refusal(
+            f"{database.address}: campaign {campaign.name!r}: its workloads compare"
+            f" {', '.join([metric, *others])}: choose with --metric one for all"
+        )
     frame = frames.trials(database, campaign, [metric])
-    if metric not in frame:
-        hint = nearest(metric, database.metric_names(campaign.id))
-        raise Refusal(f"{database.address}: campaign {campaign.name!r}: no trial measured {metric!r}; {hint}")
     comparisons = []
     for variant in variants:
         pairing = paired(frame, baseline, variant, metric, campaign.statistic)

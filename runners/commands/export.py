@@ -1,15 +1,16 @@
 """`fecbench export`: the tables of a campaign as CSV or Parquet."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from results.analysis import frames
+from results.reading import Campaign, Table
 from results.store.export import SUFFIXES, write
 from runners.commands import arguments
 from runners.commands.choice import one_campaign, open_database
 from runners.commands.destination import check_file
 from runners.commands.terminal import say
+from runners.refusal import Refusal
 
 
 def export(
@@ -17,16 +18,31 @@ def export(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     table: Annotated[
-        Literal["trials", "points", "metrics"],
-        typer.Option(help="A row a trial, a row a point, or a row a metric of a trial."),
+        Table,
+        typer.Option(
+            help="A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."
+        ),
     ] = "trials",
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", metavar="NAME", help="Only this metric of the trials; repeatable."),
+    ] = None,
+    series: Annotated[str, typer.Option(help="Which series, cwnd for example; with --table series.")] = "",
 ) -> None:
-    """Write a table of a campaign to a file (CSV or Parquet)."""
+    """Write a table of a campaign to a file: CSV or Parquet, as its name ends."""
     check_file("--output", output, SUFFIXES)  # before minutes of reading
+    if bool(series) != (table == "series"):
+        raise Refusal(f"--series {series}: --table series and --series NAME need each other")
+    if metrics and table not in ("trials", "metrics"):
+        raise Refusal(f"--metric {metrics[0]}: a table of {table} has no metrics: leave it out")
     with open_database(db) as database:
-        chosen = one_campaign(database, campaign)
-        frame = frames.points(chosen) if table == "points" else frames.trials(database, chosen)
-    if table == "metrics":
-        frame = frames.metrics(frame)
+        chosen = Campaign(database, one_campaign(database, campaign))
+        match table:
+            case "trials":
+                frame = chosen.trials(metrics)
+            case "metrics":
+                frame = chosen.metrics(metrics)
+            case _:
+                frame = chosen.table(table, series)
     write(frame, output)
     say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")

@@ -7,6 +7,7 @@ import typer
 
 import designs
 from dropper.model import FORMS, MEANINGS, PARAMETERS
+from results.metrics import ALL, Metric
 from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.tables import print_table, table_of
@@ -45,6 +46,31 @@ def workload_documents() -> list[Document]:
         }
         for workload in WORKLOADS.values()
     ]
+
+
+def metric_documents() -> list[Document]:
+    """Each metric that is known, under the name that a frame and `--metric` have for it.
+
+    LINK.DIRECTION stands for each link of the topology and `up` or `down`. What `client` and `server` report,
+    `background_client` and `background_server` do, too, where a transfer competes.
+    """
+    return [
+        {
+            "name": f"{endpoint}.{metric.name}" if endpoint else metric.name,
+            "unit": metric.unit,
+            "meaning": metric.meaning,
+            "better": metric.better,
+            "by": endpoint or metric.by,
+        }
+        for metric in ALL
+        for endpoint in _endpoints_of(metric)
+    ]
+
+
+def _endpoints_of(metric: Metric) -> list[str]:
+    """The endpoints that report it; an empty name for what no endpoint reports."""
+    ends = [end for end in ("client", "server") if metric.by in (end, "client and server")]
+    return ends or [""]
 
 
 def loss_documents() -> list[Document]:
@@ -130,6 +156,20 @@ def list_losses(as_json: arguments.Json = False) -> None:
         (model["name"], name, meaning) for model in documents for name, meaning in model["parameters"].items()
     ]
     print_table(table_of(("model", "parameter", "meaning"), parameters))
+
+
+@listing.command("metrics")
+def list_metrics(as_json: arguments.Json = False) -> None:
+    """List the metrics that are known: name, unit, which direction is better, who measures it, meaning.
+
+    Endpoints may report others: their units are the ends of their names.
+    """
+    documents = metric_documents()
+    rows = [
+        (metric["name"], metric["unit"], metric["better"] or "", metric["by"], metric["meaning"])
+        for metric in documents
+    ]
+    _print("metrics", documents, ("metric", "unit", "better", "by", "meaning"), rows, as_json)
 
 
 @listing.command("designs")

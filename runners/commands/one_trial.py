@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from results.metrics import of
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from runners.commands.document import attempts_of, start_of
@@ -30,7 +31,7 @@ def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial)
         ("link", "direction", "judged", "lost", "in", "out", "queue dropped", "late by µs (p50/p99/max)", ""),
         _direction_rows(record),
     )
-    _print(("metric", *record.metrics), _metric_rows(record), right=list(record.metrics))
+    _print(("metric", *record.metrics, "unit"), _metric_rows(record), right=list(record.metrics))
     _print(("check", "value"), _flat(record.checks))
     times = [(phase, f"{seconds * 1e3:.1f}") for phase, seconds in record.overhead_s.items()]
     _print(("time that is not the client's", "ms"), times, right=["ms"])
@@ -88,7 +89,8 @@ def _metric_rows(record: TrialRecord) -> Iterator[tuple[str, ...]]:
     """Each metric beside what every endpoint reported."""
     for name in sorted({name for values in record.metrics.values() for name in values}):
         values = [reported.get(name) for reported in record.metrics.values()]
-        yield name, *("-" if value is None else f"{value:.6g}" for value in values)
+        unit = of(f"{next(iter(record.metrics))}.{name}").unit
+        yield name, *("-" if value is None else f"{value:.6g}" for value in values), unit
 
 
 def _direction_rows(record: TrialRecord) -> Iterator[tuple[object, ...]]:

@@ -2,7 +2,7 @@
 
 from results.report.report import report as write
 from runners.commands import arguments
-from runners.commands.choice import one_campaign, open_database
+from runners.commands.choice import comparing, one_campaign, open_database
 from runners.commands.destination import check_folder
 from runners.commands.document import print_document
 from runners.commands.terminal import say
@@ -12,12 +12,13 @@ def report(
     output: arguments.OutputFolder,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
+    metric: arguments.Metric = "",
     as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
-        paths = write(database, one_campaign(database, campaign), output)
+        paths = write(database, comparing(database, one_campaign(database, campaign), metric), output)
     document = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],

@@ -1,16 +1,21 @@
 """`fecbench show`: the campaigns of a database, their trials, and everything of one trial."""
 
 import statistics
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
 
+from results.analysis import frames
+from results.metrics import DEFAULT, of_workloads
 from results.store.database import Database
-from results.store.records import STATES, CampaignInfo, StoredTrial
+from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
-from runners.commands.choice import campaigns_of, one_trial, open_database
+from runners.commands.choice import campaigns_of, comparing, one_trial, open_database
+from runners.commands.destination import check_file, writing
 from runners.commands.document import database_document, print_document, whole_trial_document
 from runners.commands.one_trial import print_trial
 from runners.commands.summary import print_summary, states_line
@@ -25,66 +30,108 @@ def show(
     ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
+    metric: arguments.Metric = "",
     trials: Annotated[bool, typer.Option("--trials", help="A line for every trial.")] = False,
     overhead: Annotated[
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
     ] = False,
+    plot: arguments.Plot = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Show what a results database holds, or everything of one trial."""
-    if trial is not None and (trials or overhead):
-        raise Refusal(f"--trials and --overhead are of all trials: leave out {trial}")
+    """Show what a results database holds, or everything of one trial.
+
+    --plot draws what the endpoints of one trial left over time: what its variant asks for, series = ["cwnd"].
+    """
+    if trial is not None and (trials or overhead or metric):
+        raise Refusal(f"--trials, --overhead and --metric are of all trials: leave out {trial}")
+    if plot is not None and trial is None:
+        raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
+    if plot is not None:
+        check_file("--plot", plot, arguments.DRAWN)
     with open_database(db) as database:
         if trial is None:
-            _show_campaigns(database, campaigns_of(database, campaign), trials, overhead, as_json)
+            campaigns = campaigns_of(database, campaign)
+            chosen = [comparing(database, info, metric) for info in campaigns]
+            if as_json:
+                print_document(database_document(database, campaigns))
+            else:
+                _print_campaigns(database, chosen, trials, overhead)
             return
         info, stored = one_trial(database, campaign, trial)
+        if plot is not None:
+            _draw(database, stored, plot)
         if as_json:
             print_document(whole_trial_document(database, info, stored))
         else:
             print_trial(database, info, stored)
 
 
-def _show_campaigns(
-    database: Database, campaigns: Iterable[CampaignInfo], trials: bool, overhead: bool, as_json: bool
+def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
+    from results.figures import NothingToDraw, save, trial_over_time
+
+    series = frames.series_of(database, stored)
+    if not series:
+        remedy = 'its variant must ask for some: series = ["cwnd"]'
+        raise Refusal(f"--plot {path}: trial {stored.id} left no series: {remedy}")
+    try:
+        figure = trial_over_time(series, stored.id)
+    except NothingToDraw as nothing:
+        raise Refusal(f"--plot {path}: {nothing}") from None
+    with writing("--plot", path):
+        save(figure, path)
+
+
+def _print_campaigns(
+    database: Database, campaigns: Sequence[CampaignInfo], trials: bool, overhead: bool
 ) -> None:
-    if as_json:
-        print_document(database_document(database, campaigns))
-        return
     for info in campaigns:
         say(f"campaign {info.name}: {info.title}, {info.created_at}")
+        states = [state for state, _ in database.states(info.id).values()]
         if overhead:
             _print_overhead(list(database.trials(info.id)))
         elif trials:
-            _print_trials(database.trials(info.id))
+            _print_trials(database, info)
         else:
             print_summary(database, info)
-            if doubtful := list(database.trials(info.id, [state for state in STATES if state != "ok"])):
-                _print_trials(doubtful)
-        states = [state for state, _ in database.states(info.id).values()]
+            if set(states) - {"ok"}:
+                _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))
 
 
-def _print_trials(stored: Iterable[StoredTrial]) -> None:
-    """A line for every trial."""
-    headings = ("id", "variant", "workload", "point", "repetition", "state", "dct_s", "dropped", "reason")
-    print_table(table_of(headings, map(_trial_row, stored)))
+def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool = False) -> None:
+    """A line for every trial, or for those that are not ok."""
+    metrics = list(dict.fromkeys(of_workloads(campaign).values()))
+    frame = frames.trials(database, campaign, metrics, harness=True).sort_values("id")
+    if doubtful:
+        frame = frame[frame["state"] != "ok"]
+    key = ("id", "variant", "workload", "point", "repetition", "state")
+    columns = ["dct_s" if metric == DEFAULT else metric for metric in metrics]
+    rows = [
+        (
+            *(row[name] for name in key),
+            *(_value(row.get(metric), metric) for metric in metrics),
+            " ".join(_losses(row)),
+            row["reason"],
+        )
+        for _, row in frame.iterrows()
+    ]
+    print_table(table_of((*key, *columns, "dropped", "reason"), rows))
 
 
-def _trial_row(trial: StoredTrial) -> tuple[object, ...]:
-    key, record = trial.record.key, trial.record
-    dct_s = record.metrics.get("client", {}).get("dct_s")
-    return (
-        trial.id,
-        key.variant,
-        key.workload,
-        key.point,
-        key.repetition,
-        record.state,
-        "-" if dct_s is None else f"{dct_s:.3f}",
-        " ".join(f"{log.direction} {log.dropped}/{log.packets}" for log in record.verdicts),
-        record.reason,
-    )
+def _value(value: Any, metric: str) -> str:
+    if value is None or pd.isna(value):
+        return "-"
+    return f"{value:.3f}" if metric == DEFAULT else f"{value:.6g}"
+
+
+def _losses(row: "pd.Series[Any]") -> Iterator[str]:
+    """Of each direction: how many packets were dropped, of how many. The name of an only link is left out."""
+    directions = [name.removesuffix(".lost") for name in map(str, row.index) if name.endswith(".lost")]
+    links = {name.partition(".")[0] for name in directions}
+    for name in sorted(directions):
+        if not pd.isna(row[f"{name}.packets"]):
+            shown = name.partition(".")[2] if len(links) == 1 else name.replace(".", "/")
+            yield f"{shown} {row[f'{name}.lost']:.0f}/{row[f'{name}.packets']:.0f}"
 
 
 def _print_overhead(stored: Sequence[StoredTrial]) -> None:

@@ -157,6 +157,27 @@ def test_they_are_read_with_all_metrics_or_when_they_are_asked_for(
     assert "client.packets_sent" not in columns[False, True]
 
 
+def test_what_is_named_of_it_is_read_and_nothing_else(database: Database, measured: CampaignInfo) -> None:
+    named = ["client.dct_s", "internet.up.lost", "stalled_s"]
+    whole, without = frames.trials(database, measured), frames.trials(database, measured, named[:1])
+    frame = frames.trials(database, measured, named)
+    assert set(frame.columns) == {*without.columns, *named}
+    pd.testing.assert_frame_equal(frame[named], whole[named])
+    assert "stalled_s" not in frames.trials(database, measured, named, harness=False)
+
+
+def test_the_names_of_metrics_are_those_of_the_numbers_that_trials_have(
+    database: Database, measured: CampaignInfo
+) -> None:
+    frame = frames.trials(database, measured)
+    names = frames.metric_names(database, measured)
+    assert (
+        {"client.dct_s", "stalled_s", "duration_s", "internet.down.lost"} <= set(names) <= set(frame.columns)
+    )
+    assert not {"id", "point", "seed.content", "reason", "host", "started_at", "owd_ms"} & set(names)
+    assert len(names) == len(set(names))
+
+
 def test_it_is_the_same_however_trials_are_paged(
     database: Database, measured: CampaignInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

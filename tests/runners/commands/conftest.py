@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from results.store import series
 from results.store.database import Database
 from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
@@ -30,6 +32,7 @@ def _plant(
         Variant(label=label, implementation="rquic", options={}, baseline=label == OFF) for label in labels
     ]
     workload = Workload(label="download-1000", name="download", parameters={"size_bytes": 1000})
+    window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
             NewCampaign(
@@ -56,6 +59,7 @@ def _plant(
                     started_at="2026-01-02T03:04:05+00:00",
                     duration_s=1.0,
                     metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
+                    series=[window],
                 )
                 database.record(info.id, record)
     return path

@@ -127,12 +127,29 @@ def test_export_writes_every_row_of_a_table(
     assert len(pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)) == rows
 
 
+def test_export_writes_a_series(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cwnd.csv"
+    command = ["export", "--db", planted, "--output", path, "--table", "series", "--series", "cwnd"]
+    assert "series" in fecbench_here(*command).stdout
+    frame = pd.read_csv(path)
+    assert len(frame) == 180 * 2
+    assert frame[["t_s", "window_bytes"]].drop_duplicates().values.tolist() == [[0.0, 1], [0.5, 2]]
+    assert frame["id"].nunique() == 180
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--output", "x.xlsx"], "must end with .csv or .parquet"),
         (["--output", "no/such/x.csv"], "its folder does not exist"),
         (["--output", "x.csv", "--table", "trails"], "'trails'"),
+        (["--output", "x.csv", "--table", "series"], "--table series and --series NAME need each other"),
+        (["--output", "x.csv", "--series", "cwnd"], "--table series and --series NAME need each other"),
+        (["--output", "x.csv", "--table", "series", "--series", "cwn"], "did you mean 'cwnd'?"),
+        (
+            ["--output", "x.csv", "--table", "points", "--metric", "client.dct_s"],
+            "has no metrics: leave it out",
+        ),
         (["--output", "x.csv", "--campaign", "plant"], "did you mean 'planted'"),
     ],
 )

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
+from matplotlib.figure import Figure
 
 from results.store import rows, series
 from results.store.database import Database
@@ -204,13 +206,50 @@ def test_no_verdicts_are_read_where_none_are_shown(
     assert "2 of 3 trials: 1 failed, 1 ok" in fecbench_here("show", "--db", path).stdout
 
 
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_trial_over_time_is_drawn_from_its_series(
+    fecbench_here: Any, path: Path, tmp_path: Path, suffix: str
+) -> None:
+    figure = tmp_path / f"figure.{suffix}"
+    figure.write_text("replaced")
+    plotted = fecbench_here("show", "2", "--db", path, "--plot", figure)
+    assert (plotted.returncode, plotted.stderr) == (0, "")
+    assert plotted.stdout == fecbench_here("show", "2", "--db", path).stdout
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
+    assert figure.read_bytes().startswith(begins)
+
+
+def test_the_figure_has_the_series_of_that_trial_alone(
+    fecbench_here: Any, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, Any] = {}
+
+    def trial_over_time(series: dict[str, pd.DataFrame], trial: int) -> Figure:
+        drawn[str(trial)] = series
+        return Figure()
+
+    monkeypatch.setattr("results.figures.trial_over_time", trial_over_time, raising=False)
+    fecbench_here("show", "2", "--db", path, "--plot", tmp_path / "x.png")
+    assert drawn.keys() == {"2"}
+    frame = drawn["2"]["cwnd"]
+    assert frame[["id", "variant", "endpoint"]].drop_duplicates().values.tolist() == [[2, LABEL, "client"]]
+    assert frame[["t_s", "x_bytes"]].values.tolist() == [[0.0, 1], [0.1, 2]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["7"], "has no trial 7: see fecbench show --trials"),
         (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
         (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
-        (["2", "--trials"], "--trials and --overhead are of all trials: leave out 2"),
+        (["2", "--trials"], "--trials, --overhead and --metric are of all trials: leave out 2"),
+        (["2", "--metric", "client.dct_s"], "are of all trials: leave out 2"),
+        (["--plot", "x.png"], "--plot x.png: draws one trial: fecbench show TRIAL --plot x.png"),
+        (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
+        (
+            ["3", "--plot", "x.png"],
+            'trial 3 left no series: its variant must ask for some: series = ["cwnd"]',
+        ),
         (["two"], "Invalid value for 'trial'"),
     ],
 )

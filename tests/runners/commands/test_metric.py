@@ -1,0 +1,198 @@
+"""`--metric`: every command that compares takes another metric, if trials have it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from results.metrics import ALL
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+
+OFF, FEC = "FEC off", "FEC on"
+WORKLOADS = ("download-1", "download-2")
+
+
+def fill(database: Database, name: str, compared: tuple[str, str]) -> None:
+    """FEC halves the time and sends three times the bytes; it stalls for 1, 2 or 3 ms, and else for 2."""
+    campaign = database.create_campaign(
+        NewCampaign(
+            name=name,
+            title="Title",
+            design_text="",
+            seed=1,
+            repetitions=4,
+            statistic="median",
+            provenance={},
+            points=[{"owd_ms": 10}, {"owd_ms": 20}, {"owd_ms": 30}],
+            variants=[
+                Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
+                for label in (OFF, FEC)
+            ],
+            workloads=[
+                Workload(label=label, name="download", parameters={}, metric=metric)
+                for label, metric in zip(WORKLOADS, compared, strict=True)
+            ],
+        )
+    )
+    for point in range(3):
+        for repetition in range(4):
+            for workload in WORKLOADS:
+                for label, dct_s, sent, stalled_s in (
+                    (OFF, 2.0, 100, 0.002),
+                    (FEC, 1.0, 300, 0.001 * (point + 1)),
+                ):
+                    noise = 1 + 0.001 * repetition
+                    record = TrialRecord(
+                        TrialKey(label, workload, point, repetition),
+                        "ok",
+                        "",
+                        "2026-01-02T03:04:05+00:00",
+                        1.0,
+                        metrics={"client": {"dct_s": dct_s * noise, "bytes_sent": sent * noise}},
+                        checks={"stalled_s": stalled_s, "trials_at_once": 1},
+                    )
+                    database.record(campaign.id, record)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("metric") / "x.sqlite"
+    with Database.open(str(path), create=True) as database:
+        fill(database, "aa-times", ("client.dct_s", "client.dct_s"))
+        fill(database, "mixed", ("client.dct_s", "client.bytes_sent"))
+    return path
+
+
+def rows_of(printed: str, label: str) -> list[list[str]]:
+    return [line.split(label)[1].split() for line in printed.splitlines() if label in line]
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratio"),
+    [("", "0.500"), ("client.dct_s", "0.500"), ("client.bytes_sent", "3.000"), ("stalled_s", "1.000")],
+)
+def test_show_compares_it(fecbench_here: Any, path: Path, metric: str, ratio: str) -> None:
+    options = ["--metric", metric] if metric else []
+    printed = fecbench_here("show", "--db", path, "--campaign", "aa-times", *options).stdout
+    rows = rows_of(printed, f" {FEC} ")
+    assert len(rows) == 2
+    assert all(ratio in row for row in rows), printed
+
+
+def test_show_lists_its_values(fecbench_here: Any, path: Path) -> None:
+    command = ["show", "--db", path, "--campaign", "aa-times", "--trials", "--metric"]
+    for metric, values in (("client.bytes_sent", {"100", "300.9"}), ("stalled_s", {"0.002", "0.003"})):
+        printed = fecbench_here(*command, metric).stdout
+        assert metric in printed
+        assert values <= set(printed.split())
+
+
+def test_without_it_each_workload_has_its_own(fecbench_here: Any, path: Path) -> None:
+    printed = fecbench_here("show", "--db", path, "--campaign", "mixed").stdout
+    ratios = [row for row in rows_of(printed, f" {FEC} ") if "0.500" in row or "3.000" in row]
+    assert [("0.500" in row, "3.000" in row) for row in ratios] == [(True, False), (False, True)]
+
+
+def test_explain_compares_it(fecbench_here: Any, path: Path) -> None:
+    command = ["explain", "--db", path, "--campaign", "aa-times", "--json"]
+    (default,) = json.loads(fecbench_here(*command).stdout)
+    (chosen,) = json.loads(fecbench_here(*command, "--metric", "client.bytes_sent").stdout)
+    assert (default["metric"], default["everywhere"]["ratio"]) == ("client.dct_s", pytest.approx(0.5))
+    assert (chosen["metric"], chosen["everywhere"]["ratio"]) == ("client.bytes_sent", pytest.approx(3))
+
+
+def test_explain_wants_one_metric_for_workloads_that_compare_several(fecbench_here: Any, path: Path) -> None:
+    command = ["explain", "--db", path, "--campaign", "mixed"]
+    line = fecbench_here(*command).refusal()
+    assert "its workloads compare client.dct_s, client.bytes_sent: choose with --metric one for all" in line
+    assert fecbench_here(*command, "--metric", "client.dct_s").returncode == 0
+
+
+def test_aa_compares_it(fecbench_here: Any, path: Path) -> None:
+    command = ["aa", "between", "aa-times", "mixed", "--db", path, "--json"]
+    times = json.loads(fecbench_here(*command, "--metric", "client.dct_s").stdout)
+    mixed = json.loads(fecbench_here(*command, "--metric", "stalled_s").stdout)
+    assert times["pairs"] == mixed["pairs"] == 48
+    assert times["median"] == mixed["median"] == 1
+
+
+def test_report_compares_it(fecbench_here: Any, path: Path, tmp_path: Path) -> None:
+    command = ["report", "--db", path, "--campaign", "aa-times", "--json", "--output"]
+    for metric, words in (("client.dct_s", "DCT"), ("client.bytes_sent", "number of bytes sent")):
+        printed = json.loads(fecbench_here(*command, tmp_path / metric, "--metric", metric).stdout)
+        assert words in Path(printed["html"]).read_text()
+
+
+@pytest.mark.parametrize(("table", "rows"), [("trials", 48), ("metrics", 48)])
+def test_export_writes_it_alone(
+    fecbench_here: Any, path: Path, tmp_path: Path, table: str, rows: int
+) -> None:
+    command = [
+        "export",
+        "--db",
+        path,
+        "--campaign",
+        "aa-times",
+        "--table",
+        table,
+        "--output",
+        tmp_path / "x.csv",
+    ]
+    fecbench_here(*command, "--metric", "client.bytes_sent")
+    frame = pd.read_csv(tmp_path / "x.csv")
+    assert len(frame) == rows
+    assert "client.dct_s" not in frame
+    values = frame["client.bytes_sent"] if table == "trials" else frame["value"]
+    assert {round(value) for value in values} == {100, 300, 301}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show"],
+        ["show", "--trials"],
+        ["explain"],
+        ["report", "--output", "never-made"],
+        ["export", "--output", "never-made.csv"],
+        ["aa", "between", "aa-times", "mixed"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize(("wrong", "right"), [("client.dct", "client.dct_s"), ("stalled", "stalled_s")])
+def test_one_that_no_trial_has_is_refused_with_the_nearest(
+    fecbench_here: Any,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    wrong: str,
+    right: str,
+) -> None:
+    monkeypatch.chdir(path.parent)
+    campaign = [] if command[0] == "aa" else ["--campaign", "aa-times"]
+    line = fecbench_here(*command, "--db", path, *campaign, "--metric", wrong).refusal()
+    assert repr(wrong) in line
+    assert f"did you mean {right!r}?" in line
+    assert [file.name for file in path.parent.iterdir()] == ["x.sqlite"]
+
+
+def test_every_metric_of_the_registry_is_listed_by_who_measures_it(fecbench_here: Any) -> None:
+    listed = json.loads(fecbench_here("list", "metrics", "--json").stdout)["metrics"]
+    names = [metric["name"] for metric in listed]
+    assert len(names) == len(set(names))
+    for metric in ALL:
+        ends = (metric.by or "").split(" and ")
+        expected = {f"{end}.{metric.name}" for end in ends if end in ("client", "server")} or {metric.name}
+        for entry in [entry for entry in listed if entry["name"] in expected]:
+            expected.discard(entry["name"])
+            assert (entry["unit"], entry["meaning"], entry["better"]) == (
+                metric.unit,
+                metric.meaning,
+                metric.better,
+            )
+            assert entry["by"] in ("client", "server", "harness", "link")
+        assert not expected
+    table = fecbench_here("list", "metrics").stdout.split()
+    assert set(names) <= set(table)
