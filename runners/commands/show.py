@@ -72,13 +72,19 @@ def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
     series = frames.series_of(database, stored)
     if not series:
         remedy = 'its variant must ask for some: series = ["cwnd"]'
-        raise Refusal(f"--plot {path}: trial {stored.id} left no series: {remedy}")
+        why = f"it is {stored.record.state}" if _was_asked_for_series(stored) else remedy
+        raise Refusal(f"--plot {path}: trial {stored.id} left no series: {why}")
     try:
         figure = trial_over_time(series, stored.id)
     except NothingToDraw as nothing:
         raise Refusal(f"--plot {path}: {nothing}") from None
     with writing("--plot", path):
         save(figure, path)
+
+
+def _was_asked_for_series(stored: StoredTrial) -> bool:
+    pairs = stored.record.task.get("pairs", [])
+    return any(end.get("series") for pair in pairs for end in (pair["client"], pair["server"]))
 
 
 def _print_campaigns(

@@ -122,6 +122,8 @@ class Reader:
                 # A reader takes a number from the table; trials that were run again have others.
                 of_the_table = command.replace(number, self.trial, 1)
                 done = self._replayed(of_the_table, self.checkout / options[options.index("--output") + 1])
+            case ["fecbench", "show", number, *_] if number.isdigit():
+                done = self._shell(command.replace(number, self.trial, 1))
             case _:
                 done = self._shell(command)
         said = done.stdout + done.stderr

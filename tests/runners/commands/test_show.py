@@ -20,7 +20,11 @@ TASK = {
     "links": {"internet": {"settings": {"up": {"bandwidth_mbps": 7.25, "queue_bytes": None}}}},
     "pairs": [
         {
-            "client": {"implementation": "rquic", "options": {"scheme": "xor", "code_rate": 0.8}},
+            "client": {
+                "implementation": "rquic",
+                "options": {"scheme": "xor", "code_rate": 0.8},
+                "series": ["cwnd"],
+            },
             "server": {"implementation": "noq-fec", "options": {"scheme": "rlc"}},
             "workload": {"name": "page", "graph": [{"size_bytes": n} for n in range(100)]},
         }
@@ -98,7 +102,7 @@ def path(tmp_path: Path) -> Path:
                 start.id,
             )
             other = TrialKey(LABEL, "download-1", 0, 1)
-            database.record(campaign.id, record(other, "failed", task=TASK | {"timeout_s": 1}))
+            database.record(campaign.id, record(other, "failed", task={"timeout_s": 1}))
     return path
 
 
@@ -167,7 +171,7 @@ def test_the_document_of_a_database_has_every_trial_with_its_attempts_and_each_t
     document = json.loads(fecbench_here("show", "--db", path, "--json").stdout)
     assert [campaign["name"] for campaign in document["campaigns"]] == ["first", "second"]
     assert [trial["id"] for trial in document["trials"]] == [2, 3, 5, 6]
-    assert document["tasks"] == [TASK, TASK | {"timeout_s": 1}]
+    assert document["tasks"] == [TASK, {"timeout_s": 1}]
     assert [trial["task_index"] for trial in document["trials"]] == [0, 1, 0, 1]
     assert [start["id"] for start in document["starts"]] == [1, 2]
     assert [trial["start_id"] for trial in document["trials"]] == [1, None, 2, None]
@@ -250,6 +254,7 @@ def test_the_figure_has_the_series_of_that_trial_alone(
             ["3", "--plot", "x.png"],
             'trial 3 left no series: its variant must ask for some: series = ["cwnd"]',
         ),
+        (["1", "--plot", "x.png"], "trial 1 left no series: it is invalid"),
         (["two"], "Invalid value for 'trial'"),
     ],
 )
