@@ -30,10 +30,11 @@ from topologies.topology import Backend
 
 FORMER = "former"
 FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
+"""These may stand before the subcommand, too."""
 
 
 class _WithFormerForm(TyperGroup):
-    """Takes arguments without a subcommand for those of the form that `aa` had before it had any."""
+    """Arguments without a subcommand are those of the form that `aa` had before it had any."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         flags = list(takewhile(lambda argument: argument in FLAGS, args))

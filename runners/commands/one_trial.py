@@ -41,10 +41,11 @@ def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial)
     ]
     _print(("endpoint", "series", "rows", "columns"), series, right=["rows"])
     for endpoint, status in record.exits.items():
-        said = record.stderr.get(endpoint, "").splitlines()
+        lines = record.stderr.get(endpoint, "").splitlines()
         end = "had to be killed" if status is None else f"ended with {status}"
-        say(f"{endpoint} {end} and said {'on standard error:' if said else 'nothing on standard error'}")
-        say("".join(f"  {line}\n" for line in said))
+        say(f"{endpoint} {end}, with {'this' if lines else 'nothing'} on standard error")
+        for line in lines:
+            say(f"  {line}")
 
 
 def _print(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Sequence[str] = ()) -> None:

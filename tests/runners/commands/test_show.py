@@ -132,8 +132,8 @@ def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: 
         "trials_at_once 6",
         "topology 12.5",
         "client cwnd 2 t_s, x_bytes",
-        "client ended with 0 and said nothing",
-        "server had to be killed and said on standard error: first]0;mine line [second] line",
+        "client ended with 0, with nothing on standard error",
+        "server had to be killed, with this on standard error first]0;mine line [second] line",
     ):
         assert part in shown, part
     assert "queue_bytes" not in shown  # it is not set
