@@ -37,9 +37,10 @@ def _content(path: Path, name: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise SeriesError(f"left no series {name}: {path.name}: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SeriesError(f"left no series {name}: {path.name} is not a file")
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SeriesError(f"left no series {name}: {path.name} is not a file")
         content = file.read(LIMIT_BYTES + 1)
     if len(content) > LIMIT_BYTES:
         raise SeriesError(f"left a series {name} of more than {LIMIT_BYTES} bytes")

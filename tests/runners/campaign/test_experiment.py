@@ -259,3 +259,50 @@ size_bytes = 20_000
         load(TWO_STACKS.replace("SERVER", of_variant) + workload)
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nowhere.bandwidth_mbps", "topology single-path has no link 'nowhere'; known: 'internet'"),
+        ("internett.up.owd_ms", "topology single-path has no link 'internett'; did you mean 'internet'?"),
+        ("nowhere.loss.down.p", "topology single-path has no link 'nowhere'"),
+        ("internet.bandwith_mbps", "is not a parameter; did you mean 'internet.bandwidth_mbps'?"),
+        ("internet.left.owd_ms", "is not a parameter"),
+    ],
+)
+def test_a_link_or_a_parameter_that_there_is_not_is_refused_by_its_name(
+    load: Load, name: str, said: str
+) -> None:
+    constants = f"""
+[constants]
+owd_ms = 5
+loss.model = "uniform"
+{name} = 1
+"""
+    with pytest.raises(Refusal) as refused:
+        load(constants)
+    assert f"constants.{name}: " in str(refused.value)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("series", "said"),
+    [
+        ('["cwnd", "rtt"]', "rquic leaves no series 'rtt'; known: 'code_rate', 'cwnd'"),
+        ('["cwmd"]', "did you mean 'cwnd'?"),
+    ],
+)
+def test_a_series_that_an_implementation_does_not_leave_is_refused(
+    load: Load, series: str, said: str
+) -> None:
+    with pytest.raises(Refusal) as refused:
+        load(TWO_STACKS.replace("SERVER", f"series = {series}"))
+    assert said in str(refused.value)
+
+
+def test_both_ends_are_asked_for_the_series_of_the_clients_variant_that_they_have(load: Load) -> None:
+    wanted = 'server = "other"\nseries = ["cwnd", "code_rate"]'
+    (pair,) = load(TWO_STACKS.replace("SERVER", wanted)).task(KEY, "wire").pairs
+    assert set(pair.client.series) == {"cwnd", "code_rate"}
+    assert pair.server.series == ["cwnd"]

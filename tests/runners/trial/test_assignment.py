@@ -1,0 +1,36 @@
+"""What an endpoint is told: no more than what its role and its implementation ask for."""
+
+from pathlib import Path
+from typing import Any
+
+from runners.trial.assignment import assignment
+from runners.trial.task import EndpointTask, Role
+
+
+def told(role: Role, **declared: Any) -> dict[str, Any]:
+    return assignment(
+        role,
+        EndpointTask(implementation="script", options={"a": 1}, **declared),
+        workload={"name": "download", "size_bytes": 1},
+        content_seed=2**64 - 1,
+        server_address="10.0.2.2",
+        local_addresses=["10.0.1.2", "10.0.5.2"],
+        certificates=Path("/certificates"),
+        log_folder=Path("/log"),
+        deadline_s=3,
+    )
+
+
+def test_only_the_server_gets_its_key() -> None:
+    assert {"certificate", "private_key"} <= told("server").keys()
+    assert not {"certificate", "private_key"} & told("client").keys()
+
+
+def test_local_addresses_are_told_to_implementations_that_declare_them() -> None:
+    assert told("client", local_addresses=True)["local_addresses"] == ["10.0.1.2", "10.0.5.2"]
+    assert "local_addresses" not in told("client")
+
+
+def test_series_are_asked_for_by_name_or_not_mentioned() -> None:
+    assert told("server", series=["cwnd"])["series"] == ["cwnd"]
+    assert "series" not in told("server")
