@@ -196,10 +196,16 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance without what the page shows elsewhere, and of web pages the hash alone."""
+    """Provenance without what the page shows elsewhere, of web pages the hash alone, and of implementations
+    all but the text of their declarations."""
     pages = {name: {"sha256": page["sha256"]} for name, page in provenance.get("pages", {}).items()}
-    rest = {name: value for name, value in provenance.items() if name not in ("calibration", "pages")}
-    return rest | {"pages": pages}
+    implementations = {
+        name: {key: value for key, value in implementation.items() if key != "declaration"}
+        for name, implementation in provenance.get("implementations", {}).items()
+    }
+    elsewhere = ("calibration", "pages", "implementations")
+    rest = {name: value for name, value in provenance.items() if name not in elsewhere}
+    return rest | {"pages": pages, "implementations": implementations}
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -214,13 +214,20 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     filled: Filled, tmp_path: Path
 ) -> None:
     design = 'title = "<script>alert(1)</script> & </pre>"\n'
-    provenance = {"git": {"commit": "0123abc", "changed": False}, "kernel": None}
+    stack = {"folder": "quic-impls/stack", "declaration": "[options.never-shown]"}
+    provenance = {
+        "git": {"commit": "0123abc", "changed": False},
+        "kernel": None,
+        "implementations": {"stack": stack},
+    }
     page = Page(report(*filled({}, design_text=design, provenance=provenance), tmp_path).html)
     assert design.strip() in page.text
     assert "bandwidth_mbps" in page.text
     assert "0123abc" in page.text
     assert "git.commit" in page.text
     assert "fecbench run campaign-0.toml --db campaign-0.sqlite --campaign campaign-0\n" in page.source
+    assert "quic-impls/stack" in page.text
+    assert "never-shown" not in page.text
 
 
 def test_the_commands_that_repeat_a_campaign_name_its_link_and_jobs_and_pages(
