@@ -96,10 +96,9 @@ class Campaign:
         """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`
         by point, `matched` by repetition, and `unpaired`: what was left out, and why. Raises DatabaseError
         for a label that the campaign lacks."""
+        labels = [known["label"] for known in self.info.variants]
         for label in (baseline, variant):
-            _known(
-                label, [each["label"] for each in self.info.variants], f"campaign {self.info.name!r}: variant"
-            )
+            _known(label, labels, f"campaign {self.info.name!r}: variant")
         compared = of_workloads(choose(self.info, metric))
         trials = self.trials(list(dict.fromkeys(compared.values())))
         return paired(trials, baseline, variant, compared, self.info.statistic)
@@ -121,17 +120,17 @@ class Results:
         columns = ["campaign", "title", "created_at", "points", "variants", "workloads", "repetitions"]
         rows = [
             (
-                *(each.name, each.title, each.created_at, len(each.points)),
-                *(len(each.variants), len(each.workloads), each.repetitions),
-                *(each.planned_trials, self.database.trial_count(each.id)),
+                *(info.name, info.title, info.created_at, len(info.points)),
+                *(len(info.variants), len(info.workloads), info.repetitions),
+                *(info.planned_trials, self.database.trial_count(info.id)),
             )
-            for each in self.database.campaigns()
+            for info in self.database.campaigns()
         ]
         return pd.DataFrame(rows, columns=[*columns, "planned_trials", "trials"])
 
     def __getitem__(self, name: str) -> Campaign:
         """The campaign of that name. Raises DatabaseError when there is none."""
-        known = [each.name for each in self.database.campaigns()]
+        known = [info.name for info in self.database.campaigns()]
         if not known:
             raise DatabaseError(f"{self.database.address}: is empty: no campaign was run into it")
         _known(name, known, f"{self.database.address}: campaign")

@@ -56,13 +56,13 @@ class Page(BaseModel):
 
     @model_validator(mode="after")
     def _check_graph(self) -> Self:
-        places = {each.name: place for place, each in enumerate(self.objects)}
-        for place, each in enumerate(self.objects):
-            if places[each.name] != place:
-                raise ValueError(f"object {each.name!r} is given twice")
-            for parent in each.parents:
+        places = {item.name: place for place, item in enumerate(self.objects)}
+        for place, item in enumerate(self.objects):
+            if places[item.name] != place:
+                raise ValueError(f"object {item.name!r} is given twice")
+            for parent in item.parents:
                 if parent not in places:
-                    raise ValueError(f"object {each.name!r}: parent {parent!r}: {nearest(parent, places)}")
+                    raise ValueError(f"object {item.name!r}: parent {parent!r}: {nearest(parent, places)}")
         try:
             _ = self.ordered
         except CycleError as error:
@@ -75,34 +75,34 @@ class Page(BaseModel):
     @property
     def ordered(self) -> list[PageObject]:
         """The objects, each behind its parents: in the order of the file, if that is one."""
-        places = {each.name: place for place, each in enumerate(self.objects)}
-        if all(places[parent] < places[each.name] for each in self.objects for parent in each.parents):
+        places = {item.name: place for place, item in enumerate(self.objects)}
+        if all(places[parent] < places[item.name] for item in self.objects for parent in item.parents):
             return self.objects
-        order = TopologicalSorter({each.name: each.parents for each in self.objects}).static_order()
+        order = TopologicalSorter({item.name: item.parents for item in self.objects}).static_order()
         return [self.objects[places[name]] for name in order]
 
     @property
     def size_bytes(self) -> int:
         """Of all objects together."""
-        return sum(each.size_bytes for each in self.objects)
+        return sum(item.size_bytes for item in self.objects)
 
     @property
     def origins(self) -> list[str]:
         """In the order in which they are first met."""
-        return list(dict.fromkeys(each.origin for each in self.objects))
+        return list(dict.fromkeys(item.origin for item in self.objects))
 
     @property
     def depth(self) -> int:
         """The number of objects on the longest way from parent to child."""
         depths: dict[str, int] = {}
-        for each in self.ordered:
-            depths[each.name] = 1 + max((depths[parent] for parent in each.parents), default=0)
+        for item in self.ordered:
+            depths[item.name] = 1 + max((depths[parent] for parent in item.parents), default=0)
         return max(depths.values())
 
     def text(self) -> str:
         """The file's text: one object a line."""
         head = {"title": self.title, "made_by": self.made_by}
-        lines = ",\n  ".join(json.dumps(each.model_dump(), ensure_ascii=False) for each in self.objects)
+        lines = ",\n  ".join(json.dumps(item.model_dump(), ensure_ascii=False) for item in self.objects)
         return json.dumps(head, ensure_ascii=False, indent=1)[:-2] + f',\n "objects": [\n  {lines}\n ]\n}}\n'
 
 
@@ -113,7 +113,7 @@ def load(path: Path) -> Page:
 
 def stored(path: Path) -> dict[str, Any]:
     """A page as a campaign keeps it: the file's hash, and the graph that endpoints get, to be run again."""
-    objects = [each.model_dump() for each in load(path).ordered]
+    objects = [item.model_dump() for item in load(path).ordered]
     return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "graph": {"objects": objects}}
 
 
