@@ -24,7 +24,7 @@ ROOMS = {
     "runners.workloads": {"runners.refusal", "runners.options", "topologies"},
     "runners.trial": {
         *("dropper", "topologies", "results.store.records"),
-        *("runners.refusal", "runners.implementations"),
+        *("runners.refusal", "runners.implementations", "runners.workloads"),
     },
     "runners.calibration": {"dropper", "topologies", "runners.refusal", "runners.trial"},
     "runners.engines": {"results.store.records", "runners.refusal", "runners.trial"},

@@ -26,9 +26,11 @@ from runners.trial.isolation import run_isolated
 from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
 from runners.trial.task import EndpointTask, Role
 from runners.trial.transfer import READY_LIMIT_S
+from runners.workloads.workload import COMPLETION
 from topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
+HANDSHAKE = "handshake_s"
 ROLES: tuple[Role, Role] = ("client", "server")
 SIZE_BYTES = 10_000
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
@@ -208,7 +210,9 @@ class Examination:
         self._note(f"{name}: the client's done", _problem_of_done("client", client), _reported(client))
         if client.metrics is not None:
             problem = problem_of_metrics(client.metrics, lasted_s)
-            self._note(f"{name}: dct_s and handshake_s", problem, f"the client ran for {lasted_s:.3f} s")
+            self._note(
+                f"{name}: {COMPLETION} and {HANDSHAKE}", problem, f"the client ran for {lasted_s:.3f} s"
+            )
 
     def _client_of_other_content(self, workload: Mapping[str, Any]) -> None:
         name = workload["name"]
@@ -288,12 +292,14 @@ def _reported(endpoint: Endpoint) -> str:
 
 def problem_of_metrics(metrics: Mapping[str, float], lasted_s: float) -> str:
     """What is missing or impossible of a client's times, when it ran for `lasted_s`; or nothing."""
-    problems = [f"{name} is missing" for name in ("dct_s", "handshake_s") if name not in metrics]
-    dct_s = metrics.get("dct_s", lasted_s)
-    if not 0 < dct_s <= lasted_s:
-        problems.append(f"dct_s = {dct_s:g}: must be above 0 and at most {lasted_s:.3f}, as long as it ran")
-    elif not 0 <= (handshake_s := metrics.get("handshake_s", 0.0)) <= dct_s:
-        problems.append(f"handshake_s = {handshake_s:g}: must be between 0 and {dct_s:g}, its dct_s")
+    problems = [f"{name} is missing" for name in (COMPLETION, HANDSHAKE) if name not in metrics]
+    completion_s, handshake_s = metrics.get(COMPLETION, lasted_s), metrics.get(HANDSHAKE, 0.0)
+    if not 0 < completion_s <= lasted_s:
+        bounds = f"must be above 0 and at most {lasted_s:.3f}, as long as it ran"
+        problems.append(f"{COMPLETION} = {completion_s:g}: {bounds}")
+    elif not 0 <= handshake_s <= completion_s:
+        bounds = f"must be between 0 and {completion_s:g}, its {COMPLETION}"
+        problems.append(f"{HANDSHAKE} = {handshake_s:g}: {bounds}")
     return "; ".join(problems)
 
 
