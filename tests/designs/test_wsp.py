@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from designs import DesignError
+from designs.methods import CANDIDATE_SETS
 from designs.sequences import generated
 from designs.wsp import wsp, wsp_of_size
 
@@ -126,22 +127,35 @@ def test_bad_arguments_are_refused_by_name(candidates, dmin, complaint: str) -> 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 60))
 def test_a_size_is_met_exactly_and_its_dmin_selects_the_same(seed, dimensions, size) -> None:
-    candidates = generated("sobol", 20 * size, dimensions, seed)
-    found = wsp_of_size(candidates, size)
+    # Among some candidates, no dmin selects so many: the planner goes on with others, and so does this.
+    for candidate_set in range(CANDIDATE_SETS):
+        candidates = generated("sobol", 20 * size, dimensions, seed + 10**6 * candidate_set)
+        if found := wsp_of_size(candidates, size):
+            break
     assert found is not None
     selected, dmin = found
     assert len(selected) == size
     assert wsp(candidates, dmin).tolist() == selected.tolist()
 
 
+def sizes_of(candidates: NDArray[np.float64]) -> set[int]:
+    """Every size that some dmin gives: it changes where dmin passes a distance between two candidates."""
+    distances = {math.dist(a, b) for a in candidates for b in candidates}
+    return {len(wsp(candidates, d)) for exact in distances for d in (exact, np.nextafter(exact, 9))}
+
+
+def test_four_points_that_no_dmin_selects_among_eighty_are_not_found() -> None:
+    candidates = generated("sobol", 80, 4, 56)
+    assert wsp_of_size(candidates, 4) is None
+    assert 4 not in sizes_of(candidates)
+    assert {3, 5} <= sizes_of(candidates)
+
+
 @settings(deadline=None)
 @given(lattices, st.data())
 def test_every_size_that_some_dmin_gives_is_found_in_a_small_set(lattice, data) -> None:
     candidates = np.unique(in_unit_cube(lattice), axis=0)
-    # n(dmin) only changes where dmin passes a distance between two candidates.
-    distances = {math.dist(a, b) for a in candidates for b in candidates}
-    sizes = {len(wsp(candidates, d)) for exact in distances for d in (exact, np.nextafter(exact, 9))}
-    size = data.draw(st.sampled_from(sorted(sizes)))
+    size = data.draw(st.sampled_from(sorted(sizes_of(candidates))))
     found = wsp_of_size(candidates, size)
     assert found is not None
     assert len(found[0]) == size
