@@ -33,7 +33,7 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
     assert len(received) == frames
     gap_ns = 1242 * 8 * 1e3 / bandwidth_mbps
     late_ns = received - gap_ns * np.arange(frames)
-    # A busy machine delays frames, and never lets one out early: of each third, the least delayed frame tells.
+    # A busy machine delays frames, and never lets one out early: the least delayed one of each third tells.
     third = frames // 3
     drift_ns = late_ns[-third:].min() - late_ns[:third].min()
     print(f"\n{bandwidth_mbps} Mbit/s: {drift_ns / 1e3:.1f} µs off within {frames * gap_ns / 1e6:.0f} ms")
