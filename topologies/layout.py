@@ -23,7 +23,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Cable:
-    """A connection that adds no delay, has no limit and loses nothing."""
+    """A connection that adds no delay and has no limit. What it loses all the same, `Topology.discarded` tells."""
 
     near: Port
     far: Port
