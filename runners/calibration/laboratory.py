@@ -21,8 +21,8 @@ import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import LossModel, Uniform
 from runners.calibration.table import Measurement
-from runners.trial.assignment import PORT
 from runners.trial import validity
+from runners.trial.assignment import PORT
 from topologies.link import Direction, LinkSettings
 from topologies.link_report import LinkReport
 from topologies.programs import PROBER

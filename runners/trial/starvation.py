@@ -10,6 +10,7 @@ may have been.
 What a hypervisor takes of a CPU (`steal` of /proc/stat) is no wait of a thread: the CPU stood still.
 """
 
+import math
 import os
 import time
 from collections.abc import Collection
@@ -126,6 +127,10 @@ class Watch:
         self._sample(ended_at)
         return sum(stall.within_s(begun_at, ended_at) for stall in self._stalls)
 
+    def hindered_s(self) -> float:
+        """How long somebody may have been kept from running since the watch began, for whatever reason."""
+        return max(self.stalled_s(-math.inf, time.monotonic()), self.stolen_s())
+
     def stolen_s(self) -> float:
         """How long a hypervisor has kept a CPU from running since the watch began: of all CPUs, the one that
         lost the most.
@@ -134,7 +139,9 @@ class Watch:
         from somebody else has not delayed it.
         """
         now = stolen_s()
-        return max((now[cpu] - before for cpu, before in self._stolen_before.items() if cpu in now), default=0)
+        return max(
+            (now[cpu] - before for cpu, before in self._stolen_before.items() if cpu in now), default=0
+        )
 
     def _stall_ns(self, path: str) -> int:
         thread = self._threads[path]

@@ -37,6 +37,12 @@ class Validity(BaseModel):
     """Messages of the kernel, such as ICMP's, are no traffic of the endpoints."""
     clock_s: float = 0.005
     """By so much an endpoint's clock may differ from the harness's over a transfer."""
+    least_share: float = 0.99
+    """Of the least time that a transfer can take by its link, so much must have passed: a link's rate has an
+    error, too."""
+    closing_packets: int = 8
+    """Of the packets that an endpoint received, its peer may have sent so many after it had reported: those
+    that close the connection."""
 
     def late_bound_us(self, link: LinkSettings) -> int:
         """How late a frame may leave a link before it counts as late."""

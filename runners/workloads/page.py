@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from runners.options import Option
 from runners.workloads import page_graph
-from runners.workloads.workload import Demand, Surroundings, Transfer, Workload
+from runners.workloads.workload import Surroundings, Transfer, Workload
 
 
 class Page(Workload):

@@ -148,7 +148,12 @@ def test_a_gap_between_samples_is_a_stall_whoever_was_kept_from_running() -> Non
         assert watch.longest_gap_s > 1.0
 
 
-@given(begun_at=st.integers(0, 9), length_s=st.integers(0, 9), lasted_s=st.integers(0, 9), window=st.integers(0, 9))
+@given(
+    begun_at=st.integers(0, 9),
+    length_s=st.integers(0, 9),
+    lasted_s=st.integers(0, 9),
+    window=st.integers(0, 9),
+)
 def test_a_stall_counts_at_most_while_it_was_in_the_window(
     begun_at: int, length_s: int, lasted_s: int, window: int
 ) -> None:

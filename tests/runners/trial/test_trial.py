@@ -15,6 +15,7 @@ from runners.engines.namespaces import NamespaceEngine
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.transfer import has_timed_out
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -109,7 +110,7 @@ TASK = Task(
     pairs=[PairTask(client=SCRIPT, server=SCRIPT, workload={"name": "download", "size_bytes": 1000})],
     completion="dct_s",
     timeout_s=20,
-    stall_share=1000,
+    validity=Validity(stall_share=1000, stolen_share=1000),
 )
 
 
@@ -233,7 +234,7 @@ def test_a_dropper_that_is_detached_makes_the_trial_invalid() -> None:
 
 FORK = "import os, time\nif os.fork() == 0: os.setsid(); "
 READY = 'print(\'{"event": "ready"}\', flush=True)\n'
-DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 1}}\', flush=True)\n'
+DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 0.001}}\', flush=True)\n'
 
 
 @pytest.mark.parametrize(
