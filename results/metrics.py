@@ -466,6 +466,51 @@ _OF_HARNESS = (
         "time without a processor",
     ),
     Metric(
+        "stolen_s",
+        "s",
+        "For how long a hypervisor kept a processor from running while the client ran: of all processors, the"
+        " one that lost the most.",
+        "less",
+        "harness",
+        "time that a hypervisor took",
+    ),
+    Metric(
+        "watch_gap_s",
+        "s",
+        "The longest time, while the client ran, in which the harness was kept from looking whether endpoints"
+        " waited for a processor; 0 when it never missed its turn.",
+        "less",
+        "harness",
+        "longest time unwatched",
+    ),
+    Metric(
+        "late_max_ms",
+        "ms",
+        "How late the latest packet left its link, of those beyond the link's bound; none where the backend"
+        " does not know.",
+        "less",
+        "harness",
+        "greatest lateness beyond the bound",
+    ),
+    Metric(
+        "late_sum_ms",
+        "ms",
+        "For how long in all such packets were overdue, in the direction in which they were for longest; none"
+        " where the backend does not know.",
+        "less",
+        "harness",
+        "time with late packets",
+    ),
+    Metric(
+        "lost_elsewhere",
+        "packets",
+        "Packets that the kernel lost outside of link and dropper while the client ran: in buffers of"
+        " sockets, and at interfaces.",
+        "less",
+        "harness",
+        "number of packets lost elsewhere",
+    ),
+    Metric(
         "trials_at_once",
         "trials",
         "The most trials that ran at a time during this one, itself included.",

@@ -13,8 +13,8 @@ from typing import Any
 
 import dropper.model
 from dropper.model import FORMS
-from runners.trial.judge import late_bound_us
 from runners.trial.task import LinkTask
+from runners.trial.validity import USUAL, Validity
 from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
 
 SETTINGS = tuple(field.name for field in fields(DirectionSettings))
@@ -53,18 +53,20 @@ def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
     )
 
 
-def link_tasks(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkTask]:
+def link_tasks(
+    values: Mapping[str, Any], links: Iterable[str], validity: Validity = USUAL
+) -> dict[str, LinkTask]:
     """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right."""
-    return {link: _link_task(values, link) for link in links}
+    return {link: _link_task(values, link, validity) for link in links}
 
 
-def _link_task(values: Mapping[str, Any], link: str) -> LinkTask:
+def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> LinkTask:
     up, down = (DirectionSettings(**_settings(values, link, direction)) for direction in DIRECTIONS)
     settings = LinkSettings(up=up, down=down)
     losses = {direction: _losses(values, link, direction) for direction in DIRECTIONS}
     for parameters in losses.values():
         dropper.model.loss_model(parameters)  # refuses what is no model
-    return LinkTask(settings=settings, late_bound_us=late_bound_us(settings), losses=losses)
+    return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 
 def _settings(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:
