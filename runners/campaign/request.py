@@ -9,6 +9,7 @@ from designs import Design
 from results.store.records import TrialKey
 from runners.campaign.experiment import Experiment
 from runners.campaign.order import filtered, trial_keys
+from runners.campaign.reach import check_reach
 from runners.engines.admission import Jobs
 from runners.implementations.finding import Implementations
 from topologies.topology import Backend, resolve_backend
@@ -62,6 +63,7 @@ def request(
     Without a name, the campaign has the design's.
     """
     experiment = Experiment(design, design.plan().points, implementations)
+    check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
     experiment.check_built()
