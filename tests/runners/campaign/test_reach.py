@@ -74,7 +74,9 @@ def test_an_option_reaches_the_variants_that_have_it_and_do_not_set_it(load: Loa
 
 def without(text: str, label: str) -> str:
     head, *variants = text.split("[[variants]]")
-    return "[[variants]]".join([head, *(variant for variant in variants if f'label = "{label}"' not in variant)])
+    return "[[variants]]".join(
+        [head, *(variant for variant in variants if f'label = "{label}"' not in variant)]
+    )
 
 
 def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable[[str], str]) -> None:
