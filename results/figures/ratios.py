@@ -90,6 +90,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     ).T
     reach, sure = greatest_log(pd.Series(estimates.to_numpy().ravel())), estimates["low"].notna()
     drawn = estimates.apply(to_ends, reach=1.1 * max(reach, float(np.log(1.02))))
+    ends = {(workload, variant): row for workload, variant, *row in drawn.reset_index().to_numpy()}
     with style():
         figure = Figure(figsize=(workloads_width(names), 5.5))
         axes = figure.subplots()
@@ -97,10 +98,10 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         axes.set_yscale("log")
         for i, workload in enumerate(names):
             for j, (variant, look) in enumerate(look_of.items()):
-                if (workload, variant) not in drawn.index:
+                if (workload, variant) not in ends:
                     continue
                 position = i + (j - (len(look_of) - 1) / 2) * step
-                median, low, high = drawn.loc[(workload, variant)]
+                median, low, high = ends[workload, variant]
                 axes.bar(
                     position,
                     median - 1,
@@ -150,17 +151,18 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             for variant, look in look_of.items():
                 rows = some[some["variant"] == variant]
                 axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
-                colors = [(1, 1, 1) if censored else look.color for censored in rows["censored"]]
-                axes.scatter(
-                    rows[factor],
-                    drawn[rows.index],
-                    s=30,
-                    marker=look.marker,
-                    color=colors,
-                    edgecolor="black",
-                    linewidth=0.5,
-                    zorder=3,
-                )
+                for censored, color in ((False, look.color), (True, "white")):
+                    alike = rows[rows["censored"] == censored]
+                    axes.scatter(
+                        alike[factor],
+                        drawn[alike.index],
+                        s=30,
+                        marker=look.marker,
+                        color=color,
+                        edgecolor="black",
+                        linewidth=0.5,
+                        zorder=3,
+                    )
             axes.set_xlabel(axis_label(factor))
             if is_wide(some[factor]):
                 axes.set_xscale("log")

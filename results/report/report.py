@@ -24,7 +24,8 @@ from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
-from results.analysis.summary import median_column
+from results.analysis.summary import whole_groups
+from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
 from results.report import repeating
@@ -83,7 +84,6 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         findings=table,
         words=_words([part.metric for part in parts]),
         metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
-        median_column=median_column(campaign),
         decided=len(ratios) and ratios["low"].notna().any(),
         fewest=FEWEST,
         states=_states(frame, campaign),
@@ -112,6 +112,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         not_calibrated=repeating.NOT_CALIBRATED,
         all_trials=repeating.ALL_TRIALS,
         isnan=pd.isna,
+        ratio_text=number,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=_base64(hashlib.sha256(script.encode()).digest()),
@@ -123,7 +124,6 @@ class _Words:
     """What the summary calls what it shows; of one metric by its words, of several by general ones."""
 
     several: bool
-    median: str
     ratio: str
     better: str
     worse: str
@@ -134,10 +134,10 @@ class _Words:
 def _words(compared: Sequence[Metric]) -> _Words:
     if len(compared) > 1:
         sides = "on the better side of 1, or on the other"
-        return _Words(True, "median", "median ratio", "better", "worse", sides)
+        return _Words(True, "median ratio", "better", "worse", sides)
     metric = compared[0]
     sides = "above 1, or below it" if metric.more_is_better else "below 1, or above it"
-    return _Words(False, f"median {metric.head}", f"median {metric.ratio}", *metric.comparative, sides)
+    return _Words(False, f"median {metric.ratio}", *metric.comparative, sides)
 
 
 def _base64(content: bytes) -> str:
@@ -183,16 +183,28 @@ def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, st
     ]
 
 
-def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd.DataFrame]:
-    """For each workload, the median of each metric (rows) of the ok trials of each variant (columns)."""
+@dataclass(frozen=True)
+class _Medians:
+    """Of one workload."""
+
+    groups: int
+    """How many are whole."""
+    table: pd.DataFrame
+    """The median of each metric (rows) in each variant (columns)."""
+
+
+def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, _Medians]:
+    """For each workload, the medians over its whole groups: none over what one variant got through."""
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
-    ok = frame[frame["state"] == "ok"]
-    tables = {}
+    ok = frame[whole_groups(frame, campaign)]
+    medians = {}
     for workload in (workload["label"] for workload in campaign.workloads):
-        medians = ok[ok["workload"] == workload].groupby("variant", observed=True)[names].median().T
-        if len(medians.columns):
-            tables[workload] = medians.dropna(how="all")
-    return tables
+        trials = ok[ok["workload"] == workload]
+        table = trials.groupby("variant", observed=True)[names].median().T
+        if len(table.columns):
+            groups = len(trials[["point", "repetition"]].drop_duplicates())
+            medians[workload] = _Medians(groups, table.dropna(how="all"))
+    return medians
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

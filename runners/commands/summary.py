@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from results.analysis import frames
 from results.analysis.pairing import baseline_of, comparisons, left_out
 from results.analysis.summary import summary
+from results.analysis.units import number
 from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo
@@ -34,5 +35,5 @@ def states_line(states: Sequence[str], planned: int) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
-        return "-" if value != value else f"{value:.3f}"
+        return "-" if value != value else number(value, ".3f")
     return str(value)
