@@ -39,8 +39,18 @@ def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[
 
 def headline(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[str]:
     """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
+    return [states(frame, campaign), *compared(frame, campaign, table)]
+
+
+def states(frame: pd.DataFrame, campaign: CampaignInfo) -> str:
+    """How many of the planned trials are ok."""
     ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
-    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
+    return f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."
+
+
+def compared(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[str]:
+    """What `findings` says of each variant against the baseline, and what its ratios lack."""
+    sentences = []
     baseline = str(baseline_of(campaign))
     for variant, pairing in comparisons(frame, campaign).items():
         rows = table.query("variant == @variant and decided_points > 0")
