@@ -48,8 +48,10 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
     for label in (variant["label"] for variant in campaign.variants):
         of_variant = counts[counts["variant"] == label]
         attempts = int(of_variant["attempts"].sum())
-        in_state = of_variant.groupby("state")["attempts"].sum()
-        by_state = {state: int(in_state.get(state, 0)) for state in STATES}
+        by_state = {
+            str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
+            for state in STATES
+        }
         low, high = _share_interval(by_state["invalid"], attempts)
         rows.append(
             {

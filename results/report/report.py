@@ -30,7 +30,7 @@ from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
 from results.report import repeating, second_tries
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
-from results.report.findings import compared, findings, states
+from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
@@ -90,9 +90,8 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
-        headline=states(run, campaign),
+        headline=headline(frame, campaign, table, run),
         first_attempts=first_attempts,
-        sentences=compared(frame, campaign, table),
         findings=table,
         words=_words([part.metric for part in parts]),
         metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
