@@ -117,11 +117,6 @@ class Metric:
         return f"{self.words or self.name} ({remarks})" if remarks else self.words or self.name
 
     @property
-    def head(self) -> str:
-        """For the head of a column, with its unit: "DCT (s)"."""
-        return f"{self.short} ({self.unit})" if self.short else self.title
-
-    @property
     def ratio(self) -> str:
         """What a ratio of it is called, without an article: "DCT ratio"."""
         return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from results import metrics
-from results.analysis.pairing import Pairing
+from results.analysis.pairing import Pairing, in_order, median_ratio
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6
@@ -39,8 +39,8 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame
     """The rows of `pairing.ratios`, how sure each ratio is, and what it says.
 
     Columns added: `low` and `high`, the percentile bootstrap interval (Efron 1979) of the ratio of the
-    statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs, and NaN where one arm alone
-    timed out in any: the pairs that are left are those that it got through; and `verdict`: "gain" (the whole
+    statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs, and NaN where an arm timed
+    out in any; and `verdict`: "gain" (the whole
     interval is on the better side of 1: below it, but for a metric of which more is better), "harm" (on the
     worse side), "undecided" (it contains 1, or there is none). Of equal arms, about the share LEVEL of points
     is decided all the same; with the mean of times with timeouts among them up to 2.5 LEVEL, since such means
@@ -107,13 +107,13 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for workload, of_workload in intervals.groupby("workload", observed=True):
-        low, high = median_interval(of_workload["ratio"], of_workload["point"])
+        median, low, high = median_ratio_interval(of_workload, of_workload["point"])
         rows.append(
             {
                 "workload": workload,
                 "points": len(of_workload),
                 **{verdict: float((of_workload["verdict"] == verdict).mean()) for verdict in VERDICTS},
-                "median": float(of_workload["ratio"].median()),
+                "median": median,
                 "low": low,
                 "high": high,
             }
@@ -121,10 +121,18 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["workload", "points", *VERDICTS, "median", "low", "high"])
 
 
+def median_ratio_interval(rows: pd.DataFrame, units: Sequence[Any] | pd.Series) -> tuple[float, float, float]:
+    """`pairing.median_ratio` of rows that have a ratio, and the ends of its `median_interval`, which may be 0
+    or ∞, too."""
+    low, high = median_interval(in_order(rows), units)
+    return median_ratio(rows), max(low, 0.0), high
+
+
 def median_interval(values: Sequence[float] | pd.Series, units: Sequence[Any] | pd.Series) -> Interval:
     """The percentile bootstrap interval of the median of `values`, resampling whole units; NaN below FEWEST.
 
-    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time.
+    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time. Values may be -∞ or
+    ∞, and so may the ends.
     """
     data = np.asarray(values, dtype=np.float64)
     codes, names = pd.factorize(np.asarray(units))
@@ -142,8 +150,21 @@ def median_interval(values: Sequence[float] | pd.Series, units: Sequence[Any] | 
             for done in range(0, _RESAMPLES, at_once)
         ]
     )
-    low, high = np.quantile(medians, [LEVEL / 2, 1 - LEVEL / 2])
-    return float(low), float(high)
+    return _ends(medians)
+
+
+def _ends(resampled: Floats) -> Interval:
+    """The quantiles of what was computed of resamples. Between an infinite one and its neighbour there is no
+    number, and NaN (-∞ and ∞ at once) may be anything: then the interval is the wider one."""
+    if np.isfinite(resampled).all():
+        low, high = np.quantile(resampled, [LEVEL / 2, 1 - LEVEL / 2])
+        return float(low), float(high)
+    place = LEVEL / 2 * (len(resampled) - 1)
+    lowest, highest = (
+        np.sort(np.nan_to_num(resampled, nan=end, posinf=math.inf, neginf=-math.inf))
+        for end in (-math.inf, math.inf)
+    )
+    return float(lowest[math.floor(place)]), float(highest[-1 - math.floor(place)])
 
 
 def _times_drawn(random: np.random.Generator, resamples: int, units: int) -> NDArray[np.int64]:
@@ -157,7 +178,8 @@ def _weighted_medians(ascending: Floats, times: NDArray[np.int64]) -> Floats:
     total = until[:, -1:]
     below = np.argmax(2 * until >= total, axis=1)
     above = np.argmax(2 * until > total, axis=1)
-    medians: Floats = (ascending[below] + ascending[above]) / 2
+    with np.errstate(invalid="ignore"):  # -∞ and ∞
+        medians: Floats = (ascending[below] + ascending[above]) / 2
     return medians
 
 
@@ -167,7 +189,9 @@ def ecdf(values: Sequence[float] | pd.Series) -> pd.DataFrame:
     One row for what is left of all values (`value` is -inf), and one a distinct value, ascending. Each holds
     until the next: `share` of values at most it, and `low` and `high`, between which the whole true function
     lies with confidence 1 - LEVEL: share ± √(ln(2/LEVEL) / 2n), by the inequality of Dvoretzky, Kiefer and
-    Wolfowitz with Massart's constant (Annals of Probability 18, 1990). No values have no rows.
+    Wolfowitz with Massart's constant (Annals of Probability 18, 1990). Points of a space-filling design are
+    spread more evenly than independent ones, for which this holds: of them, the band is rather too wide. No
+    values have no rows.
     """
     data = np.asarray(values, dtype=np.float64)
     if not len(data):

@@ -25,9 +25,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
 from results import metrics
-from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
+from results.analysis.intervals import LEVEL, median_ratio_interval, ratio_intervals
 from results.analysis.pairing import Pairing
-from results.analysis.units import quantity
+from results.analysis.units import number, quantity
 from results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
@@ -36,6 +36,7 @@ _LEAVES = (2, 3, 4, 5, 6)
 _TESTED_LEAVES = 4
 _LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
 _LEAST_RATIOS = 8
+_LEAST_CENSORED = math.log(2)  # a ratio that is 0 or ∞ is at least this far from 1, beside others that are 1
 _FOLDS = 5
 _FLIPS = 99
 _TREES = 100
@@ -59,7 +60,8 @@ class Rule:
     conditions: tuple[str, ...]
     """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
     ratio: float
-    """The median over these points."""
+    """The median over these points; 0 or ∞ where an arm timed out at a half of them and more, NaN where it
+    may be anything."""
     low: float
     """With `high`, the bootstrap interval of the median over points, of confidence 1 - LEVEL."""
     high: float
@@ -72,9 +74,9 @@ class Rule:
 
     def __str__(self) -> str:
         where = " and ".join(self.conditions) or "everywhere"
-        interval = "no interval" if math.isnan(self.low) else f"{self.low:.2f}, {self.high:.2f}"
+        interval = "no interval" if math.isnan(self.low) else f"{number(self.low)}, {number(self.high)}"
         missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
-        return f"{where}: ratio {self.ratio:.2f} [{interval}], {self.points} points{missing}"
+        return f"{where}: ratio {number(self.ratio)} [{interval}], {self.points} points{missing}"
 
     @property
     def of_planned(self) -> str:
@@ -114,7 +116,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     """Explain the ratios of a comparison by one metric, by the factors of the campaign's design.
 
     Deterministic. Raises NothingToExplain when no pair has a ratio, ratios are of several metrics, a ratio is
-    0, or nothing varies.
+    0 though no arm timed out, or nothing varies.
     """
     if pairing.ratios.empty:
         raise NothingToExplain(f"no pair has a ratio: {_reasons(pairing.unpaired)}")
@@ -123,7 +125,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         raise NothingToExplain(f"different metrics are compared ({', '.join(names)}): choose one of them")
     metric = metrics.of(names[0])
     ratios = ratio_intervals(pairing, campaign.statistic)
-    if not (np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
+    if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)
     if factors.empty:
@@ -147,7 +149,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if everywhere.points < FEWEST_POINTS:
         sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
         return replace(unexplained, sentence=sentence)
-    data = _Data(factors.to_numpy(np.float64), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
+    data = _Data(factors.to_numpy(np.float64), _logs(ratios["ratio"]), ratios["point"].to_numpy())
     forest, importances = _forest(data), _importances(data, varied)
     ranked = replace(
         unexplained,
@@ -165,9 +167,19 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         _rule(_conditions(path, factors), table[leaf_of_row == leaf], int((leaf_of_planned == leaf).sum()))
         for leaf, path in _paths(tree.tree_, 0, ())
     ]
-    rules.sort(key=lambda rule: rule.ratio, reverse=metric.more_is_better)
+    rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     sentence = f"The factors drive the ratio (p = {p_value:.2g})."
     return replace(ranked, p_value=p_value, rules=tuple(rules), sentence=sentence)
+
+
+def _logs(ratios: pd.Series) -> Floats:
+    """The log ratios. One that is 0 or ∞, since an arm timed out, counts as the farthest from 1 that is a
+    number: how far it is beyond, nobody knows, and medians do not ask."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(ratios.to_numpy(np.float64))
+    farthest = np.abs(logs[np.isfinite(logs)]).max(initial=_LEAST_CENSORED)
+    censored: Floats = np.clip(logs, -farthest, farthest)
+    return censored
 
 
 def _reasons(unpaired: pd.DataFrame) -> str:
@@ -283,9 +295,9 @@ def _leaves(data: _Data) -> int:
 
 
 def _rule(conditions: Sequence[str], rows: pd.DataFrame, planned: int) -> Rule:
-    low, high = median_interval(rows["ratio"], rows["point"])
+    median, low, high = median_ratio_interval(rows, rows["point"])
     points = rows["point"].nunique()
-    return Rule(tuple(conditions), float(rows["ratio"].median()), low, high, points, len(rows), planned)
+    return Rule(tuple(conditions), median, low, high, points, len(rows), planned)
 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:

@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.units import number
 from results.figures.nothing import NothingToDraw
 from results.store.records import CampaignInfo
 
@@ -58,12 +60,13 @@ class Estimate:
 
     @classmethod
     def of_mean(cls, values: pd.Series) -> Self:
-        """The mean of values that are not negative, and Student's interval; none of fewer than FEWEST values.
+        """The mean of values that are not negative, and Student's interval; none of fewer than FEWEST values,
+        and none where one is ∞: so is the mean then.
 
         The interval takes the mean of so many values for normal: it knows nothing of a great value that is
         too rare to be among them.
         """
-        if len(values) < FEWEST:
+        if len(values) < FEWEST or np.isinf(values).any():
             return cls(float(values.mean()))
         half = stats.t.ppf(1 - LEVEL / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
         mean = float(values.mean())
@@ -87,21 +90,21 @@ class Estimate:
         """Whether it is at most `by` above the other."""
         return True if self.high <= other.low + by else False if self.low > other.high + by else None
 
-    def __format__(self, number: str) -> str:
+    def __format__(self, form: str) -> str:
         if math.isnan(self.value):
             return NOT_MEASURED
-        return f"{shown(self.value, number)} ({self.interval(number)})"
+        return f"{shown(self.value, form)} ({self.interval(form)})"
 
-    def interval(self, number: str) -> str:
+    def interval(self, form: str) -> str:
         """The interval in words, its ends in this format."""
         if math.isnan(self.low):
             return "no interval"
-        return f"{shown(self.low, number)} to {shown(self.high, number)}"
+        return f"{shown(self.low, form)} to {shown(self.high, form)}"
 
 
-def shown(value: float, number: str) -> str:
+def shown(value: float, form: str) -> str:
     """A number in this format, with a space before its percent sign."""
-    return f"{value:{number}}".replace("%", " %")
+    return number(value, form).replace("%", " %")
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ that tells nothing widens a share's interval to both sides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
 from scipy import stats
 
-from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
+from results.analysis.intervals import FEWEST, LEVEL, median_ratio_interval, ratio_intervals
 from results.analysis.pairing import paired
 from results.analysis.units import size
 from results.papers.claims import NOT_MEASURED, Claim, Estimate, Share, shown
@@ -134,9 +135,14 @@ def _claims_of_code_rates(low_rate: pd.DataFrame, high_rate: pd.DataFrame) -> It
     both = low_rate.merge(high_rate, on=["size_bytes", "point"], suffixes=("_low", "_high"))
     for size_bytes in (*SMALL, LARGE):
         low, high = (of_size(both, size_bytes)[f"ratio_{rate}"] for rate in ("low", "high"))
-        less = Share.of(high < low, low.notna() & high.notna())
+        less = Share.of(high < low, low.notna() & high.notna() & ~_both_beyond(low, high))
         text = f"points at which code rate 4/5 harms downloads of {size(size_bytes)} less than 2/3"
         yield Claim(text, "most (§IV-B.3, Fig. 8)", str(less), less.estimate.above(0.5))
+
+
+def _both_beyond(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Whether both ratios are 0, or both ∞: nobody can tell which is greater."""
+    return (first == second) & first.isin([0, math.inf])
 
 
 def claims_of_fig9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -229,8 +235,8 @@ def _slower(table: pd.DataFrame) -> Share:
 
 def _median(table: pd.DataFrame) -> Estimate:
     """Of the ratios; each row is a unit of its own, a point or a loss pattern."""
-    ratio = table["ratio"].dropna()
-    return Estimate(float(ratio.median()), *median_interval(ratio, ratio.index.to_series()))
+    known = table.dropna(subset="ratio")
+    return Estimate(*median_ratio_interval(known, known.index.to_series()))
 
 
 def _beyond_noise(table: pd.DataFrame) -> str:

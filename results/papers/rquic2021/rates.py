@@ -53,8 +53,9 @@ NETWORKS = {
 def completion_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> pd.DataFrame:
     """The completion rate ξ, equation (4), of each variant with FEC at each point, for workloads so named.
 
-    ξ is the mean DCT with FEC divided by that without, over the repetitions in which both are ok. Columns:
-    those of `intervals.ratio_intervals` (`ratio` is ξ), `variant`, and the factors of the point.
+    ξ is the mean DCT with FEC divided by that without, as `pairing.paired` takes it: ∞ or 0 where one arm
+    timed out. Columns: those of `intervals.ratio_intervals` (`ratio` is ξ), `variant`, and the factors of the
+    point.
     """
     networks_of(campaign)
     trials = frame[frame["workload"].isin(labels_of(campaign, workload))]
