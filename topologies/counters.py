@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+SOFTNET = Path("/proc/net/softnet_stat")
 RECEIVE_BUFFER = "UDP receive buffer"
 """The place where datagrams are lost that find the buffer of their socket full."""
 
@@ -59,7 +60,7 @@ def backlog_drops() -> int:
 
     Of which namespace they were, it does not tell; but the interface that they came to counts them, too.
     """
-    lines = Path("/proc/net/softnet_stat").read_text().splitlines()
+    lines = SOFTNET.read_text().splitlines()
     return sum(int(line.split()[1], 16) for line in lines)
 
 

@@ -1,18 +1,14 @@
 """Text that others wrote, such as standard error: what a terminal might obey is taken out as it comes in."""
 
-import unicodedata
-
 REPLACEMENT = "\ufffd"
-# Control and format characters (escape codes, the direction of writing), halves of pairs, other line ends.
-_UNPRINTABLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+# Besides what Python calls printable. Control and format characters are not, nor halves of surrogate pairs.
+_KEPT = {"\n", "\t", "\N{NO-BREAK SPACE}"}
 
 
 def plain(text: str) -> str:
-    """The text with a mark in place of each character that is none to read; lines and tabs stay."""
+    """The text with a mark in place of each character that is none to read; lines stay."""
     return "".join(
-        REPLACEMENT
-        if unicodedata.category(character) in _UNPRINTABLE and character not in "\n\t"
-        else character
+        character if character.isprintable() or character in _KEPT else REPLACEMENT
         for character in text.replace("\r\n", "\n")
     )
 
