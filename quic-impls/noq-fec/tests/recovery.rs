@@ -183,6 +183,24 @@ fn a_packet_that_was_merely_late_counts_apart() {
     }
 }
 
+/// A whole initial window may come before the handshake ends at the server, whose datagram was lost: all of it is kept.
+#[test]
+fn what_overtakes_the_end_of_the_handshake_is_not_lost() {
+    for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Tetrys] {
+        let upload = Setting {
+            direction: Direction::Upload,
+            initial_window: 64,
+            bandwidth_mbps: 100.0,
+            ..Setting::download(100_000, Some(schemes(code, 4, 3)))
+        };
+        for n in 1..5 {
+            let outcome = upload.losing(n);
+            check(&outcome, &format!("{n} of {upload:?}"));
+            assert!(outcome.server.source_received + 1 >= outcome.client.source_sent, "{n}: {outcome:?}");
+        }
+    }
+}
+
 /// A request, and when the server has confirmed the handshake.
 struct Confirmed {
     request: Request,
