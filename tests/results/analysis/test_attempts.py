@@ -87,7 +87,7 @@ def test_a_group_with_a_second_try_or_an_invalid_trial_is_left_out_whole(
 @given(attempts=st.lists(st.integers(1, 3), min_size=len(KEYS), max_size=len(KEYS)))
 def test_first_attempts_hold_each_group_whole_or_not_at_all(attempts: list[int]) -> None:
     frame = frame_with(dict.fromkeys(KEYS, ("ok", 1.0))).assign(attempt=attempts)
-    of_key = {key: attempt for key, attempt in zip(keys_of(frame), attempts, strict=True)}
+    of_key = dict(zip(keys_of(frame), attempts, strict=True))
     expected = {
         key for key in of_key if all(of_key[replace(key, variant=variant)] == 1 for variant in (OFF, XOR))
     }

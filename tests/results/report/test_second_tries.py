@@ -30,7 +30,7 @@ def database(sqlite: str) -> Database:
 def made(
     database: Database, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
 ) -> Made:
-    """XOR is twice as fast in those of 3 repetitions that were run again, if any, and slower in the others."""
+    """XOR is twice as fast in those of 3 repetitions that were run again, if any, and slower in others."""
 
     def make_campaign(retried: int) -> CampaignInfo:
         points = [{"owd_ms": n} for n in range(POINTS)]
