@@ -125,7 +125,7 @@ def median_ratio_interval(rows: pd.DataFrame, units: Sequence[Any] | pd.Series) 
     """`pairing.median_ratio` of rows that have a ratio, and the ends of its `median_interval`, which may be 0
     or ∞, too."""
     low, high = median_interval(in_order(rows), units)
-    return median_ratio(rows), max(low, 0.0), high
+    return median_ratio(rows), max(low, 0.0), max(high, 0.0)
 
 
 def median_interval(values: Sequence[float] | pd.Series, units: Sequence[Any] | pd.Series) -> Interval:

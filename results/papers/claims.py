@@ -125,6 +125,9 @@ class Share:
     def estimate(self) -> Estimate:
         """With the exact binomial interval, wide enough for whatever is true of the unknown units.
 
+        It takes the units for independent draws. Points of a space-filling design are spread more evenly, so
+        of them it is rather too wide.
+
         None for fewer than FEWEST known units.
         """
         if self.units < FEWEST:
