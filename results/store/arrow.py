@@ -136,7 +136,8 @@ def _read(database: Database, query: sa.Select[Any]) -> pa.Table:
         table = (
             _from_sqlite(database.uri, query) if database.is_file else _from_postgresql(database.uri, query)
         )
-        return table.cast(wanted)  # SQLite's columns have the types of what is in them
+        # SQLite's columns have the types of what is in them: without rows, none that can be trusted.
+        return table.cast(wanted) if len(table) else wanted.empty_table()
     except (adbc_driver_manager.Error, OSError, pa.ArrowInvalid) as error:
         raise DatabaseError(f"{database.address}: {_explain(str(error))}") from error
 
