@@ -1,4 +1,4 @@
-"""Second tries: how many attempts the trials of each variant took, and a campaign without groups that needed one.
+"""Second tries: how many attempts each variant took, and a campaign without the groups that needed one.
 
 A trial that is run until it is valid is kept when it was lucky, and so may be an arm that asks more of the
 machine. A group is a (workload, point, repetition): all its variants met the same losses.
@@ -48,8 +48,10 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
     for label in (variant["label"] for variant in campaign.variants):
         of_variant = counts[counts["variant"] == label]
         attempts = int(of_variant["attempts"].sum())
-        in_state = of_variant.groupby("state")["attempts"].sum()
-        by_state = {state: int(in_state.get(state, 0)) for state in STATES}
+        by_state = {
+            str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
+            for state in STATES
+        }
         low, high = _share_interval(by_state["invalid"], attempts)
         rows.append(
             {
@@ -75,12 +77,13 @@ def _share_interval(count: int, of: int) -> tuple[float, float]:
 
 
 def _p_values(table: pd.DataFrame, baseline: str | None) -> list[float]:
-    valid = table["attempts"] - table["invalid"]
-    counts = dict(zip(table["variant"], zip(table["invalid"], valid, strict=True), strict=True))
+    invalid, valid = table["invalid"].to_list(), (table["attempts"] - table["invalid"]).to_list()
+    labels: list[str] = table["variant"].to_list()
+    counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
     return [
-        math.nan
-        if baseline is None or label == baseline or not (sum(of_label) and sum(counts[baseline]))
-        else float(stats.fisher_exact([of_label, counts[baseline]]).pvalue)
+        float(stats.fisher_exact([of_label, counts[baseline]]).pvalue)
+        if baseline is not None and label != baseline and sum(of_label) and sum(counts[baseline])
+        else math.nan
         for label, of_label in counts.items()
     ]
 

@@ -11,7 +11,7 @@ machine was, what happened to packets on each link, and the seeds that decided i
 | `overhead_s` | the seconds that were not the client's own |
 | `LINK.DIRECTION.packets` | packets that the dropper judged |
 | `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
-| `LINK.DIRECTION.first_lost` | the first of them, the first packet being 0; NaN where it is none of FIRST_PACKETS |
+| `LINK.DIRECTION.first_lost` | the first of them, counted from 0; NaN if it is none of the FIRST_PACKETS |
 | `LINK.DIRECTION.queue_dropped` | packets that found the queue full |
 | `LINK.DIRECTION.late` | packets that left the emulator later than its bound |
 | `LINK.DIRECTION.lateness_max_us` | how late the latest left it |

@@ -198,7 +198,7 @@ def median_ratio_interval(
     """`pairing.median_ratio` of rows that have a ratio, and the ends of its `median_interval`, which may be 0
     or ∞, too."""
     low, high = median_interval(in_order(rows), units, level)
-    return median_ratio(rows), max(low, 0.0), high
+    return median_ratio(rows), max(low, 0.0), max(high, 0.0)
 
 
 def median_interval(
@@ -208,7 +208,7 @@ def median_interval(
     which all lie on one side of the truth by chance in more than the share `level` of cases: below FEWEST.
 
     `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time. Of one value a
-    unit, it is that of order statistics, which holds the median with confidence 1 - `level` and more, whatever
+    unit, it is that of order statistics. It holds the median with confidence 1 - `level` and more, whatever
     the distribution is, and however few they are (David and Nagaraja, "Order Statistics", 2003, §7.1). Of
     several, each unit has as many votes as it has more values on one side than on the other, all with one
     sign, which is by chance. Values may be -∞ or ∞, and so may the ends.

@@ -48,8 +48,8 @@ _GRID = 40
 _FEW_VALUES = 10
 _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
-# Of intervals of rules. They hold in 95 % of trees that are believed: a tree is so more often where the points
-# happened to suggest it, which no fold of the same points undoes.
+# So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
+# the trees for which the points happened to speak, and no fold of the same points undoes that.
 _HONEST_LEVEL = 0.01
 
 Floats = NDArray[np.float64]
@@ -331,8 +331,8 @@ def _honest_leaves(tree: DecisionTreeRegressor, data: _Data) -> NDArray[np.int64
 
 
 def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
-    """For each of these leaves, that of the others with which it has most rows in common, of all rows that are
-    in one of both; `leaves` and `others` say which leaf each row is in."""
+    """For each of these leaves, that of the others with which it has most rows in common, of all rows that
+    are in one of both; `leaves` and `others` say which leaf each row is in."""
     common = pd.crosstab(leaves, others)
     in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
     counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()

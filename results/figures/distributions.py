@@ -50,6 +50,8 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
     trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
     ok = _measured(trials[trials["state"] == "ok"], compared)
     ok = ok[whole_groups(trials, campaign)[ok.index]]
+    if ok.empty:
+        raise NothingToDraw(f"In no repetition did all variants measure {compared.name}.")
     look_of, names = looks(campaign), workload_names(campaign)
     step = 0.8 / len(look_of)
     with style():

@@ -153,6 +153,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
                 for censored, color in ((False, look.color), (True, "white")):
                     alike = rows[rows["censored"] == censored]
+                    if alike.empty:
+                        continue
                     axes.scatter(
                         alike[factor],
                         drawn[alike.index],

@@ -146,6 +146,9 @@ class Share:
     def estimate(self) -> Estimate:
         """With the exact binomial interval, wide enough for whatever is true of the unknown units.
 
+        It takes the units for independent draws. Points of a space-filling design are spread more evenly, so
+        of them it is rather too wide.
+
         None for fewer than FEWEST known units.
         """
         if self.units < FEWEST:
@@ -204,9 +207,8 @@ def beside_stalls(claim: Claim, frame: pd.DataFrame, baseline: str, variant: str
     of_arms = [float(share[ok["variant"] == arm].median()) for arm in (baseline, variant)]
     if any(map(math.isnan, of_arms)):
         return claim
-    stalls = (
-        f"; stalled: {shown(of_arms[1], '.1%')} of the time, and {shown(of_arms[0], '.1%')} of that without"
-    )
+    of_baseline, of_variant = (shown(share, ".1%") for share in of_arms)
+    stalls = f"; stalled for {of_variant} of the time, the baseline for {of_baseline}"
     alike = abs(of_arms[1] - of_arms[0]) <= _MOST_STALLS
     return replace(claim, measured=claim.measured + stalls, holds=claim.holds if alike else None)
 

@@ -37,10 +37,17 @@ def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[
             yield variant["label"], rows
 
 
-def headline(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[str]:
-    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
-    ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
-    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
+def headline(
+    frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame, run: pd.DataFrame | None = None
+) -> list[str]:
+    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack.
+
+    `run`: all trials that were run, where those compared are some of them.
+    """
+    run = frame if run is None else run
+    ok, planned = int((run["state"] == "ok").sum()), campaign.planned_trials
+    counts = f"(not ok: {len(run) - ok}, not run: {planned - len(run)})"
+    sentences = [f"{ok} of {planned} planned trials are ok {counts}."]
     baseline = str(baseline_of(campaign))
     for variant, pairing in comparisons(frame, campaign).items():
         rows = table.query("variant == @variant and decided_points > 0")

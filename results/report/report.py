@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import equality, frames
+from results.analysis import attempts, equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
@@ -28,7 +28,7 @@ from results.analysis.summary import whole_groups
 from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
-from results.report import repeating
+from results.report import repeating, second_tries
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
@@ -53,15 +53,23 @@ class ReportPaths:
     pdfs: list[Path]
 
 
-def report(database: Database, campaign: CampaignInfo, folder: str | Path, metric: str = "") -> ReportPaths:
+def report(
+    database: Database,
+    campaign: CampaignInfo,
+    folder: str | Path,
+    metric: str = "",
+    *,
+    first_attempts: bool = False,
+) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
-    `metric`: what is compared, by default what each workload does. Raises DatabaseError when the campaign
-    cannot be read or the folder cannot be written.
+    `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
+    groups that needed a second try (`analysis.attempts`). Raises DatabaseError when the campaign cannot be
+    read or the folder cannot be written.
     """
     try:
         saved = Folder(Path(folder))
-        page = _page(database, choose(campaign, metric), saved)
+        page = _page(database, choose(campaign, metric), saved, first_attempts)
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -70,23 +78,30 @@ def report(database: Database, campaign: CampaignInfo, folder: str | Path, metri
     return ReportPaths(html, pngs, svgs, pdfs)
 
 
-def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
-    frame = frames.trials(database, campaign)
+def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_attempts: bool) -> str:
+    run = frames.trials(database, campaign)
+    frame = attempts.first_attempts(run) if first_attempts else run
+    of_variants = attempts.by_variant(database, campaign)
     parts = parts_of(frame, campaign)
     ratios = pd.concat([part.ratios for part in parts])
     table = findings(frame, campaign, ratios)
-    filters = repeating.filters_of(frame, campaign)
+    filters = repeating.filters_of(run, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
-        headline=headline(frame, campaign, table),
+        headline=headline(frame, campaign, table, run),
+        first_attempts=first_attempts,
         findings=table,
         words=_words([part.metric for part in parts]),
         metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
         decided=len(ratios) and ratios["low"].notna().any(),
         fewest=FEWEST,
-        states=_states(frame, campaign),
+        states=_states(run, campaign),
+        attempts=of_variants.to_dict("records"),
+        attempt_states=STATES,
+        share_text=attempts.share_text,
+        second_tries=second_tries.compare(run, campaign),
         calibrations=campaign.provenance.get("calibration", []),
         yardsticks=_yardsticks(database, campaign),
         points=folder.draw(
@@ -99,14 +114,14 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
         reproduced=reproduced(folder, frame, campaign),
         doubtful=list(islice(database.trials(campaign.id, not_ok), _MOST_ROWS)),
-        not_ok=int((frame["state"] != "ok").sum()),
-        replaced=_replaced(database, campaign, frame),
-        repeated=int((frame["attempt"] - 1).sum()),
+        not_ok=int((run["state"] != "ok").sum()),
+        replaced=_replaced(database, campaign, run),
+        repeated=int((run["attempt"] - 1).sum()),
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
         repeat=repeating.commands(campaign, filters or []),
-        doubts=repeating.doubts(frame, campaign, filters),
+        doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
         not_calibrated=repeating.NOT_CALIBRATED,
@@ -167,7 +182,7 @@ def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, 
 
 
 def _replaced(database: Database, campaign: CampaignInfo, frame: pd.DataFrame) -> list[StoredTrial]:
-    """The invalid runs that another attempt replaced, _MOST_ROWS at most."""
+    """The runs that another attempt replaced, _MOST_ROWS at most."""
     again = frame.loc[frame["attempt"] > 1, ["variant", "workload", "point", "repetition"]]
     keys = starmap(TrialKey, again.astype(object).itertuples(index=False, name=None))
     runs = (attempt for key in keys for attempt in database.attempts(campaign.id, key)[:-1])

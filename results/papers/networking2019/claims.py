@@ -86,9 +86,9 @@ def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 
 
 def _packets_of(size_bytes: int) -> tuple[int, int]:
-    """What a download needs that loses nothing, in packets down and up, as far as its size says before any arm
-    runs: full packets of the size that every path carries, one acknowledgement for every second of them (RFC
-    9000, §14 and §13.2.2), and a handshake of _HANDSHAKE packets each way."""
+    """What a download needs that loses nothing, in packets down and up, as far as its size says before any
+    arm runs: full packets of the size that every path carries, one acknowledgement for every second of them
+    (RFC 9000, §14 and §13.2.2), and a handshake of _HANDSHAKE packets each way."""
     data = math.ceil(size_bytes / _PAYLOAD_BYTES)
     return _HANDSHAKE + data, _HANDSHAKE + math.ceil(data / 2)
 
@@ -96,9 +96,9 @@ def _packets_of(size_bytes: int) -> tuple[int, int]:
 def _drawn_losses(frame: pd.DataFrame) -> pd.DataFrame:
     """How many packets the drawn losses of a loss pattern let pass before they drop one, `down` and `up`.
 
-    One row a (point, repetition). All trials of it have the same seeds, and so the same losses, whatever their
-    size and variant: the one that sent most packets tells most of what was drawn. So a pattern is chosen by
-    its losses, not by how an arm fared: an arm that was lucky would look worse beside it in the next draw.
+    One row a (point, repetition). All trials of it have the same seeds, and so the same losses, whatever
+    their size and variant: the one that sent most packets tells most of what was drawn. A pattern is chosen
+    by that, and not by how an arm fared: patterns in which one was lucky make the other look worse.
     """
     directions = {}
     for direction in ("down", "up"):

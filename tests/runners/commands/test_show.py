@@ -262,3 +262,22 @@ def test_a_wrong_call_is_refused_in_one_line(
     fecbench_here: Any, path: Path, arguments: list[str], said: str
 ) -> None:
     assert said in fecbench_here("show", *arguments, "--db", path).refusal()
+
+
+def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("show", "--db", path, "--campaign", "first")
+    assert f"Invalid attempts, of all: {LABEL} 1 of 3 (33.3 %, " in done.stdout
+    assert f"Trials that were run again: {LABEL} 1." in done.stdout
+    document = json.loads(fecbench_here("show", "--db", path, "--json").stdout)
+    (first, _) = (campaign["attempts"] for campaign in document["campaigns"])
+    counted = {"variant": LABEL, "attempts": 3, "ok": 1, "failed": 1, "invalid": 1, "superseded": 1}
+    assert first[0].items() >= (counted | {"retried_groups": 1, "p_value": None}).items()
+
+
+def test_first_attempts_alone_are_shown_in_the_table_of_ratios(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("show", "--db", path, "--campaign", "first", "--first-attempts")
+    assert "first attempts alone: 1 of 2 groups are left out" in done.stdout
+    for other in (["--trials"], ["--overhead"], ["--json"], ["2"]):
+        refused = fecbench_here("show", "--db", path, "--first-attempts", *other)
+        assert refused.returncode == 2
+        assert "--first-attempts is of the table of ratios" in refused.stderr
