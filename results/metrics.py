@@ -544,6 +544,15 @@ _OF_LINKS = (
         "number of packets lost",
     ),
     Metric(
+        f"{_PLACE}.first_lost",
+        "",
+        "The first packet that the dropper dropped, counted from 0; none where it dropped none of the first"
+        " 8,192.",
+        None,
+        "link",
+        "first packet lost",
+    ),
+    Metric(
         f"{_PLACE}.queue_dropped",
         "packets",
         "Frames that the link dropped because its queue was full.",

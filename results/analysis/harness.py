@@ -15,6 +15,7 @@ machine was, what happened to packets on each link, and the seeds that decided i
 | `overhead_s` | the seconds that were not the client's own |
 | `LINK.DIRECTION.packets` | packets that the dropper judged |
 | `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
+| `LINK.DIRECTION.first_lost` | the first of them, counted from 0; NaN if it is none of the FIRST_PACKETS |
 | `LINK.DIRECTION.queue_dropped` | packets that found the queue full |
 | `LINK.DIRECTION.late` | packets that left the emulator later than its bound |
 | `LINK.DIRECTION.lateness_max_us` | how late the latest left it |
@@ -26,15 +27,20 @@ Numbers are NaN, and seeds null, where a trial does not have them, for example s
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from results.store.arrow import objects
 from results.store.records import HARNESS_COLUMNS
+
+FIRST_PACKETS = 8192
+"""Of a link in one direction: among so many, the first that was lost is looked for."""
 
 _OF_CHECKS = ("trials_at_once", "stalled_s", "stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 _LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
@@ -51,8 +57,8 @@ _DIRECTION = pa.struct(
 )
 
 
-def frame(trials: pa.Table) -> pd.DataFrame:
-    """The columns of these trials, which `arrow.harness` has read, by the trials' ids.
+def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
+    """The columns of these trials, which `arrow.harness` and `arrow.drops` have read, by the trials' ids.
 
     Raises ValueError when the database holds what no harness writes.
     """
@@ -71,8 +77,10 @@ def frame(trials: pa.Table) -> pd.DataFrame:
         **_of_seeds(trials["seeds"], seeds),
     }
     types = {pa.uint64(): pd.UInt64Dtype()}
-    measured: pd.DataFrame = pa.table(columns).to_pandas(types_mapper=types.get)
-    return measured.set_index("id")
+    measured: pd.DataFrame = pa.table(columns).to_pandas(types_mapper=types.get).set_index("id")
+    first_lost = _first_lost(drops).reindex(measured.index)
+    places = [name.replace("/", ".") for name in directions]
+    return measured.assign(**{f"{place}.first_lost": first_lost.get(place, math.nan) for place in places})
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -106,6 +114,21 @@ def _of_links(
             f"{prefix}.lateness_max_us": pc.struct_field(of_direction, ["lateness_us", "max"]),
         }
     return columns
+
+
+def _first_lost(drops: pa.Table) -> pd.DataFrame:
+    """The first packet that was dropped, by run: a column for each direction of a link ("internet.up")."""
+    bitmaps = drops["bitmap"].combine_chunks()
+    ends = np.frombuffer(bitmaps.buffers()[1], np.int64)[bitmaps.offset :][: len(bitmaps) + 1]
+    content = np.frombuffer(bitmaps.buffers()[2] or b"", np.uint8)
+    not_empty = np.append(np.flatnonzero(content), len(content))
+    byte = not_empty[np.searchsorted(not_empty, ends[:-1])]
+    known = byte < ends[1:]
+    first_bit = np.array([(value & -value).bit_length() - 1 for value in range(256)])
+    packet = 8 * (byte - ends[:-1])[known] + first_bit[content[byte[known]]]
+    place = pc.binary_join_element_wise(drops["link"], drops["direction"], ".")
+    rows = pd.DataFrame({"id": drops["trial_id"].to_numpy(), "place": place.to_pandas()})[known]
+    return rows.assign(packet=packet.astype(np.float64)).pivot(index="id", columns="place", values="packet")
 
 
 def _of_seeds(seeds: pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
