@@ -62,19 +62,22 @@ class Judgement:
     series: Series = field(default_factory=dict)
     """What was left over time: by endpoint and name."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", one_line(self.reason))  # it may quote what an endpoint wrote
+
 
 def judge(task: Task, outcome: Outcome) -> Judgement:
     """The state of the trial of `task` that ended with `outcome`."""
     if outcome.failure:
-        return Judgement("invalid", one_line(outcome.failure))
+        return Judgement("invalid", outcome.failure)
     checks = _checks(task, outcome)
     if doubts := list(_doubts(task, outcome, checks)):
-        return Judgement("invalid", one_line("; ".join(doubts)), checks)
+        return Judgement("invalid", "; ".join(doubts), checks)
     state, reason = endpoints.state(task, outcome)
     tables, problem = _series(outcome)
     if state == "ok" and problem:
         state, reason = "failed", problem
-    return Judgement(state, one_line(reason), checks, tables)
+    return Judgement(state, reason, checks, tables)
 
 
 def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
