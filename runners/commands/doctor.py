@@ -18,7 +18,8 @@ from runners.implementations.implementation import IMPLEMENTATIONS
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
-from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
+from runners.trial import kernel
+from runners.trial.isolation import IsolationError, run_isolated
 from topologies.programs import PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
@@ -153,7 +154,7 @@ def _take_real_time_priority() -> None:
 
 
 def _make_network_namespace() -> None:
-    unshare(CLONE_NEWNET, "network namespace")
+    kernel.unshare(kernel.CLONE_NEWNET, "network namespace")
 
 
 # What it is called, how it is tried, what mends it, and whether trials need it.
