@@ -8,6 +8,7 @@ from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
 
 Role = Literal["client", "server"]
+ROLES: tuple[Role, Role] = ("client", "server")
 
 STALL_SHARE = 0.05
 
