@@ -64,9 +64,11 @@ print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun
 """
 # Begins when it is sent SIGUSR1.
 WAIT = """
-import signal
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-signal.sigwait({signal.SIGUSR1})
+import signal, time
+told = []
+signal.signal(signal.SIGUSR1, lambda *_: told.append("go on"))
+while not told:
+    time.sleep(0.01)
 """
 # Sends packets that are in the delay line of a slow link when it goes on.
 SEND_AND_WAIT = (
@@ -210,18 +212,20 @@ def descendants(process: int) -> list[int]:
 
 
 def waits(process: int) -> bool:
-    """Whether it has blocked SIGUSR1."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return bool(int(status.split("SigBlk:")[1].split()[0], 16) >> (signal.SIGUSR1 - 1) & 1)
+    """Whether it is a client that handles SIGUSR1 by now."""
+    proc = Path(f"/proc/{process}")
+    caught = int((proc / "status").read_text().split("SigCgt:")[1].split()[0], 16)
+    return WAIT in (proc / "cmdline").read_text() and bool(caught >> (signal.SIGUSR1 - 1) & 1)
 
 
 def disturbed(task: Task, client: str, disturb: Callable[[list[int]], None]) -> Judgement:
-    """A trial to which something is done from outside while the client waits: `disturb` gets the processes."""
+    """A trial to which `disturb`, which gets its processes, does something while the client waits."""
     with engine(client=client) as running:
 
         def meddle() -> None:
             waiting: list[int] = []
-            while not waiting:
+            deadline = time.monotonic() + 20
+            while not waiting and time.monotonic() < deadline:
                 time.sleep(0.01)
                 for worker in list(running.busy):
                     with contextlib.suppress(OSError):
