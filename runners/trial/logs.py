@@ -61,11 +61,13 @@ class _Copy:
         if stat.S_ISDIR(found.st_mode) and depth > 1:
             target.mkdir()
             self.copy(source, target, depth - 1)
-        elif stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
-            self._copy_file(source, target)
+        elif stat.S_ISREG(found.st_mode) and found.st_nlink <= 1 and found.st_size <= self._left_bytes:
+            self._copy_file(source, target, found.st_size)
 
-    def _copy_file(self, source: int, target: Path) -> None:
+    def _copy_file(self, source: int, target: Path, size_bytes: int) -> None:
+        """As long as it was when it was opened."""
+        self._left_bytes -= size_bytes
         with target.open("xb") as copied:
-            while self._left_bytes and (block := os.read(source, min(_BLOCK_BYTES, self._left_bytes))):
+            while size_bytes and (block := os.read(source, min(_BLOCK_BYTES, size_bytes))):
                 copied.write(block)
-                self._left_bytes -= len(block)
+                size_bytes -= len(block)

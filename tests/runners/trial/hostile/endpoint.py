@@ -62,9 +62,15 @@ def any_of(tries: Iterator[Callable[[], object]]) -> None:
     raise OSError(f"all of {len(reasons)}: {' | '.join(sorted(set(reasons)))[:200]}")
 
 
+def append(path: Path) -> None:
+    with path.open("ab", buffering=0) as file:
+        file.write(b" ")
+
+
 def processes() -> list[int]:
     own = {os.getpid(), os.getppid() if os.getppid() > 1 else 0}
-    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) not in own]
+    names = [path.name for path in Path("/proc").iterdir()]
+    return [int(name) for name in names if name.isdigit() and int(name) not in own]
 
 
 def interface() -> str:
@@ -103,7 +109,7 @@ def as_root_of_a_user_namespace(work: Callable[[], object]) -> None:
 
 @way
 def write_the_database() -> None:
-    Path(outside["database"]).open("r+b").write(b"x")
+    append(Path(outside["database"]))
 
 
 @way
@@ -123,9 +129,7 @@ def read_a_secret_of_the_same_temporary_folder() -> None:
 
 @way
 def write_in_etc() -> None:
-    any_of(
-        iter((lambda: Path("/etc/fecbench-hostile").touch(), lambda: Path("/etc/passwd").open("a").write("x")))
-    )
+    any_of(iter((lambda: Path("/etc/fecbench-hostile").touch(), lambda: append(Path("/etc/passwd")))))
 
 
 @way
@@ -135,14 +139,12 @@ def read_what_is_in_homes() -> None:
 
 @way
 def write_its_own_implementation() -> None:
-    any_of(iter((lambda: Path(__file__).open("a").write("#"), lambda: Path(__file__).chmod(0o777))))
+    any_of(iter((lambda: append(Path(__file__)), lambda: Path(__file__).chmod(0o777))))
 
 
 @way
 def write_its_own_assignment() -> None:
-    any_of(
-        iter((lambda: Path(sys.argv[1]).open("a").write(" "), lambda: Path(sys.argv[1]).unlink()))
-    )
+    any_of(iter((lambda: append(Path(sys.argv[1])), lambda: Path(sys.argv[1]).unlink())))
 
 
 @way
@@ -153,7 +155,8 @@ def mount_its_root_for_writing() -> None:
 @way
 def unmount_what_hides_homes() -> None:
     any_of(
-        (lambda path=path: check(libc.umount2(path, 2))) for path in (b"/root", b"/home", b"/tmp", b"/run", b"/dev")
+        (lambda path=path: check(libc.umount2(path, 2)))
+        for path in (b"/root", b"/home", b"/tmp", b"/run", b"/dev")
     )
 
 
@@ -250,7 +253,7 @@ def become_root() -> None:
 
 @way
 def become_another_endpoint() -> None:
-    any_of((lambda user=os.getuid() + step: os.setuid(user)) for step in (-1, 1))
+    any_of((lambda step=step: os.setuid(os.getuid() + step)) for step in (-1, 1))
 
 
 @way
@@ -329,7 +332,11 @@ def detach_the_dropper() -> None:
 
 @way
 def send_raw_packets() -> None:
-    kinds = ((socket.AF_INET, socket.IPPROTO_RAW), (socket.AF_INET, socket.IPPROTO_ICMP), (socket.AF_PACKET, 0))
+    kinds = (
+        (socket.AF_INET, socket.IPPROTO_RAW),
+        (socket.AF_INET, socket.IPPROTO_ICMP),
+        (socket.AF_PACKET, 0),
+    )
     any_of((lambda kind=kind: socket.socket(kind[0], socket.SOCK_RAW, kind[1]).close()) for kind in kinds)
 
 
@@ -375,12 +382,19 @@ def signal_another_process() -> None:
 
 @way
 def signal_another_group() -> None:
-    any_of((lambda process=process: os.killpg(process, signal.SIGCONT)) for process in processes())
+    groups = [process for process in processes() if process != 1]  # to signal the group 1 is to signal all
+    any_of((lambda group=group: os.killpg(group, signal.SIGCONT)) for group in groups)
 
 
 @way
 def kill_whatever_it_can() -> None:
-    in_child(lambda: any_of((lambda p=process: os.kill(p, signal.SIGKILL)) for process in processes() if process != os.getppid()))
+    in_child(
+        lambda: any_of(
+            (lambda p=process: os.kill(p, signal.SIGKILL))
+            for process in processes()
+            if process != os.getppid()
+        )
+    )
 
 
 @way
@@ -395,7 +409,7 @@ def read_the_memory_of_another_process() -> None:
 
 @way
 def write_to_the_standard_output_of_another_process() -> None:
-    any_of((lambda p=process: Path(f"/proc/{p}/fd/1").open("w").write("x\n")) for process in processes())
+    any_of((lambda p=process: append(Path(f"/proc/{p}/fd/1"))) for process in processes())
 
 
 # The other endpoint
@@ -535,7 +549,9 @@ def leave_a_daemon() -> None:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            os.execv(sys.executable, [sys.executable, "-c", f"import time; time.sleep(600)  # {outside['mark']}"])
+            os.execv(
+                sys.executable, [sys.executable, "-c", f"import time; time.sleep(600)  # {outside['mark']}"]
+            )
         os._exit(0)
 
 
