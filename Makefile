@@ -1,5 +1,6 @@
 # make demo   all set-up, then the demonstration campaign with its figure and report
-# make test   all set-up, then all tests
+# make test   all set-up, then all tests but the slow ones
+# make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make bench  what the dropper, the emulated link, the codes and loading results cost, next to others
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
@@ -24,7 +25,7 @@ GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fe
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-netem build bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem build bench lint packages environment go parts lock clean
 
 # Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
 demo: build
@@ -40,6 +41,9 @@ test: build
 	@$(RUN) pytest
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
+
+test-slow: build
+	@$(RUN) pytest -m slow --timeout 7200
 
 test-netem: build
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux qemu-system-x86 kmod"

@@ -31,12 +31,13 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
         ends.send(1242)
     received = ends.receive(frames)[:, 1]
     assert len(received) == frames
-    gaps = np.diff(received)
-    measured = 1242 * 8 * 1e3 / gaps.mean()
-    quantiles_us = np.percentile(gaps, [1, 50, 99]) / 1e3
-    print(f"\n{bandwidth_mbps} Mbit/s: measured {measured:.5f}, gaps p1/p50/p99 {quantiles_us} µs")
-    # Loose, since the machine may be busy: the last of the frames is as late as it was when it woke us.
-    assert measured == pytest.approx(bandwidth_mbps, rel=0.02)
+    gap_ns = 1242 * 8 * 1e3 / bandwidth_mbps
+    late_ns = received - gap_ns * np.arange(frames)
+    # A busy machine delays frames, and never lets one out early: the least delayed one of each third tells.
+    third = frames // 3
+    drift_ns = late_ns[-third:].min() - late_ns[:third].min()
+    print(f"\n{bandwidth_mbps} Mbit/s: {drift_ns / 1e3:.1f} µs off within {frames * gap_ns / 1e6:.0f} ms")
+    assert abs(drift_ns) < 0.005 * frames * gap_ns
 
 
 @root
