@@ -57,10 +57,10 @@ def test_files_that_not_every_user_may_read_are_named(folder: Path, name: str, m
     program.touch(0o755)
     load(folder).check_built()
     (folder / name).chmod(mode)
-    said = f"example: {program} is not for every user; endpoints have one of their own; mend: chmod -R o+rX {folder}"
     with pytest.raises(Refusal) as refusal:
         load(folder).check_built()
-    assert str(refusal.value) == said
+    problem = f"{program} is not for every user; endpoints have one of their own"
+    assert str(refusal.value) == f"example: {problem}; mend: chmod -R o+rX {folder}"
 
 
 def test_of_those_here_make_builds_a_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:

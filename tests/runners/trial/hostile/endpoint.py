@@ -340,6 +340,13 @@ def send_raw_packets() -> None:
     any_of((lambda kind=kind: socket.socket(kind[0], socket.SOCK_RAW, kind[1]).close()) for kind in kinds)
 
 
+@way
+def see_interfaces_that_are_not_its_own() -> None:
+    seen, own = {path.name for path in Path("/sys/class/net").iterdir()}, dict(socket.if_nameindex()).values()
+    if not seen - set(own):
+        raise OSError("there are none")
+
+
 def enter_namespaces(kinds: tuple[str, ...]) -> None:
     def enter(path: str) -> None:
         descriptor = os.open(path, os.O_RDONLY)
