@@ -25,6 +25,7 @@ from runners.engines.namespaces import NamespaceEngine
 from runners.trial import cgroup, confinement, logs, view
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -54,7 +55,7 @@ def task(options: dict[str, Any], timeout_s: float = 120) -> Task:
         pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
         completion="dct_s",
         timeout_s=timeout_s,
-        stall_share=1000,
+        validity=Validity(stall_share=1000, stolen_share=1000),
     )
 
 
