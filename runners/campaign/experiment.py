@@ -6,6 +6,7 @@ all points, and options that do not fit together.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import designs
@@ -20,7 +21,7 @@ from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.trial import validity
 from runners.trial.site import Commands
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
+from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.workloads import page_graph
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
@@ -125,11 +126,15 @@ class Experiment:
     @property
     def commands(self) -> Commands:
         """What starts the endpoints of each implementation here."""
-        roles: tuple[Role, Role] = ("client", "server")
         return {
-            name: {role: implementation.command(role) for role in roles}
+            name: {role: implementation.command(role) for role in ROLES}
             for name, implementation in self.implementations.items()
         }
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Where each implementation is."""
+        return {name: implementation.folder for name, implementation in self.implementations.items()}
 
     @property
     def timeout_s(self) -> float:

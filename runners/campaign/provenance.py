@@ -16,6 +16,7 @@ from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
 from runners.implementations.implementation import DECLARATION, Implementation
 from runners.probe import output_of, sha256_of
+from runners.trial import confinement
 from topologies.programs import WIRE
 
 
@@ -113,5 +114,6 @@ def collect(implementations: Collection[Implementation], link: str) -> dict[str,
         "libraries": libraries(),
         "link": link,
         "binaries": binaries(implementations),
+        "confinement": confinement.of_this_machine(),
         "implementations": {known.declaration.name: of_implementation(known) for known in implementations},
     }

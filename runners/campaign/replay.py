@@ -47,7 +47,7 @@ def replay(
     experiment = Experiment(design, campaign.points, implementations, pages)
     experiment.check_built()
     key, backend = stored.record.key, campaign.provenance["link"]
-    with NamespaceEngine(1, experiment.commands) as engine:
+    with NamespaceEngine(1, experiment.commands, experiment.folders) as engine:
         (finished,) = engine.run([(key, experiment.task(key, backend, capture=True))])
         if finished.folder is not None:
             shutil.move(finished.folder, folder)

@@ -50,7 +50,7 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
     wanted = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
-    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands)
+    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands, wanted.experiment.folders)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
         done = campaign.run(wanted, engine, database, Progress())
         return {trial.record.key: trial.record for trial in database.trials(done.id)}
