@@ -148,7 +148,7 @@ def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[st
     """What the A/A campaigns in the same database found, by name: how small a difference can be seen."""
     sentences = {}
     for other in database.campaigns():
-        if other.name.startswith(equality.AA_PREFIX) and other.id != campaign.id:
+        if other.kind == "against-itself" and other.id != campaign.id:
             with contextlib.suppress(NothingToCompare):  # it has not run far enough
                 sentences[other.name] = equality.sentences(equality.of_itself(database, other))
     return sentences

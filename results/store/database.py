@@ -165,6 +165,10 @@ class Database:
             campaign_id = connection.scalar(named)
         return None if campaign_id is None else self._campaign(campaign_id)
 
+    def campaign_of(self, start: Start) -> CampaignInfo:
+        """The campaign that the start has begun or gone on with."""
+        return self._campaign(start.campaign_id)
+
     def campaigns(self) -> list[CampaignInfo]:
         """All campaigns, oldest first."""
         with self._transaction(self._readers) as connection:
