@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 from results.store.database import Database
@@ -16,7 +16,6 @@ from results.store.records import CampaignInfo
 from results.store.rows import digest_of
 from runners.campaign.experiment import Experiment
 from runners.refusal import Refusal
-from topologies.topology import Backend
 
 SHOWN = 3
 """A refusal names so many differences, and counts the others."""
@@ -46,54 +45,58 @@ def check_same(
 
     `collected` is the provenance of now.
     """
-    found = _differences(database, campaign, experiment, collected)
-    first = list(islice(found, SHOWN))
-    if not first:
+    found = [
+        (kind, difference)
+        for kind, differences in _differences(campaign, experiment, collected)
+        for difference in differences
+    ]
+    if not found:  # if anything else differs, tasks do because of that
+        found = [("other tasks", difference) for difference in of_tasks(database, campaign, experiment)]
+    if not found:
         return
-    others = sum(1 for _ in found)
-    more = f"; and {others} more" if others else ""
+    kinds = " and ".join(dict.fromkeys(kind for kind, _ in found))
+    named = "; ".join(str(difference) for _, difference in found[:SHOWN])
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     raise Refusal(
-        f"campaign {campaign.name!r} in {database.address} was run with another state of things:"
-        f" {'; '.join(map(str, first))}{more}: give a new campaign a name with --campaign, or go back to what"
-        " it was run with"
+        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {named}{more}: give a new"
+        " campaign a name with --campaign, or go back to what it was run with"
     )
 
 
 def _differences(
-    database: Database, campaign: CampaignInfo, experiment: Experiment, collected: Mapping[str, Any]
-) -> Iterator[Difference]:
-    if campaign.design_text != experiment.design.text:
-        yield of_texts("another design: line", campaign.design_text, experiment.design.text)
-        return  # what follows from it is no news
-    stored_points = [dict(point) for point in campaign.points]
-    yield from compare("point", stored_points, [dict(point) for point in experiment.points])
+    campaign: CampaignInfo, experiment: Experiment, collected: Mapping[str, Any]
+) -> Iterator[tuple[str, Iterator[Difference]]]:
+    """Of each kind that has a name: what differs."""
     was = campaign.provenance
-    yield from compare("link", was.get("link"), collected["link"])
-    yield from compare("page", _hashes_of_pages(was), _hashes_of_pages(collected))
+    if campaign.design_text != experiment.design.text:
+        # What follows from that is no news.
+        yield "another design", iter([of_texts("line", campaign.design_text, experiment.design.text)])
+        return
+    yield "other points", compare("point", list(campaign.points), list(experiment.points))
+    yield "another link", compare("link", was["link"], collected["link"])
+    yield "other pages", compare("page", _hashes_of_pages(was), _hashes_of_pages(collected))
     yield from of_programs(was, collected)
-    yield from of_tasks(database, campaign, experiment, collected["link"])
 
 
-def of_programs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    """What differs of the harness and, of the implementations of now, of binaries and declarations."""
+def of_programs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Iterator[Difference]]]:
+    """Of the harness and, of the implementations of now, of binaries and declarations: what differs."""
     if "harness" in was:
-        yield from compare("harness", was["harness"], now["harness"])
+        yield "another harness", compare("harness", was["harness"], now["harness"])
     else:
         # An earlier fecbench did not keep it: what is not known is not the same.
-        yield Difference("harness", _UNKNOWN, f"version {now['harness']['version']}")
-    for what, before, after in (
-        ("binary", was["binaries"], now["binaries"]),
-        ("impl.toml of", _deciding(was), _deciding(now)),
+        unknown = Difference("harness", _UNKNOWN, f"version {now['harness']['version']}")
+        yield "another harness", iter([unknown])
+    for kind, what, before, after in (
+        ("other binaries", "binary", was["binaries"], now["binaries"]),
+        ("another impl.toml", "impl.toml of", _deciding(was), _deciding(now)),
     ):
-        yield from compare(what, {name: before.get(name, _Absent) for name in after}, after)
+        yield kind, compare(what, {name: before.get(name, _Absent) for name in after}, after)
 
 
-def of_tasks(
-    database: Database, campaign: CampaignInfo, experiment: Experiment, backend: Backend
-) -> Iterator[Difference]:
+def of_tasks(database: Database, campaign: CampaignInfo, experiment: Experiment) -> Iterator[Difference]:
     """What differs between the tasks that trials were asked for and those of now."""
     for stored in database.tasks(campaign.id):
-        now = experiment.task(stored.key, backend).document()
+        now = experiment.task(stored.key, campaign.provenance["link"]).document()
         if digest_of(now) != stored.digest:
             what = f"task of {stored.key.variant}, {stored.key.workload}, point {stored.key.point}:"
             yield from compare(what, database.task(stored.id), now)

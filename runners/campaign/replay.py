@@ -64,13 +64,14 @@ def replay(
     for implementation in used.values():
         implementation.check_built()
     now = provenance.of_programs(used.values())
-    differences = [*map(str, of_programs(campaign.provenance, now)), *differences]
+    programs = [str(other) for _, others in of_programs(campaign.provenance, now) for other in others]
     with NamespaceEngine(1, commands_of(used)) as engine:
         (finished,) = engine.run([(stored.record.key, _captured(task, used))])
         if finished.folder is not None:
             shutil.move(finished.folder, folder)
     _, record = judged(finished)
-    return Replay(stored, dataclasses.replace(stored, attempt=stored.attempt + 1, record=record), differences)
+    replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
+    return Replay(stored, replayed, programs + differences)
 
 
 def _recorded_task(record: TrialRecord) -> Task | None:

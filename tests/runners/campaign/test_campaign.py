@@ -70,15 +70,17 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
     assert counts["xor, 4/5"][1] > 0
 
 
-def test_a_complete_campaign_is_not_run_again(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_campaign_goes_on_with_what_is_missing_and_a_complete_one_is_not_run_again(
+    fecbench: Any, little_design: Path, tmp_path: Path, resume: list[str]
+) -> None:
     database = tmp_path / "x.sqlite"
     fecbench.run_until_ok(little_design, database, "--filter", "point=0")
-    refused = fecbench.run(little_design, database)
-    assert refused.returncode == 2
-    assert "--resume" in refused.stderr
-    fecbench.run_until_ok(little_design, database, "--resume")
+    first = {trial["id"] for trial in fecbench.trials(database)}
+    fecbench.run_until_ok(little_design, database, *resume)
+    assert first < {trial["id"] for trial in fecbench.trials(database)}
     before = database.read_bytes()
-    again = fecbench.run(little_design, database)
+    again = fecbench.run(little_design, database, *resume)
     assert again.returncode == 0
     assert "0 trials to run" in again.stderr
     assert database.read_bytes() == before
@@ -126,7 +128,7 @@ def test_replay_meets_the_same_losses_and_records_everything(
 def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     for point in range(2):
-        fecbench.run_until_ok(little_design, path, "--resume", "--filter", f"point={point}")
+        fecbench.run_until_ok(little_design, path, "--filter", f"point={point}")
     with Database.open(str(path)) as database:
         (campaign,) = database.campaigns()
         starts = {start.id: start for start in database.starts(campaign.id)}

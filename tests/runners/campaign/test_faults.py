@@ -208,14 +208,13 @@ def await_no_process(mark: str) -> None:
 def kill_at_some_moment(
     fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
 ) -> tuple[int, str]:
-    """Start or resume the campaign and kill it: while it begins or while it runs; status and last words."""
+    """Run the campaign and kill it: while it begins or while it runs; status and last words."""
     arguments = [
         "run",
         "--no-calibrate",
         str(design),
         "--db",
         str(database),
-        "--resume",
         "--jobs",
         str(moments.choice((1, 2))),
     ]
@@ -266,7 +265,7 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
         if status >= 0:
             assert set(temporary.iterdir()) == left_before
         finished = nothing_lost(finished, database)
-    resumed = fecbench.run(design, database, "--resume")
+    resumed = fecbench.run(design, database)
     assert resumed.returncode in (0, 1), resumed.stderr
     assert set(nothing_lost(finished, database).trials) == TRIALS
     assert fecbench("clean").returncode == 0
@@ -321,7 +320,7 @@ remount("size=4m")
 report["resumed"] = run("run", "--no-calibrate", design, "--resume")
 report["complete"] = trials()
 remount("ro")
-report["read_only"] = run("run", "--no-calibrate", design, "--resume", "--campaign", "another")
+report["read_only"] = run("run", "--no-calibrate", design, "--campaign", "another")
 report["still"] = trials()
 print(json.dumps(report))
 """
