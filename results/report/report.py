@@ -24,6 +24,7 @@ from results.analysis import equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
+from results.analysis.starts import starts_of
 from results.analysis.summary import median_column
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
@@ -105,6 +106,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
+        starts=starts_of(database, campaign),
         repeat=repeating.commands(campaign, filters or []),
         doubts=repeating.doubts(frame, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from results.analysis.starts import starts_of
 from results.store.database import Database
 from results.store.records import CampaignInfo, Start, StoredTrial
 
@@ -25,13 +27,19 @@ def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> 
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
     for campaign in campaigns:
-        document["campaigns"].append(campaign_document(campaign))
+        ran = starts_of(database, campaign)
+        document["campaigns"].append(
+            {
+                **campaign_document(campaign),
+                "start_differences": [asdict(difference) for difference in ran.differences],
+            }
+        )
         document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
         for stored in database.trials(campaign.id):
             index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
             if index == len(document["tasks"]):
                 document["tasks"].append(stored.record.task)
-            # Only an invalid run is superseded, and it was the attempt before.
+            # What is superseded was the attempt before.
             attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
             document["trials"].append(
                 {
@@ -82,6 +90,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "points": campaign.points,
         "variants": campaign.variants,
         "workloads": campaign.workloads,
+        "kind": campaign.kind,
         "provenance": campaign.provenance,
     }
 
@@ -92,6 +101,7 @@ def start_document(start: Start) -> Document:
         "id": start.id,
         "started_at": start.started_at,
         "host": start.host,
+        "holder": start.holder,
         "provenance": start.provenance,
     }
 
