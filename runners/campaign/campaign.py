@@ -25,8 +25,8 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
 
     Raises Refusal before anything is changed.
     """
-    now = provenance_of(request)
-    stored = _stored_campaign(request, database, now)
+    now = _provenance_of(request)
+    stored = stored_campaign(request, database, now)
     trials = due(request, {} if stored is None else database.states(stored.id))
     _log.info("%d of %d trials are to be run", len(trials), len(request.keys))
     if stored is not None and not trials:
@@ -42,7 +42,7 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     return campaign
 
 
-def provenance_of(request: Request) -> dict[str, Any]:
+def _provenance_of(request: Request) -> dict[str, Any]:
     """What the campaign would be run with now."""
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend)
@@ -58,7 +58,7 @@ def _started(
         new = NewStart(host=host, provenance=dict(now), holder=holder)
         if start := database.begin(_new_campaign(request, now), new):
             return database.campaign_of(start), start
-        stored = _stored_campaign(request, database, now)  # another process has begun it just now
+        stored = stored_campaign(request, database, now)  # another process has begun it just now
         assert stored is not None
     campaign = database.add_calibrations(stored.id, now["calibration"])
     return campaign, database.start(campaign.id, host, now, holder)
@@ -103,11 +103,16 @@ def _kind_of(design: Design) -> Kind:
     return "against-itself" if len(arms) > 1 and all(arm == arms[0] for arm in arms) else "comparison"
 
 
-def _stored_campaign(request: Request, database: Database, now: Mapping[str, Any]) -> CampaignInfo | None:
-    """The campaign to go on with, if there is one; raises Refusal when this request must not."""
+def stored_campaign(
+    request: Request, database: Database, now: Mapping[str, Any] | None = None
+) -> CampaignInfo | None:
+    """The campaign to go on with, if there is one; raises Refusal when this request must not.
+
+    `now` is the provenance that it would have; None finds it out.
+    """
     stored = database.campaign(request.name)
     if stored is not None:
-        check_same(database, stored, request.experiment, now)
+        check_same(database, stored, request.experiment, now or _provenance_of(request))
     elif request.resume:
         known = [campaign.name for campaign in database.campaigns()]
         raise Refusal(

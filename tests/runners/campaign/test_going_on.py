@@ -12,6 +12,7 @@ from designs import Design
 from results.store.database import Database
 from results.store.records import TrialKey
 from runners.campaign import provenance
+from runners.campaign.aside import move_aside
 from runners.campaign.experiment import Experiment
 from runners.campaign.request import Request
 from runners.implementations.finding import ours
@@ -186,6 +187,23 @@ def test_a_campaign_keeps_that_it_ran_one_variant_against_itself(
     with Database.open(str(database)) as opened:
         kinds = {campaign.name: campaign.kind for campaign in opened.campaigns()}
     assert kinds == {"little": "comparison", "named-anyhow": "against-itself"}
+
+
+def test_a_database_of_another_harness_is_moved_aside_and_one_of_this_harness_is_not(
+    run: Run, part: Path, little: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = part.with_name("absent.sqlite")
+    assert move_aside(little, absent) == ""
+    assert move_aside(little, part) == ""
+    content = part.read_bytes()
+    part.with_name("x-1.sqlite").touch()
+    monkeypatch.setattr(provenance, "binaries", lambda _: {"dropper/build/dropper": "ab" * 32})
+    line = move_aside(little, part)
+    aside = part.with_name("x-2.sqlite")
+    assert line.startswith(f"{part} is {aside} now, and the campaign begins anew: campaign 'little' in ")
+    assert (part.exists(), aside.read_bytes()) == (False, content)
+    run(keys=little.keys[:1])
+    assert part.exists()
 
 
 # Again
