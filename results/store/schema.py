@@ -177,7 +177,7 @@ trials = sa.Table(
         "superseded",
         sa.Boolean,
         nullable=False,
-        doc="A later attempt has replaced it: it was invalid, or in a state that `--retry` named.",
+        doc="A later attempt has replaced it: it was invalid, or its state was to be run again.",
     ),
     sa.Column("state", sa.Text, nullable=False, doc="`ok`, `failed`, `timeout`, `unsupported` or `invalid`."),
     sa.Column("reason", sa.Text, nullable=False, doc="Of every state but `ok`."),

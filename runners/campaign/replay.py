@@ -18,7 +18,7 @@ from runners.campaign.record import judged, seeds_of
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
+from runners.refusal import Refusal, first_problem
 from runners.trial.task import EndpointTask, Task
 
 
@@ -81,9 +81,10 @@ def _recorded_task(record: TrialRecord) -> Task | None:
     try:
         return Task.model_validate({**record.task, "seeds": seeds_of(record, record.task)})
     except (KeyError, ValidationError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else f"{error} is missing"
         raise Refusal(
-            f"trial of {record.key}: the task that was recorded is not one of this fecbench: replay it with"
-            f" the revision that its start names ({str(error).splitlines()[0]})"
+            f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it with"
+            " the revision that its start names"
         ) from error
 
 
