@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -42,7 +42,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         key=finished.key,
         state=judgement.state,
         reason=judgement.reason,
-        started_at=_started_at(finished),
+        started_at=datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds"),
         duration_s=finished.duration_s,
         task=finished.task.document(),
         seeds=_seeds(finished.task.seeds),
@@ -52,14 +52,8 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Everything that is kept of a trial."""
     outcome, endpoints = finished.outcome, finished.outcome.endpoints
-    return TrialRecord(
-        key=finished.key,
-        state=judgement.state,
-        reason=judgement.reason,
-        started_at=_started_at(finished),
-        duration_s=finished.duration_s,
-        task=finished.task.document(),
-        seeds=_seeds(finished.task.seeds),
+    return replace(
+        _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[
             _verdict_log(link, direction, recorded)
@@ -85,10 +79,6 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         },
         series=_series(judgement),
     )
-
-
-def _started_at(finished: Finished) -> str:
-    return datetime.fromtimestamp(finished.begun_at, UTC).isoformat(timespec="milliseconds")
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:

@@ -83,8 +83,8 @@ def _recorded_task(record: TrialRecord) -> Task | None:
     except (KeyError, ValidationError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else f"{error} is missing"
         raise Refusal(
-            f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it with"
-            " the revision that its start names"
+            f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it"
+            " with the revision that its start names"
         ) from error
 
 
