@@ -31,6 +31,7 @@ from results.store.error import DatabaseError, HasResult, UnfitRecord
 from results.store.postgresql import PostgreSQL
 from results.store.records import (
     STATES,
+    AttemptCount,
     CampaignInfo,
     Claimant,
     Group,
@@ -351,6 +352,15 @@ class Database:
         )
         with self._transaction(self._readers) as connection:
             return {row.start_id: row.trials for row in connection.execute(query.group_by(columns.start_id))}
+
+    def attempt_counts(self, campaign_id: int) -> list[AttemptCount]:
+        """How often trials of each variant were run to each state, superseded attempts apart."""
+        columns = schema.trials.c
+        kinds = columns.variant, columns.state, columns.superseded
+        query = sa.select(*kinds, sa.func.count()).where(columns.campaign_id == campaign_id)
+        with self._transaction(self._readers) as connection:
+            counted = connection.execute(query.group_by(*kinds).order_by(*kinds))
+            return [AttemptCount(*row) for row in counted]
 
     def trial_count(self, campaign_id: int) -> int:
         """The number of trials that have been run, superseded attempts not counted."""

@@ -1,14 +1,15 @@
 """What a campaign keeps of a trial that was judged."""
 
+import dataclasses
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
-from runners.trial.judge import Judgement, judge
+from runners.trial.judge import Checks, Judgement, judge
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Seeds
 from topologies.link import DIRECTIONS, Direction
@@ -52,7 +53,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Everything that is kept of a trial."""
     outcome, endpoints = finished.outcome, finished.outcome.endpoints
-    return replace(
+    return dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[
@@ -69,14 +70,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
         stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
-        checks={
-            "verdicts": {
-                _of_direction(link, direction): asdict(check)
-                for (link, direction), check in judgement.verdicts.items()
-            },
-            "stalled_s": judgement.stalled_s,
-            "trials_at_once": finished.trials_at_once,
-        },
+        checks=_checks(judgement.checks, finished.trials_at_once),
         series=_series(judgement),
     )
 
@@ -92,6 +86,21 @@ def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     return of_endpoints | {"competition": competition}
+
+
+def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
+    return {
+        **asdict(dataclasses.replace(checks, verdicts={})),
+        "verdicts": {
+            _of_direction(link, direction): asdict(check)
+            for (link, direction), check in checks.verdicts.items()
+        },
+        "lost_elsewhere": {
+            "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
+            "places": checks.lost_elsewhere,
+        },
+        "trials_at_once": trials_at_once,
+    }
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

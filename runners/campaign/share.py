@@ -15,7 +15,8 @@ from runners.campaign.claims import Claims
 from runners.campaign.record import judged, unfit
 from runners.campaign.request import Keep, Request
 from runners.engines.engine import Engine, Finished
-from runners.trial.judge import Judgement, completion_s
+from runners.trial.judge import Judgement
+from runners.trial.judging.endpoints import completion_s
 from runners.trial.task import Task
 
 _log = logging.getLogger(__name__)

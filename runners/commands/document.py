@@ -31,6 +31,7 @@ def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> 
         document["campaigns"].append(
             {
                 **campaign_document(campaign),
+                "attempts": attempts_document(database, campaign),
                 "start_differences": [asdict(difference) for difference in ran.differences],
             }
         )
@@ -39,7 +40,6 @@ def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> 
             index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
             if index == len(document["tasks"]):
                 document["tasks"].append(stored.record.task)
-            # What is superseded was the attempt before.
             attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
             document["trials"].append(
                 {
@@ -93,6 +93,18 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "kind": campaign.kind,
         "provenance": campaign.provenance,
     }
+
+
+def attempts_document(database: Database, campaign: CampaignInfo) -> list[Document]:
+    """How often the trials of each variant were run, a row a variant; JSON knows no NaN."""
+    # Imported here: SciPy takes longer to load than most commands take to run.
+    from results.analysis.attempts import by_variant
+
+    table = by_variant(database, campaign)
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
 def start_document(start: Start) -> Document:
