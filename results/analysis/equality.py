@@ -22,8 +22,6 @@ from results.analysis import frames
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
-AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
-
 LEVEL = 0.05
 POWER = 0.8
 DIFFERENCES = (0.01, 0.02, 0.05, 0.10)

@@ -16,6 +16,7 @@ from results.store.records import TrialKey, TrialRecord, VerdictLog
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
 from runners.campaign.request import request
+from runners.campaign.share import Watcher
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
@@ -31,7 +32,7 @@ FOLDER = Path("/run/scratch")
 TOLERANCE = 0.03
 
 
-class Progress:
+class Progress(Watcher):
     """Prints each trial as it ends."""
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
