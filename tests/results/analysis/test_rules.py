@@ -275,16 +275,6 @@ def test_intervals_of_rules_hold_what_is_true_in_trees_that_are_believed(
     assert stats.binomtest(sum(found), len(found), 0.93, alternative="less").pvalue > 0.05
 
 
-def test_no_ratio_has_a_say_in_the_rule_to_which_it_is_counted() -> None:
-    data = WEAK.draw(np.random.default_rng(6), 60)
-    tree = module._tree(data, 3)
-    for point in range(60):
-        logs = data.logs.copy()
-        logs[point] = -5.0
-        other = replace(data, logs=logs)
-        assert module._honest_leaves(tree, other)[point] == module._honest_leaves(tree, data)[point]
-
-
 def test_a_rule_is_the_one_of_the_points_that_trees_counted_there_which_had_not_seen_them() -> None:
     pairing, campaign = compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), planted)
     found = explain(pairing, campaign)
