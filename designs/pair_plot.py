@@ -6,6 +6,7 @@ choices stand in equal steps; the ticks show the values.
 
 from pathlib import Path
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -22,6 +23,8 @@ MARGIN = 0.05
 COLOUR = "#0072b2"  # blue of the Okabe-Ito palette, made for colour-blind readers
 
 
+# A "$" in the name of a choice is one, not the beginning of a formula.
+@mpl.rc_context({"text.parse_math": False})
 def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     """Draws the points into `path`, an image of the format that its suffix names.
 

@@ -8,6 +8,10 @@ machine was, what happened to packets on each link, and the seeds that decided i
 | `reason` | why its state is not ok |
 | `trials_at_once` | how many trials ran then |
 | `stalled_s` | how long its endpoints were kept from running |
+| `stolen_s` | how long a hypervisor kept a CPU from running |
+| `watch_gap_s` | the longest time in which nobody looked whether endpoints were kept from running |
+| `late_max_ms`, `late_sum_ms` | how late packets left a link: the latest, and for how long in all |
+| `lost_elsewhere` | packets that were lost outside of link and dropper |
 | `overhead_s` | the seconds that were not the client's own |
 | `LINK.DIRECTION.packets` | packets that the dropper judged |
 | `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
@@ -38,7 +42,9 @@ from results.store.records import HARNESS_COLUMNS
 FIRST_PACKETS = 8192
 """Of a link in one direction: among so many, the first that was lost is looked for."""
 
-_CHECKS = pa.schema({"trials_at_once": pa.float64(), "stalled_s": pa.float64()})
+_OF_CHECKS = ("trials_at_once", "stalled_s", "stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
+_LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
+_CHECKS = pa.schema(dict.fromkeys(_OF_CHECKS, pa.float64()) | {"lost_elsewhere": _LOST_ELSEWHERE})
 _UNKNOWN = pa.scalar(None, pa.string())
 _OVERHEAD = pa.schema({"total": pa.float64()})
 _DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64()})
@@ -64,8 +70,8 @@ def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
         "started_at": trials["started_at"].cast(pa.timestamp("us", tz="UTC")),
         "host": pc.if_else(pc.equal(trials["host"], ""), _UNKNOWN, trials["host"]),
         "reason": trials["reason"],
-        "trials_at_once": checks["trials_at_once"],
-        "stalled_s": checks["stalled_s"],
+        **{name: checks[name] for name in _OF_CHECKS},
+        "lost_elsewhere": pc.struct_field(checks["lost_elsewhere"], "packets"),
         "overhead_s": objects(trials["overhead_s"], _OVERHEAD)["total"],
         **_of_links(trials["dropper"], trials["links"], list(directions)),
         **_of_seeds(trials["seeds"], seeds),

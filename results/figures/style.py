@@ -75,6 +75,7 @@ def style() -> Iterator[None]:
         "savefig.dpi": 150,
         "svg.fonttype": "path",  # the same on machines with other fonts
         "svg.hashsalt": "fecbench",  # identifiers would be random otherwise
+        "text.parse_math": False,  # a "$" in a label is one, not the beginning of a formula
     }
     with mpl.rc_context(settings):
         yield

@@ -103,6 +103,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         share_text=attempts.share_text,
         second_tries=second_tries.compare(run, campaign),
         calibrations=campaign.provenance.get("calibration", []),
+        lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
         points=folder.draw(
             "points",
@@ -132,6 +133,12 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         script=script,
         script_hash=_base64(hashlib.sha256(script.encode()).digest()),
     )
+
+
+def _lateness_unknown(frame: pd.DataFrame) -> int:
+    """Of how many trials that are ok a link did not tell how late packets left it."""
+    late = [name for name in frame.columns if name.endswith(".late")]
+    return int(frame.loc[frame["state"] == "ok", late].isna().any(axis=1).sum())
 
 
 @dataclass(frozen=True)

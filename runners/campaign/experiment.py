@@ -10,15 +10,15 @@ from typing import Any
 
 import designs
 from designs import Design
-from designs.factor import LinkedFactor
 from dropper.model import LossModelError
 from fecbench.hints import nearest
-from results.store.records import TRIAL_COLUMNS, TrialKey
+from results.store.records import TrialKey
 from runners import workloads
-from runners.campaign import links
+from runners.campaign import checks, links
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
+from runners.trial import validity
 from runners.trial.site import Commands
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
 from runners.workloads import page_graph
@@ -48,10 +48,17 @@ class Arm:
     where: str
     """Where it is written."""
 
+    def has(self, option: str) -> bool:
+        """Whether its implementation has this option."""
+        return option in self.implementation.declaration.options
+
+    def takes(self, option: str) -> bool:
+        """Whether it gets this option from a point."""
+        return self.has(option) and option not in self.chosen
+
     def options_set(self, values: Values) -> dict[str, Any]:
         """The options that are not left to the defaults; the variant's own go before those of a point."""
-        known = self.implementation.declaration.options
-        of_point = {name: value for name, value in _below(values, "option.") if name in known}
+        of_point = {name: value for name, value in _below(values, checks.OPTION) if self.takes(name)}
         return {**of_point, **self.chosen}
 
     def options(self, values: Values) -> dict[str, Any]:
@@ -69,11 +76,17 @@ class Activity:
     server: str | None
     """The label of the variant that runs its servers; None: each variant's own."""
 
+    def has(self, parameter: str) -> bool:
+        """Whether it knows this parameter."""
+        return parameter in self.workload.parameters
+
+    def takes(self, parameter: str) -> bool:
+        """Whether it gets this parameter from a point."""
+        return self.has(parameter) and parameter not in self.chosen
+
     def parameters(self, values: Values) -> dict[str, Any]:
         """All parameters at a point; its own go before those of the point."""
-        of_point = {
-            name: value for name, value in _below(values, "workload.") if name in self.workload.parameters
-        }
+        of_point = {name: value for name, value in _below(values, checks.WORKLOAD) if self.takes(name)}
         return {**of_point, **self.chosen}
 
 
@@ -95,9 +108,10 @@ class Experiment:
         self.topology = _layout(design)
         self.arms = {variant.label: _arm(design, variant, implementations) for variant in design.variants}
         self.activities = {workload.label: _activity(design, workload) for workload in design.workloads}
-        self._links = [link.name for link in self.topology.links]
-        self._check_names()
-        self._check_pairs()
+        self.links = [link.name for link in self.topology.links]
+        """By name."""
+        checks.check_names(design, self.links, self.implementations.values())
+        checks.check_pairs(design, [activity.workload for activity in self.activities.values()])
         self._link_tasks = [self._links_at(index) for index in range(len(points))]
         self._check_points()
         self.pages = self._pages() if pages is None else dict(pages)
@@ -135,6 +149,7 @@ class Experiment:
             ],
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
+            validity=validity.USUAL,
             capture=capture,
         )
 
@@ -148,9 +163,19 @@ class Experiment:
                     direction: designs.seed(root, *path, "link", link, "direction", direction)
                     for direction in DIRECTIONS
                 }
-                for link in self._links
+                for link in self.links
             },
         )
+
+    def taking_part(self, variant: str, workload: str) -> list[Arm]:
+        """Whose programs run in the trials of a variant with a workload at any point, by these labels."""
+        activity = self.activities[workload]
+        labels: dict[str, None] = {}
+        for point in range(len(self.points)):
+            for transfer in self._transfers(TrialKey(variant, workload, point, 0), activity):
+                server = self._server_of(transfer, activity)
+                labels |= dict.fromkeys((transfer.variant, server.label))
+        return [self.arms[label] for label in labels]
 
     def check_built(self) -> None:
         """Raises Refusal when a program of an implementation is missing."""
@@ -188,17 +213,20 @@ class Experiment:
         return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values, capture: bool) -> PairTask:
-        arm = self.arms[transfer.variant]
-        server = self.arms[activity.server or arm.server]
+        arm, server = self.arms[transfer.variant], self._server_of(transfer, activity)
         return PairTask(
             client=_end(arm, arm.series, values, capture),
             server=_end(server, arm.series, values, capture),
             workload=transfer.workload,
+            demand=transfer.demand,
         )
+
+    def _server_of(self, transfer: Transfer, activity: Activity) -> Arm:
+        return self.arms[activity.server or self.arms[transfer.variant].server]
 
     def _links_at(self, point: int) -> dict[str, LinkTask]:
         try:
-            return links.link_tasks(self._values(point), self._links)
+            return links.link_tasks(self._values(point), self.links, validity.USUAL)
         except (TopologyError, LossModelError) as error:
             raise Refusal(f"{self.design.path}: point {point}: {error}") from error
 
@@ -220,52 +248,6 @@ class Experiment:
                 arm.options(values)
             for activity in self.activities.values():
                 activity.workload.check(activity.parameters(values), self.arms, self.design.path)
-
-    def _check_names(self) -> None:
-        """Raises Refusal for a factor or a constant that nothing knows, and for a link without its rate."""
-        known = self._known_names()
-        for place, name in _names(self.design):
-            if name not in known:
-                raise Refusal(f"{self.design.path}: {place}{name}: {self._unknown(name, known)}")
-        for name in self.design.linked_factors:
-            if name in known | set(TRIAL_COLUMNS):
-                raise Refusal(
-                    f"{self.design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
-                )
-        if lacking := links.missing(self.design.parameters, self._links):
-            raise Refusal(f"{self.design.path}: {lacking} is missing: give it as a factor or a constant")
-
-    def _known_names(self) -> set[str]:
-        """Every name that a factor or a constant of this design may have."""
-        options = {
-            f"option.{name}"
-            for implementation in self.implementations.values()
-            for name in implementation.declaration.options
-        }
-        of_workloads = {
-            f"workload.{name}" for workload in workloads.WORKLOADS.values() for name in workload.parameters
-        }
-        return links.names(self._links) | options | of_workloads
-
-    def _unknown(self, name: str, known: set[str]) -> str:
-        """What is wrong with a name that is not known."""
-        first, _, rest = name.partition(".")
-        if rest in links.names(self._links) and first not in ("option", "workload"):
-            return f"topology {self.design.topology} has no link {first!r}; {nearest(first, self._links)}"
-        return f"is not a parameter; {nearest(name, known)}"
-
-    def _check_pairs(self) -> None:
-        """Raises Refusal for a workload that needs more client-server pairs than the topology has."""
-        pairs = len(self.topology.pairs)
-        for activity in self.activities.values():
-            workload = activity.workload
-            if pairs < workload.pairs:
-                fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= workload.pairs]
-                where = f"{self.design.path}: topology = {self.design.topology!r}"
-                raise Refusal(
-                    f"{where}: has {pairs} client-server pair,"
-                    f" and workload {workload.name} needs {workload.pairs}; it must be {' or '.join(fitting)}"
-                )
 
 
 def _layout(design: Design) -> Layout:
@@ -313,24 +295,15 @@ def _label(design: Design, where: str, label: object) -> str:
 
 def _end(arm: Arm, wanted: Iterable[str], values: Values, capture: bool) -> EndpointTask:
     """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
-    declaration = arm.implementation.declaration
+    declaration, options = arm.implementation.declaration, arm.options(values)
     return EndpointTask(
         implementation=declaration.name,
-        options=arm.options(values),
+        options=options,
         series=[name for name in declaration.series if capture or name in wanted],
         local_addresses=declaration.local_addresses,
+        fec=None if declaration.fec is None else declaration.fec.is_on(options),
+        owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
     )
-
-
-def _names(design: Design) -> Iterator[tuple[str, str]]:
-    """Where each parameter of the design stands, and its name."""
-    for name, factor in design.factors.items():
-        if isinstance(factor, LinkedFactor):
-            yield from ((f"factors.{name}.linked: ", parameter) for parameter in factor.parameters)
-        else:
-            yield "factors.", name
-    for name in design.constants:
-        yield "constants.", name
 
 
 def _below(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -7,14 +7,14 @@ direction's own before that of both. A queue limit takes the place of every othe
 of another model with its parameters.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
 import dropper.model
-from dropper.model import FORMS
-from runners.trial.judge import late_bound_us
+from dropper.model import FORMS, LossModelError
 from runners.trial.task import LinkTask
+from runners.trial.validity import USUAL, Validity
 from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
 
 SETTINGS = tuple(field.name for field in fields(DirectionSettings))
@@ -26,15 +26,13 @@ _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
 def names(links: Iterable[str]) -> set[str]:
     """Every name that a parameter of these links may have."""
     return {
-        prefix + name
+        name
         for link in links
         for direction in DIRECTIONS
-        for prefixes, known in (
-            (_of_settings(link, direction), SETTINGS),
-            (_of_losses(link, direction), LOSSES),
+        for name in (
+            *_full_names(SETTINGS, _of_settings(link, direction)),
+            *_full_names(LOSSES, _of_losses(link, direction)),
         )
-        for prefix in prefixes
-        for name in known
     }
 
 
@@ -53,43 +51,103 @@ def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
     )
 
 
-def link_tasks(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkTask]:
+def link_tasks(
+    values: Mapping[str, Any], links: Iterable[str], validity: Validity = USUAL
+) -> dict[str, LinkTask]:
     """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right."""
-    return {link: _link_task(values, link) for link in links}
+    return {link: _link_task(values, link, validity) for link in links}
 
 
-def _link_task(values: Mapping[str, Any], link: str) -> LinkTask:
-    up, down = (DirectionSettings(**_settings(values, link, direction)) for direction in DIRECTIONS)
+def reached(given: Collection[str], link: str, direction: Direction) -> set[str]:
+    """Those of the names that are given whose values this direction of this link gets.
+
+    The others are of another link or direction, or a name that says more takes their place.
+    """
+    of_settings, of_losses = _setting_names(given, link, direction), _loss_names(given, link, direction)
+    return {*of_settings.values(), *of_losses.values()}
+
+
+def instead_of(name: str, given: Collection[str], links: Iterable[str]) -> list[str]:
+    """The names that say more than this one, and take its place in directions of links."""
+    last, found = name.rpartition(".")[2], set()
+    for link in links:
+        for direction in DIRECTIONS:
+            if name in _full_names(LOSSES, _of_losses(link, direction)):
+                of_losses = _loss_names(given, link, direction)
+                found.add(of_losses.get(last) or of_losses["model"])
+            elif name in _full_names(SETTINGS, _of_settings(link, direction)):
+                same = _QUEUES if last in _QUEUES else {last}
+                of_settings = _setting_names(given, link, direction)
+                found |= {full for known, full in of_settings.items() if known in same}
+    return sorted(found - {name})
+
+
+def _full_names(known: Iterable[str], prefixes: Iterable[str]) -> set[str]:
+    return {prefix + name for prefix in prefixes for name in known}
+
+
+def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> LinkTask:
+    up, down = (
+        DirectionSettings(**_valued(values, _setting_names(values, link, direction)))
+        for direction in DIRECTIONS
+    )
     settings = LinkSettings(up=up, down=down)
     losses = {direction: _losses(values, link, direction) for direction in DIRECTIONS}
-    for parameters in losses.values():
+    for direction, parameters in losses.items():
+        _check_read(values, link, direction)
         dropper.model.loss_model(parameters)  # refuses what is no model
-    return LinkTask(settings=settings, late_bound_us=late_bound_us(settings), losses=losses)
+    return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 
-def _settings(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:
-    chosen: dict[str, Any] = {}
+def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:
+    chosen = _valued(values, _loss_names(values, link, direction))
+    return chosen if "model" in chosen else {"model": "none", **chosen}
+
+
+def _check_read(values: Mapping[str, Any], link: str, direction: Direction) -> None:
+    """Raises LossModelError for a parameter of losses that their model does not read."""
+    model = _losses(values, link, direction)["model"]
+    if model not in FORMS:
+        return
+    taken = {"model"}.union(*(form.keys for form in FORMS[model]))
+    for name, full in _loss_names(values, link, direction).items():
+        if name not in taken:
+            takes = " or ".join(map(str, FORMS[model]))
+            raise LossModelError(
+                f"{full}: reaches nobody: the loss model of {link} {direction} is {model}, which takes"
+                f" {takes}; leave it out, or choose another loss.model"
+            )
+
+
+def _valued(values: Mapping[str, Any], chosen: Mapping[str, str]) -> dict[str, Any]:
+    return {name: values[full] for name, full in chosen.items()}
+
+
+def _setting_names(given: Collection[str], link: str, direction: Direction) -> dict[str, str]:
+    """Which of the names that are given has the value of each setting."""
+    chosen: dict[str, str] = {}
     for prefix in _of_settings(link, direction):
-        own = {name: values[prefix + name] for name in SETTINGS if prefix + name in values}
+        own = {name: prefix + name for name in SETTINGS if prefix + name in given}
         if own.keys() & _QUEUES:
-            chosen = {name: value for name, value in chosen.items() if name not in _QUEUES}
+            chosen = {name: full for name, full in chosen.items() if name not in _QUEUES}
         chosen |= own
     return chosen
 
 
-def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:
-    chosen: dict[str, Any] = {"model": "none"}
+def _loss_names(given: Iterable[str], link: str, direction: Direction) -> dict[str, str]:
+    """Which of the names that are given has the value of each parameter of the losses."""
+    chosen: dict[str, str] = {}
     for prefix in _of_losses(link, direction):
-        own = dict(_below(values, prefix))
+        own = dict(_below(given, prefix))
         chosen = own if "model" in own else chosen | own
     return chosen
 
 
-def _below(values: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
+def _below(given: Iterable[str], prefix: str) -> Iterator[tuple[str, str]]:
+    for name in given:
         last = name.removeprefix(prefix)
         if last != name and "." not in last:
-            yield last, value
+            yield last, name
 
 
 def _of_settings(link: str, direction: Direction) -> tuple[str, ...]:

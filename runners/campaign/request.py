@@ -9,8 +9,10 @@ from designs import Design
 from results.store.records import TrialKey
 from runners.campaign.experiment import Experiment
 from runners.campaign.order import filtered, trial_keys
+from runners.campaign.reach import check_reach
 from runners.engines.admission import Jobs
 from runners.implementations.finding import Implementations
+from runners.refusal import Refusal
 from topologies.topology import Backend, resolve_backend
 
 Kept = Literal["failed", "all"]
@@ -61,7 +63,10 @@ def request(
 
     Without a name, the campaign has the design's.
     """
+    if not name.isprintable():
+        raise Refusal(f"--campaign {name!r}: must be one line of printable text")
     experiment = Experiment(design, design.plan().points, implementations)
+    check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
     experiment.check_built()

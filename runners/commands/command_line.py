@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
-from runners.commands import steps
+from runners.commands import steps, terminal
 from runners.commands.failures import BAD_INPUT, status_of
 from runners.commands.terminal import one_line
 
@@ -133,6 +133,7 @@ def main() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     steps.tell(False)
+    terminal.tame()
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:

@@ -1,10 +1,16 @@
-"""`fecbench plan`: the points of a design and how well they fill its space. Needs no root."""
+"""`fecbench plan`: the points of a design, how well they fill its space, and what each parameter reaches.
 
+Needs no root.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import designs
 from designs import Design, Plan
+from runners.campaign.checks import parameters
 from runners.campaign.experiment import Experiment
+from runners.campaign.reach import Reach, check_reach, reach
 from runners.commands import arguments
 from runners.commands.choice import design_of, implementations_in
 from runners.commands.destination import check_file, writing
@@ -12,6 +18,7 @@ from runners.commands.document import print_document
 from runners.commands.progress import duration
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
+from topologies.link import DIRECTIONS
 
 
 def plan(
@@ -20,22 +27,31 @@ def plan(
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Show the points of a design, and the criteria of their quality."""
+    """Show the points of a design, the criteria of their quality, and what each factor reaches."""
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
     loaded = design_of(design)
     planned = loaded.plan()
     experiment = Experiment(loaded, planned.points, implementations_in(implementations))
+    check_reach(experiment)
     for name in sorted(experiment.check_combinations()):
         note(f"{name} is not built, so nothing tells whether its options fit together")
     if plot is not None:
         _draw(loaded, planned, plot)
     if as_json:
-        print_document({"points": planned.points, "criteria": planned.criteria, "dmin": planned.dmin})
+        print_document(
+            {
+                "points": planned.points,
+                "criteria": planned.criteria,
+                "dmin": planned.dmin,
+                "reach": {name: _reach_document(found) for name, found in reach(experiment).items()},
+            }
+        )
     else:
         say(_heading(experiment))
         _print_points(planned)
         _print_criteria(planned)
+        _print_reach(experiment)
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:
@@ -67,6 +83,36 @@ def _print_criteria(plan: Plan) -> None:
     if plan.dmin is not None:
         rows += [("dmin", _short(plan.dmin)), ("sets of candidates", str(plan.candidate_set + 1))]
     print_table(table_of(("criterion", "value"), rows, right=("value",)))
+
+
+def _reach_document(found: Reach) -> dict[str, object]:
+    return {"variants": found.variants, "workloads": found.workloads, "links": found.links}
+
+
+def _print_reach(experiment: Experiment) -> None:
+    reaches = reach(experiment)
+    rows = [
+        (name, place, *_reached(experiment, reaches[name])) for name, place in parameters(experiment.design)
+    ]
+    print_table(table_of(("parameter", "given in", "reaches variants", "workloads", "links"), rows))
+
+
+def _reached(experiment: Experiment, found: Reach) -> tuple[str, str, str]:
+    """The variants, the workloads, and the directions of links that a parameter reaches, in words."""
+    of_links = [
+        link if len(directions) == len(DIRECTIONS) else f"{link} {' '.join(directions)}"
+        for link, directions in found.links.items()
+    ]
+    whole = len(of_links) == len(experiment.links) and not any(" " in link for link in of_links)
+    return (
+        _all_or(found.variants, experiment.arms),
+        _all_or(found.workloads, experiment.activities),
+        "all" if whole else "; ".join(of_links) or "-",
+    )
+
+
+def _all_or(labels: Sequence[str], known: Mapping[str, object]) -> str:
+    return "all" if len(labels) == len(known) else "; ".join(labels)
 
 
 def _short(value: designs.Value) -> str:

@@ -33,7 +33,7 @@ class Reporter:
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[states]}"),
@@ -53,7 +53,7 @@ class Reporter:
         self._say(f"campaign {campaign}: {self._planned} trials to run{already}")
         if self._planned:
             self._bar.start()
-            self._bar.add_task(campaign, total=self._planned, states="", left="?")
+            self._bar.add_task(one_line(campaign), total=self._planned, states="", left="?")
 
     def ended(self, key: TrialKey, judgement: Judgement, completion_s: float | None, again: bool) -> None:
         """Called after each trial has been committed; `again` when it will be run again."""

@@ -5,14 +5,23 @@ could clear the screen or rename the window of whoever reads it.
 """
 
 import sys
+import traceback
+import warnings
+from types import TracebackType
+from typing import TextIO
 
 # The C0 and C1 controls of ISO 6429, and DEL. Line breaks and tabs only move the cursor on.
-_CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")})
+_CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")}
+# Unicode's overrides of the direction of writing: they rearrange what stands around them.
+_DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+# What no encoding has, such as a byte of a file's name that is no UTF-8: it cannot be printed.
+_SURROGATES = range(0xD800, 0xE000)
+_SHOWN = {**dict.fromkeys(_CONTROLS | _DIRECTIONS), **dict.fromkeys(_SURROGATES, "\ufffd")}
 
 
 def printable(text: str) -> str:
-    """The text without control characters; line breaks and tabs stay."""
-    return text.translate(_CONTROLS)
+    """The text without characters that a terminal obeys; line breaks and tabs stay."""
+    return text.translate(_SHOWN)
 
 
 def one_line(text: str) -> str:
@@ -23,6 +32,29 @@ def one_line(text: str) -> str:
 def say(text: str) -> None:
     """Print text on standard output."""
     print(printable(text))
+
+
+def tame() -> None:
+    """Have what Python itself tells on standard error be printable: warnings, and the end by a mistake."""
+    warnings.showwarning = _show_warning
+    sys.excepthook = _show_mistake
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - the signature is Python's
+    line: str | None = None,
+) -> None:
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    print(printable(text), end="", file=sys.stderr)
+
+
+def _show_mistake(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    text = "".join(traceback.format_exception(kind, error, trace))
+    print(printable(text), end="", file=sys.stderr)
 
 
 def note(text: str) -> None:

@@ -31,6 +31,7 @@ def fecbench_plan():
 def test_json_has_the_points_in_order_their_criteria_and_dmin(fecbench_plan) -> None:
     document = json.loads(fecbench_plan(SMOKE, "--json"))
     expected = designs.load(SMOKE).plan()
+    assert document.pop("reach")
     assert document == {"points": expected.points, "criteria": expected.criteria, "dmin": expected.dmin}
 
 

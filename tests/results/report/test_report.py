@@ -321,6 +321,19 @@ def test_a_page_shows_each_calibration_of_the_link_and_when_there_was_none(
     assert "not every bound holds" in Page(report(*filled({}, provenance=provenance), tmp_path).html).text
 
 
+def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
+    filled: Filled, make: Make, tmp_path: Path
+) -> None:
+    database, campaign = filled({})
+    for n, (late, state) in enumerate([(0, "ok"), (None, "ok"), (None, "ok"), (None, "failed"), (3, "ok")]):
+        frames = {"queue_dropped": 0, "late": late, "lateness_us": None}
+        links = {"internet": {"directions": {"up": frames, "down": frames}}}
+        seeds = {"content": 1, "internet/up": 2, "internet/down": 3}
+        database.record(campaign.id, make(n, state=state, links=links, seeds=seeds))
+    page = Page(report(database, campaign, tmp_path).html)
+    assert "Of 2 trials that are ok it is not known how late packets left the link" in page.text
+
+
 @pytest.mark.parametrize(
     ("outcomes", "changes", "sentences"),
     [

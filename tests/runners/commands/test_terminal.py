@@ -1,6 +1,8 @@
 """What comes from outside is shown as it is written, and no terminal obeys it."""
 
 import io
+import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from rich.console import Console
 from results.store.database import TrialKey
 from runners.commands.progress import Reporter
 from runners.commands.tables import table_of
-from runners.commands.terminal import one_line, printable
+from runners.commands.terminal import one_line, printable, tame
 from runners.trial.judge import Judgement
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
@@ -25,12 +27,14 @@ def shown(*cells: object) -> str:
     return console.file.getvalue()
 
 
-@given(st.text())
+@given(st.text(st.characters() | st.sampled_from("\x1b\x9b\n\t\u202e\ud800")))
 def test_no_control_character_is_printed_but_line_breaks_and_tabs(text: str) -> None:
     controls = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
+    directions = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
     kept = printable(text)
-    assert not set(kept) & (set(controls) - {"\n", "\t"})
-    assert kept == "".join(letter for letter in text if letter not in controls or letter in "\n\t")
+    gone = {*controls, *directions} - {"\n", "\t"}
+    others = [letter for letter in text if letter not in gone]
+    assert kept == "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in others)
     assert not set(one_line(text)) & set(controls)
 
 
@@ -65,3 +69,18 @@ def test_an_error_that_clears_the_screen_does_not_when_it_ends_the_command(fecbe
     line = fecbench_here("plan", f"{CLEAR_SCREEN}.toml").refusal()
     assert "[2J.toml: cannot be read" in line
     assert "\x1b" not in line
+
+
+def test_no_warning_and_no_mistake_of_ours_clears_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    tame()
+    warnings.showwarning(f"doubtful {CLEAR_SCREEN}", UserWarning, "file.py", 1)
+    error = RuntimeError(f"gone {NEW_TITLE}")
+    sys.excepthook(RuntimeError, error, None)
+    printed = capsys.readouterr().err
+    assert "UserWarning: doubtful [2J" in printed
+    assert "RuntimeError: gone ]0;mine" in printed
+    assert not set(printed) & set("\x1b\x07")

@@ -15,6 +15,7 @@ from runners.trial.competition import FULL_RTTS, INTERVAL_S
 from runners.trial.judge import Judgement, judge
 from runners.trial.site import Commands
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -87,7 +88,7 @@ def task(timeout_s: float = 20, capture: bool = False) -> Task:
         pairs=[pair("foreground"), pair("background")],
         completion="dct_s",
         timeout_s=timeout_s,
-        stall_share=1000,
+        validity=Validity(stall_share=1000, stolen_share=1000),
         capture=capture,
     )
 

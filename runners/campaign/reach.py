@@ -1,0 +1,122 @@
+"""Which trials each parameter of a design reaches. One that reaches nobody is refused: all trials would be
+alike, and whoever varies it would conclude that it does not matter.
+
+A variant takes an option that its implementation has and that it does not set itself. Such an option reaches
+every trial in which the variant takes part: as the client, as the servers of another variant, or as what a
+transfer competes with. A parameter of workloads reaches those that have it and do not set it themselves, and
+a parameter of links every trial.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from runners.campaign import links
+from runners.campaign.checks import OPTION, WORKLOAD, parameters, shown
+from runners.campaign.experiment import Arm, Experiment
+from runners.refusal import Refusal
+from topologies.link import DIRECTIONS, Direction
+
+Trials = list[tuple[str, str]]
+"""Those of a variant with a workload, by their labels."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a parameter may change."""
+
+    trials: Trials
+    """In the order of the design."""
+    links: dict[str, list[Direction]]
+    """The directions of links that get it; empty for what is no parameter of links."""
+
+    @property
+    def variants(self) -> list[str]:
+        return list(dict.fromkeys(variant for variant, _ in self.trials))
+
+    @property
+    def workloads(self) -> list[str]:
+        return list(dict.fromkeys(workload for _, workload in self.trials))
+
+
+def check_reach(experiment: Experiment) -> None:
+    """Raises Refusal for a factor, a constant or a parameter of a linked factor that reaches nobody."""
+    design, reaches = experiment.design, reach(experiment)
+    for name, place in parameters(design):
+        if not reaches[name].trials:
+            raise Refusal(f"{design.path}: {shown(name, place)}: reaches nobody: {_why(experiment, name)}")
+
+
+def reach(experiment: Experiment) -> dict[str, Reach]:
+    """What each factor and each constant reaches, and each parameter of a linked factor."""
+    parts = {
+        (variant, workload): experiment.taking_part(variant, workload)
+        for variant in experiment.arms
+        for workload in experiment.activities
+    }
+    reaches = {name: _reach(experiment, name, parts) for name, _ in parameters(experiment.design)}
+    for name, factor in experiment.design.linked_factors.items():
+        reaches[name] = _together([reaches[parameter] for parameter in factor.parameters], list(parts))
+    return reaches
+
+
+def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Collection[Arm]]) -> Reach:
+    if name.startswith(OPTION):
+        option = name.removeprefix(OPTION)
+        return Reach([trials for trials, arms in parts.items() if any(arm.takes(option) for arm in arms)], {})
+    if name.startswith(WORKLOAD):
+        taking = _taking(experiment, name.removeprefix(WORKLOAD))
+        return Reach([trials for trials in parts if trials[1] in taking], {})
+    given = experiment.design.parameters
+    directions = {
+        link: [direction for direction in DIRECTIONS if name in links.reached(given, link, direction)]
+        for link in experiment.links
+    }
+    reached = {link: found for link, found in directions.items() if found}
+    return Reach(list(parts) if reached else [], reached)
+
+
+def _taking(experiment: Experiment, parameter: str) -> set[str]:
+    return {label for label, activity in experiment.activities.items() if activity.takes(parameter)}
+
+
+def _together(reaches: Collection[Reach], every: Trials) -> Reach:
+    trials = {trials for one in reaches for trials in one.trials}
+    directions: dict[str, list[Direction]] = {}
+    for one in reaches:
+        for link, found in one.links.items():
+            known = directions.get(link, [])
+            directions[link] = [direction for direction in DIRECTIONS if direction in {*known, *found}]
+    return Reach([known for known in every if known in trials], directions)
+
+
+def _why(experiment: Experiment, name: str) -> str:
+    """Why a parameter reaches nobody, and what would be right."""
+    if name.startswith(OPTION):
+        option = name.removeprefix(OPTION)
+        having = {arm.label: arm.has(option) for arm in experiment.arms.values()}
+        return _why_not_taken("variant", "option", having)
+    if name.startswith(WORKLOAD):
+        parameter = name.removeprefix(WORKLOAD)
+        having = {label: activity.has(parameter) for label, activity in experiment.activities.items()}
+        return _why_not_taken("workload", "parameter", having)
+    instead = links.instead_of(name, experiment.design.parameters, experiment.links)
+    takes = "takes its place" if len(instead) == 1 else "take its place"
+    return f"{_listed(instead)} {takes} in each direction of each link; leave out one or the other"
+
+
+def _why_not_taken(whose: str, what: str, having: Mapping[str, bool]) -> str:
+    """`having`: whether each variant or workload has the option or the parameter at all."""
+    setting = [repr(label) for label, has in having.items() if has]
+    lacking = [repr(label) for label, has in having.items() if not has]
+    reasons = []
+    if setting:
+        reasons.append(f"{whose} {_listed(setting)} set{'s' * (len(setting) == 1)} it already")
+    if lacking:
+        reasons.append(f"{whose} {_listed(lacking)} {'has' if len(lacking) == 1 else 'have'} no such {what}")
+    right = f"leave it out, or leave it to a {whose} that has it" if setting else "leave it out"
+    return f"{', and '.join(reasons)}; {right}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,333 @@
+"""Which trials a parameter of a design reaches, and that one that reaches nobody is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designs
+from fecbench.checkout import REPOSITORY
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.campaign.reach import Reach, check_reach, reach
+from runners.implementations.finding import ours
+from runners.refusal import Refusal
+
+Load = Callable[[str], Experiment]
+
+
+@pytest.fixture
+def load(write_design: Any, tmp_path: Path) -> Load:
+    def load(text: str) -> Experiment:
+        design = designs.load(write_design(tmp_path, text))
+        return Experiment(design, design.plan().points, ours())
+
+    return load
+
+
+@pytest.fixture
+def refusal(load: Load) -> Callable[[str], str]:
+    """The line with which a design is refused."""
+
+    def refusal(text: str) -> str:
+        with pytest.raises(Refusal) as refused:
+            check_reach(load(text))
+        assert "\n" not in str(refused.value)
+        return str(refused.value)
+
+    return refusal
+
+
+# Three variants of two implementations, of which one sets the option itself.
+OPTIONS = """
+[plan]
+method = "grid"
+[factors]
+FACTOR = { choices = [CHOICES] }
+[constants]
+owd_ms = 5
+bandwidth_mbps = 10
+[[variants]]
+label = "rquic"
+implementation = "rquic"
+[[variants]]
+label = "rquic, 10 ms"
+implementation = "rquic"
+options = { bto_ms = 10 }
+[[variants]]
+label = "noq"
+implementation = "noq-fec"
+"""
+
+
+def options(factor: str, *choices: int) -> str:
+    return OPTIONS.replace("FACTOR", factor).replace("CHOICES", ", ".join(map(str, choices)))
+
+
+def test_an_option_reaches_the_variants_that_have_it_and_do_not_set_it(load: Load) -> None:
+    found = reach(load(options("option.bto_ms", 0, 25)))
+    assert found["option.bto_ms"].variants == ["rquic"]
+    assert found["option.bto_ms"].workloads == ["download-20000"]
+    assert found["owd_ms"].variants == ["rquic", "rquic, 10 ms", "noq"]
+
+
+def without(text: str, label: str) -> str:
+    head, *variants = text.split("[[variants]]")
+    return "[[variants]]".join(
+        [head, *(variant for variant in variants if f'label = "{label}"' not in variant)]
+    )
+
+
+def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable[[str], str]) -> None:
+    line = refusal(without(options("option.bto_ms", 0, 25), "rquic"))
+    assert "factors.option.bto_ms: reaches nobody: " in line
+    assert "variant 'rquic, 10 ms' sets it already, and variant 'noq' has no such option" in line
+    assert line.endswith("; leave it out, or leave it to a variant that has it")
+
+
+def test_an_option_that_no_implementation_has_is_refused(refusal: Callable[[str], str]) -> None:
+    only_noq = without(without(options("option.bto_ms", 0, 25), "rquic"), "rquic, 10 ms")
+    line = refusal(only_noq)
+    assert "factors.option.bto_ms: is not a parameter: no variant has such an option (noq-fec)" in line
+    assert "reaches nobody" in line
+
+
+WORKLOADS = """
+[plan]
+method = "grid"
+[factors]
+workload.size_bytes = { choices = [1000, 2000] }
+[constants]
+owd_ms = 5
+bandwidth_mbps = 10
+[[workloads]]
+name = "download"
+size_bytes = 50_000
+[[workloads]]
+name = "upload"
+size_bytes = [1, 2]
+"""
+
+
+def test_a_parameter_that_every_workload_sets_is_refused(refusal: Callable[[str], str]) -> None:
+    line = refusal(WORKLOADS)
+    assert "factors.workload.size_bytes: reaches nobody: " in line
+    assert "workload 'download-50000', 'upload-1' and 'upload-2' set it already" in line
+
+
+def test_a_parameter_that_no_workload_of_the_design_has_is_refused(refusal: Callable[[str], str]) -> None:
+    constant = WORKLOADS.replace("[[workloads]]", 'workload.graph = "photo-site"\n[[workloads]]', 1)
+    line = refusal(constant.replace("50_000", "[1, 2]").replace("size_bytes = [1, 2]", "", 1))
+    assert "constants.workload.graph: reaches nobody: " in line
+    assert "workload 'download', 'upload-1' and 'upload-2' have no such parameter; leave it out" in line
+
+
+def test_a_parameter_of_workloads_reaches_those_that_leave_it_open(load: Load) -> None:
+    found = reach(load(WORKLOADS.replace("size_bytes = 50_000", "")))
+    assert found["workload.size_bytes"] == Reach(
+        [("off", "download"), ("xor, 4/5", "download")],
+        {},
+    )
+
+
+def test_what_trials_are_made_of_differs_exactly_where_a_parameter_reaches(load: Load) -> None:
+    experiment = load(options("option.bto_ms", 0, 25))
+    reached = reach(experiment)["option.bto_ms"].variants
+    for label in experiment.arms:
+        tasks = [experiment.task(TrialKey(label, "download-20000", point, 0), "wire") for point in (0, 1)]
+        assert (tasks[0].pairs != tasks[1].pairs) == (label in reached)
+
+
+SERVED = """
+[[variants]]
+label = "served"
+implementation = "rquic"
+options = { bto_ms = 10 }
+server = "noq"
+[[variants]]
+label = "alone"
+implementation = "rquic"
+options = { bto_ms = 10 }
+[[variants]]
+label = "noq"
+implementation = "noq-fec"
+"""
+
+
+def test_an_option_of_a_server_reaches_the_variants_that_it_serves(load: Load) -> None:
+    text = options("option.initial_window", 10, 32).partition("[[variants]]")[0] + SERVED
+    assert reach(load(text))["option.initial_window"].variants == ["served", "noq"]
+
+
+def test_an_option_of_a_workloads_server_reaches_all_variants_of_that_workload(load: Load) -> None:
+    text = options("option.initial_window", 10, 32).partition("[[variants]]")[0]
+    variants = SERVED.replace('server = "noq"\n', "")
+    workloads = """
+[[workloads]]
+name = "download"
+size_bytes = 1000
+server = ["noq", "alone"]
+"""
+    found = reach(load(text + workloads + variants))["option.initial_window"]
+    by_noq, by_alone = "download-1000-noq", "download-1000-alone"
+    assert found.trials == [
+        ("served", by_noq),
+        ("alone", by_noq),
+        ("noq", by_noq),
+        ("noq", by_alone),
+    ]
+
+
+def test_an_option_of_a_background_reaches_what_competes_with_it(load: Load) -> None:
+    head = options("option.initial_window", 10, 32).partition("[[variants]]")[0]
+    workloads = """
+[[workloads]]
+name = "competing"
+background = ["noq", "alone"]
+size_bytes = 1000
+"""
+    text = 'topology = "dumbbell"\n' + head + workloads + SERVED.replace('server = "noq"\n', "")
+    found = reach(load(text))["option.initial_window"]
+    assert ("alone", "competing-noq-1000") in found.trials
+    assert ("alone", "competing-alone-1000") not in found.trials
+
+
+LINKS = """
+[plan]
+method = "grid"
+levels = 2
+[factors]
+FACTOR = { min = 1, max = 2 }
+[constants]
+CONSTANTS
+"""
+PLAIN = {"bandwidth_mbps": 10, "owd_ms": 5}
+LOSSES = {"loss.model": "'ge'", "loss.p": 0.1, "loss.r": 0.5}
+
+
+def link_design(factor: str, **constants: object) -> str:
+    lines = [f"{name} = {value}" for name, value in (PLAIN | constants).items() if name != factor]
+    return LINKS.replace("FACTOR", factor).replace("CONSTANTS", "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("factor", "constants", "instead"),
+    [
+        ("owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
+        ("owd_ms", {"up.owd_ms": 5, "down.owd_ms": 5}, "down.owd_ms and up.owd_ms take its place"),
+        ("up.owd_ms", {"internet.up.owd_ms": 5}, "internet.up.owd_ms takes its place"),
+        ("up.owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
+        ("queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
+        ("up.queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
+    ],
+)
+def test_a_name_that_others_take_the_place_of_everywhere_is_refused(
+    refusal: Callable[[str], str], factor: str, constants: dict[str, object], instead: str
+) -> None:
+    line = refusal(link_design(factor, **constants))
+    assert f"factors.{factor}: reaches nobody: {instead} in each direction" in line
+
+
+@pytest.mark.parametrize(
+    ("factor", "constants", "directions"),
+    [
+        ("owd_ms", {}, ["up", "down"]),
+        ("owd_ms", {"up.owd_ms": 5}, ["down"]),
+        ("owd_ms", {"internet.down.owd_ms": 5}, ["up"]),
+        ("up.owd_ms", {}, ["up"]),
+        ("queue_bdp", {"down.queue_packets": 5}, ["up"]),
+    ],
+)
+def test_a_name_of_links_reaches_the_directions_that_no_other_name_takes(
+    load: Load, factor: str, constants: dict[str, object], directions: list[str]
+) -> None:
+    found = reach(load(link_design(factor, **constants)))[factor]
+    assert found.links == {"internet": directions}
+    assert found.variants == ["off", "xor, 4/5"]
+
+
+@pytest.mark.parametrize(
+    ("constants", "name"),
+    [
+        (LOSSES | {"internet.loss.model": "'none'"}, "loss.model"),
+        (LOSSES | {"internet.loss.p": 0.2}, "loss.p"),
+        (
+            LOSSES | {"loss.up.model": "'none'", "loss.down.model": "'uniform'", "loss.down.p": 0.1},
+            "loss.model",
+        ),
+    ],
+)
+def test_losses_that_others_take_the_place_of_everywhere_are_refused(
+    refusal: Callable[[str], str], constants: dict[str, object], name: str
+) -> None:
+    assert f"constants.{name}: reaches nobody: " in refusal(link_design("queue_bdp", **constants))
+
+
+@pytest.mark.parametrize(
+    ("constants", "name"),
+    [
+        ({"loss.model": "'uniform'", "loss.p": 0.1, "loss.r": 0.5}, "loss.r"),
+        ({"loss.model": "'markov'", "loss.p": 0.1, "loss.r": 0.5, "loss.h": 0.5}, "loss.h"),
+        ({"loss.p": 0.1}, "loss.p"),
+        ({**LOSSES, "internet.loss.up.model": "'uniform'", "internet.loss.up.r": 1}, "internet.loss.up.r"),
+    ],
+)
+def test_a_parameter_that_the_loss_model_does_not_read_is_refused(
+    refusal: Callable[[str], str], constants: dict[str, object], name: str
+) -> None:
+    line = refusal(link_design("queue_bdp", **constants))
+    assert f": {name}: reaches nobody: the loss model of internet " in line
+
+
+LINKED = """
+[plan]
+method = "grid"
+[factors.network.linked]
+near = { owd_ms = 5, workload.size_bytes = 1000, up.bandwidth_mbps = 1 }
+far = { owd_ms = 50, workload.size_bytes = 2000, up.bandwidth_mbps = 2 }
+[constants]
+down.bandwidth_mbps = 10
+[[workloads]]
+name = "download"
+[[workloads]]
+name = "upload"
+size_bytes = 7
+"""
+
+
+def test_a_linked_factor_reaches_all_that_its_parameters_reach(load: Load) -> None:
+    found = reach(load(LINKED))
+    assert found["workload.size_bytes"].workloads == ["download"]
+    assert found["up.bandwidth_mbps"].links == {"internet": ["up"]}
+    assert found["network"].workloads == ["download", "upload-7"]
+    assert found["network"].links == {"internet": ["up", "down"]}
+
+
+def test_a_parameter_of_a_linked_factor_that_reaches_nobody_is_refused(refusal: Callable[[str], str]) -> None:
+    line = refusal(LINKED.replace('name = "download"', 'name = "download"\nsize_bytes = 9'))
+    assert "factors.network.linked: workload.size_bytes: reaches nobody: " in line
+
+
+@pytest.mark.parametrize("name", sorted(designs.catalogue()))
+def test_every_parameter_of_the_designs_that_come_along_reaches_somebody(name: str) -> None:
+    design = designs.load(REPOSITORY / "designs" / "catalog" / f"{name}.toml")
+    check_reach(Experiment(design, design.plan().points, ours()))
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_design_with_a_factor_that_reaches_nobody_ends_the_command_in_one_line(
+    fecbench_here: Any, write_design: Any, tmp_path: Path, command: str
+) -> None:
+    design = write_design(tmp_path, WORKLOADS)
+    line = fecbench_here(command, design, *(["--db", tmp_path / "no.sqlite"] * (command == "run"))).refusal()
+    assert "factors.workload.size_bytes: reaches nobody: " in line
+    assert not (tmp_path / "no.sqlite").exists()
+
+
+def test_plan_says_whom_each_parameter_reaches(fecbench_here: Any, write_design: Any, tmp_path: Path) -> None:
+    text = options("option.bto_ms", 0, 25)
+    printed = fecbench_here("plan", write_design(tmp_path, text)).stdout
+    rows = {line.split()[0]: line.split() for line in printed.splitlines() if line.strip()}
+    assert rows["option.bto_ms"] == ["option.bto_ms", "factors", "rquic", "all", "-"]
+    assert rows["owd_ms"] == ["owd_ms", "constants", "all", "all", "all"]

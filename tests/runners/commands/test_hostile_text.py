@@ -1,0 +1,294 @@
+"""Labels, reasons, help texts and what endpoints write are shown as they are.
+
+No command takes them for markup, and no terminal obeys them.
+"""
+
+import json
+import os
+import pty
+import random
+import select
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from results.store import series
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+
+CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
+ESCAPES = CLEAR_SCREEN + NEW_TITLE + C1
+MARKUP = "[xor] [/4] :warning: $x_{$"
+LABELS = ("rQUIC [xor]", "rQUIC [rlc]", f"hostile {MARKUP} {ESCAPES}")
+WORKLOAD = f"page-{MARKUP} {ESCAPES}"
+REASON = f"[error] no route [/usr/lib/x.so] {ESCAPES}"
+POINTS = 6
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two campaigns of one design, each with trials of all labels that are ok, and some that failed."""
+    path = tmp_path_factory.mktemp("hostile") / "h.sqlite"
+    drawn = random.Random(1)
+    window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
+    with Database.open(str(path), create=True) as opened:
+        for name in (f"one {MARKUP} {ESCAPES}", "two"):
+            info = opened.create_campaign(
+                NewCampaign(
+                    name=name,
+                    title=f"title {MARKUP} {ESCAPES}",
+                    design_text="",
+                    seed=1,
+                    repetitions=2,
+                    statistic="median",
+                    provenance={"kernel": ESCAPES},
+                    points=[{"owd_ms": point, "network": f"{MARKUP} {ESCAPES}"} for point in range(POINTS)],
+                    variants=[
+                        Variant(label=label, implementation="rquic", options={}, baseline=label == LABELS[0])
+                        for label in LABELS
+                    ],
+                    workloads=[Workload(label=WORKLOAD, name="page", parameters={})],
+                )
+            )
+            start = opened.start(info.id, f"host {MARKUP} {ESCAPES}", {"kernel": ESCAPES})
+            for point in range(POINTS):
+                for repetition in range(2):
+                    for label in LABELS:
+                        failed = point == 0 and repetition == 1
+                        record = TrialRecord(
+                            key=TrialKey(label, WORKLOAD, point, repetition),
+                            state="failed" if failed else "ok",
+                            reason=REASON if failed else "",
+                            started_at="2026-01-02T03:04:05+00:00",
+                            duration_s=1.0,
+                            metrics={"client": {"dct_s": drawn.uniform(1, 2)}},
+                            checks={MARKUP: ESCAPES},
+                            exits={"client": 1},
+                            stderr={"client": f"{MARKUP} on standard error {ESCAPES}\n"},
+                            task={"topology": MARKUP + ESCAPES},
+                            series=[window],
+                        )
+                        opened.record(info.id, record, start.id)
+    return path
+
+
+FAILED = 4
+"""The number of the first trial that failed."""
+
+
+def assert_harmless(printed: str) -> None:
+    assert not set(printed) & set("\x1b\x9b\x07")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show",),
+        ("show", "--trials"),
+        ("show", "--overhead"),
+        ("show", "--json"),
+        ("show", FAILED),
+        ("show", FAILED, "--json"),
+        ("show", FAILED, "--plot", "OUT.svg"),
+        ("explain", "--campaign", "two"),
+        ("explain", "--campaign", "two", "--output", "OUT"),
+        ("explain", "--campaign", "two", "--json"),
+        ("aa", "between", f"one {MARKUP} {ESCAPES}", "two"),
+        ("export", "--campaign", "two", "--output", "OUT.csv"),
+        ("report", "--campaign", "two", "--output", "OUT"),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments))[:24],
+)
+def test_no_command_that_reads_a_database_obeys_what_is_in_it(
+    fecbench_here: Any, database: Path, tmp_path: Path, arguments: tuple[object, ...]
+) -> None:
+    placed = [str(argument).replace("OUT", str(tmp_path / "out")) for argument in arguments]
+    done = fecbench_here(*placed, "--db", database)
+    assert done.returncode in (0, 1), done  # of aa: 1 when a difference was found
+    assert "Traceback" not in done.stderr
+    assert_harmless(done.stdout + done.stderr)
+
+
+def test_variants_that_differ_in_brackets_alone_are_told_apart(fecbench_here: Any, database: Path) -> None:
+    for arguments in ([], ["--trials"]):
+        printed = fecbench_here("show", "--db", database, *arguments).stdout
+        assert "rQUIC [xor]" in printed
+        assert "rQUIC [rlc]" in printed
+        assert MARKUP in printed
+    assert "[error] no route [/usr/lib/x.so] [2J]0;mine2J" in printed
+    of_trial = fecbench_here("show", FAILED, "--db", database).stdout
+    assert "[error] no route [/usr/lib/x.so] [2J]0;mine2J" in of_trial
+    assert f"{MARKUP} on standard error [2J]0;mine2J" in of_trial
+
+
+DESIGN = """
+title = "TITLE"
+[plan]
+method = "list"
+points = [{ network = "MARKUP" }]
+[factors.network.linked]
+"MARKUP" = { bandwidth_mbps = 10, owd_ms = 5 }
+other = { bandwidth_mbps = 20, owd_ms = 5 }
+[[workloads]]
+name = "download"
+size_bytes = 1000
+[[variants]]
+label = "rQUIC [xor]"
+implementation = "hostile"
+[[variants]]
+label = "rQUIC [rlc]"
+implementation = "hostile"
+[constants]
+option.word = "MARKUP"
+"""
+DECLARATION = r"""
+name = "hostile"
+title = "TITLE \u001b[2J"
+build = ["true"]
+server = ["endpoint.sh"]
+client = ["endpoint.sh"]
+workloads = ["download"]
+[options.word]
+type = "string"
+default = "[/4] \u001b]0;mine\u0007"
+help = "HELP [xor] [/4] \u001b[2J \u009b2J"
+"""
+ENDPOINT = r"""#!/bin/sh
+printf '[error] no route [/4]\033]0;mine\007\033[2J\n' >&2
+exit 3
+"""
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    """A folder with an implementation whose every text is hostile."""
+    folder = tmp_path / "folders" / "hostile"
+    folder.mkdir(parents=True)
+    (folder / "impl.toml").write_text(DECLARATION.replace("TITLE", MARKUP))
+    (folder / "endpoint.sh").write_text(ENDPOINT)
+    (folder / "endpoint.sh").chmod(0o755)
+    return folder.parent
+
+
+@pytest.fixture
+def design(write_design: Callable[[Path, str], Path], tmp_path: Path) -> Path:
+    return write_design(tmp_path, DESIGN.replace("TITLE", MARKUP).replace("MARKUP", MARKUP))
+
+
+@pytest.mark.parametrize("arguments", [(), ("hostile",)])
+def test_texts_of_an_impl_toml_are_shown_as_they_are(
+    fecbench_here: Any, folders: Path, arguments: tuple[str, ...]
+) -> None:
+    done = fecbench_here("implementations", *arguments, "--implementations", folders)
+    assert f"title      {MARKUP} [2J" in done.stdout
+    assert ("HELP [xor] [/4] [2J 2J" in done.stdout) == bool(arguments)
+    assert_harmless(done.stdout + done.stderr)
+
+
+def test_doctor_shows_a_broken_impl_toml_as_it_is(fecbench_here: Any, folders: Path) -> None:
+    with (folders / "hostile" / "impl.toml").open("a") as declaration:
+        declaration.write('["\\u001b[2J [/4]"]\n')
+    done = fecbench_here("doctor", "--implementations", folders)
+    assert "[2J [/4]" in done.stdout
+    assert_harmless(done.stdout + done.stderr)
+
+
+def test_plan_shows_titles_labels_and_choices_as_they_are(
+    fecbench_here: Any, folders: Path, design: Path, tmp_path: Path
+) -> None:
+    figure = tmp_path / "plan.svg"
+    done = fecbench_here("plan", design, "--implementations", folders, "--plot", figure)
+    assert done.returncode == 0
+    assert f"little: {MARKUP}\n" in done.stdout
+    assert figure.exists()
+    assert_harmless(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", f"{ESCAPES}[/4]"),
+        ("losses", "pattern", "--drop", f"{ESCAPES}[/4]"),
+        ("show", "--db", f"{ESCAPES}[/4]"),
+        ("show", f"--{ESCAPES}[/4]"),
+        ("page", "from-har", f"{ESCAPES}[/4]", "--output", "/nowhere.json"),
+        (f"{ESCAPES}[/4]",),
+        ("report", "--db", "x.sqlite", "--output", "x", "--metric", ESCAPES),
+        ("topo", f"{ESCAPES}[/4]", "--bandwidth-mbps", "1", "--owd-ms", "1"),
+        ("implementations", f"{ESCAPES}[/4]"),
+        ("replay", "1", "--db", f"{ESCAPES}[/4]", "--output", "x"),
+    ],
+    ids=lambda arguments: arguments[0][:8],
+)
+def test_an_error_shows_what_was_given_as_it_is(
+    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_harmless(fecbench_here(*arguments).refusal())
+
+
+@pytest.mark.parametrize("code", ["\\u001b", "\\u009b", "\\u202e", "\\u2028"])
+def test_a_label_with_a_control_character_is_refused(
+    fecbench_here: Any, write_design: Any, tmp_path: Path, code: str
+) -> None:
+    text = DESIGN.replace("rQUIC [xor]", f"rQUIC {code}").replace("MARKUP", "x")
+    line = fecbench_here("plan", write_design(tmp_path, text)).refusal()
+    assert "label" in line
+    assert "must be one line of text" in line
+
+
+def test_a_name_of_a_campaign_with_a_control_character_is_refused(
+    fecbench_here: Any, little_design: Path
+) -> None:
+    line = fecbench_here("run", little_design, "--campaign", f"mine {CLEAR_SCREEN}").refusal()
+    assert r"--campaign 'mine \x1b[2J': must be one line of printable text" in line
+
+
+def on_a_terminal(command: list[str]) -> tuple[int, str]:
+    """The status of a command whose output and errors go to a terminal, and what it sent there."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    sent = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            data = os.read(ours, 1 << 16)
+        except OSError:  # the terminal's other end is closed
+            break
+        sent += data
+    os.close(ours)
+    return process.wait(60), sent.decode(errors="replace")
+
+
+def assert_unharmed(sent: str) -> None:
+    """What a program sends to its terminal may have colours, but nothing of what is hostile."""
+    assert not [escape for escape in (CLEAR_SCREEN, NEW_TITLE, C1, "\x07") if escape in sent]
+
+
+def test_a_terminal_obeys_nothing_of_what_a_database_holds(fecbench: Any, database: Path) -> None:
+    for arguments in ([], ["--trials"], [str(FAILED)]):
+        status, sent = on_a_terminal([fecbench.path, "show", *arguments, "--db", str(database)])
+        assert status == 0, sent
+        assert_unharmed(sent)
+
+
+@pytest.mark.usefixtures("can_run_trials")
+@pytest.mark.parametrize("name", ["ordinary", "[/4] [red]"])
+def test_a_terminal_obeys_nothing_of_what_endpoints_write_while_a_campaign_runs(
+    fecbench: Any, folders: Path, design: Path, tmp_path: Path, name: str
+) -> None:
+    database = tmp_path / "ran.sqlite"
+    options = ["--implementations", str(folders), "--no-calibrate", "--filter", "repetition=0"]
+    command = [fecbench.path, "run", str(design), "--db", str(database), "--campaign", name, *options]
+    status, sent = on_a_terminal(command)
+    assert status == 1, sent
+    assert "Traceback" not in sent
+    assert f"campaign {name}: 2 trials to run" in sent
+    assert "[error] no route [/4]" in sent.replace("\r\n", "")
+    assert_unharmed(sent)
+    (failed, _) = json.loads(fecbench("show", "--db", database, "--json").stdout)["trials"]
+    assert failed["state"] == "failed"
