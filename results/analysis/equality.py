@@ -19,14 +19,13 @@ from scipy import stats
 
 from results import metrics
 from results.analysis import frames
+from results.analysis.intervals import LEVEL, median_interval, signed_rank
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
-LEVEL = 0.05
 POWER = 0.8
 DIFFERENCES = (0.01, 0.02, 0.05, 0.10)
 QUANTILES = (0.05, 0.25, 0.75, 0.95)
-_RESAMPLES = 2000
 
 Logs = NDArray[np.float64]
 
@@ -37,7 +36,8 @@ class NothingToCompare(ValueError):
 
 @dataclass(frozen=True)
 class Equality:
-    """The ratios of the second arm to the first; `interval` is the median's, of confidence 1 - LEVEL."""
+    """The ratios of the second arm to the first; `interval` is the median's, of confidence 1 - LEVEL, NaN
+    for too few pairs."""
 
     pairs: int
     median: float
@@ -46,7 +46,7 @@ class Equality:
     beyond: dict[float, float]
     """Share of pairs whose ratio differs from 1 by more than this."""
     p_value: float
-    """As `p_value` gives it: of equal arms, at most the share LEVEL of comparisons has one below LEVEL."""
+    """Of `signed_rank`: of equal arms, at most the share LEVEL of comparisons has one below LEVEL."""
     pairs_needed: dict[float, int]
     """To see a relative difference with power POWER at level LEVEL."""
     took_s: tuple[float, float] | None = None
@@ -69,10 +69,10 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
     return Equality(
         pairs=len(logs),
         median=float(np.median(ratios)),
-        interval=_median_interval(logs),
+        interval=median_interval(ratios, range(len(ratios))),
         quantiles={q: float(np.quantile(ratios, q)) for q in QUANTILES},
         beyond={bound: float(np.mean(np.abs(ratios - 1) > bound)) for bound in (0.01, 0.05)},
-        p_value=p_value(logs),
+        p_value=signed_rank(logs),
         pairs_needed={difference: pairs_needed(logs, difference) for difference in DIFFERENCES},
     )
 
@@ -87,26 +87,8 @@ def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
     return logs
 
 
-def p_value(logs: Logs) -> float:
-    """Of the two-sided Wilcoxon signed-rank test that the log ratios are symmetric about 0 (Wilcoxon 1945).
-
-    It assumes no distribution: log ratios have heavy tails, since one loss more or less can cost a timeout.
-    Equal arms can be exchanged, so their log ratios are symmetric. The sign test would need no symmetry, but
-    half as many pairs again when the spread is normal. Equal pairs are dropped; 1 when all are equal.
-    """
-    logs = logs[logs != 0]
-    return float(stats.wilcoxon(logs, zero_method="wilcox").pvalue) if len(logs) else 1.0
-
-
-def _median_interval(logs: Logs) -> tuple[float, float]:
-    """The percentile bootstrap interval of the median ratio (Efron 1979), with a fixed seed."""
-    resampled = np.random.default_rng(0).choice(logs, (_RESAMPLES, len(logs)))
-    low, high = np.exp(np.quantile(np.median(resampled, axis=1), (LEVEL / 2, 1 - LEVEL / 2)))
-    return float(low), float(high)
-
-
 def pairs_needed(logs: Logs, difference: float) -> int:
-    """Pairs that show a relative `difference` by the test of `p_value`, when log ratios spread like `logs`.
+    """Pairs that show a relative `difference` by `signed_rank`, when log ratios spread like `logs`.
 
     Noether, "Sample size determination for some common nonparametric tests", JASA 82 (1987):
     n = (z(1 - LEVEL/2) + z(POWER))² / (3 (p - 1/2)²) for the signed-rank test, with p the probability that
@@ -194,6 +176,7 @@ def took_s(database: Database, campaign: CampaignInfo) -> float:
 def sentences(equality: Equality) -> list[str]:
     """What a comparison says, for a person."""
     low, high = equality.interval
+    interval = "no interval" if math.isnan(low) else f"{1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}"
     spread = ", ".join(f"{q:.0%} {ratio:.4f}" for q, ratio in equality.quantiles.items())
     beyond = " and ".join(f"{share:.1%} by more than {bound:.0%}" for bound, share in equality.beyond.items())
     needed = ", ".join(f"{count} for {difference:.0%}" for difference, count in equality.pairs_needed.items())
@@ -201,7 +184,7 @@ def sentences(equality: Equality) -> list[str]:
     nouns = " and ".join(metrics.of(name).noun for name in equality.metrics)
     return [
         f"{equality.pairs} pairs; median ratio {equality.median:.4f}"
-        f" ({1 - LEVEL:.0%} interval {low:.4f} to {high:.4f}){f' of {nouns}' if nouns else ''}.",
+        f" ({interval}){f' of {nouns}' if nouns else ''}.",
         f"Quantiles of the ratio: {spread}; {beyond} off 1.",
         f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}, {verdict} at level {LEVEL:g}"
         " (equal arms differ in that share of comparisons).",

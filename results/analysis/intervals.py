@@ -202,7 +202,7 @@ def median_ratio_interval(
 
 
 def median_interval(
-    values: Sequence[float] | pd.Series, units: Sequence[Any] | pd.Series, level: float = LEVEL
+    values: Sequence[float] | pd.Series | Floats, units: Sequence[Any] | pd.Series, level: float = LEVEL
 ) -> Interval:
     """The interval of the median of `values` that the sign test does not reject; NaN for too few units, of
     which all lie on one side of the truth by chance in more than the share `level` of cases: below FEWEST.

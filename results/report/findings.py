@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from results import metrics
-from results.analysis.intervals import VERDICTS, shares
+from results.analysis.intervals import LEVEL, SHARES, shares
 from results.analysis.pairing import baseline_of, comparisons, left_out
 from results.analysis.summary import summary
 from results.analysis.units import number
@@ -19,9 +19,8 @@ from results.store.records import CampaignInfo
 
 def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
-    `intervals.shares`, the share of points with each of VERDICTS and the interval `low` to `high` of the
-    median ratio; NaN where no point is compared."""
-    kept = ["workload", *VERDICTS, "low", "high"]
+    `intervals.shares`, all but the first two and the median; NaN where no point is compared."""
+    kept = [column for column in SHARES if column not in ("points", "median")]
     of_variants = [
         shares(rows)[kept].assign(variant=variant) for variant, rows in _by_variant(ratios, campaign)
     ]
@@ -84,9 +83,19 @@ def _ratio_of(row: Any, metric: Metric) -> str:
         return f"there is no {metric.ratio}"
     interval = "" if pd.isna(row.low) else f" [{number(row.low)}, {number(row.high)}]"
     some = f" at the {row.points} that have one" if row.points < row.decided_points else ""
-    counts = [f"{verdict} at {getattr(row, verdict) * row.points:.0f}" for verdict in ("gain", "harm")]
-    decided = f", {', '.join(counts)}" if row.gain + row.harm > 0 else ""
-    return f"median {metric.ratio} {number(row.median_ratio)}{interval}{some}{decided}"
+    return f"median {metric.ratio} {number(row.median_ratio)}{interval}{some}{_decisions(row)}"
+
+
+def _decisions(row: Any) -> str:
+    """At how many points there is gain and harm; "" where no point is decided."""
+    if not row.gain + row.harm > 0:
+        return ""
+    shares = row.discovered_gain, row.discovered_harm, row.gain, row.harm
+    found_gain, found_harm, gain, harm = (f"{share * row.points:.0f}" for share in shares)
+    return (
+        f"; gain at {found_gain}, harm at {found_harm}, of which {LEVEL:.0%} may be false".replace("%", " %")
+        + f"; by each point's interval alone at {gain} and {harm}, of equal arms at about {row.by_chance:.1f}"
+    )
 
 
 def listed(parts: Sequence[str]) -> str:

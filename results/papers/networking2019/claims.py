@@ -81,7 +81,8 @@ def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
             _median(spared),
             f"{len(spared)} loss patterns",
         )
-        claims.append(beside_stalls(claim, frame[frame["size_bytes"] == size_bytes], *arms))
+        of_size_alone = frame[frame["workload"].isin(list(spared["workload"].unique()))]
+        claims.append(beside_stalls(claim, of_size_alone, *arms))
     return claims
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
@@ -13,14 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.analysis import frames
+from results.analysis.harness import FIRST_PACKETS
 from results.store import schema
 from results.store.database import Database, DatabaseError
-from results.store.records import HARNESS_COLUMNS, TRIAL_COLUMNS, CampaignInfo, TrialRecord
+from results.store.records import HARNESS_COLUMNS, TRIAL_COLUMNS, CampaignInfo, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
 
-OF_DIRECTION = ("late", "lateness_max_us", "lost", "packets", "queue_dropped")
+OF_DIRECTION = ("first_lost", "late", "lateness_max_us", "lost", "packets", "queue_dropped")
 
 counts = st.integers(0, 2**53)
 seeds = st.integers(0, 2**64 - 1)
@@ -110,6 +112,38 @@ def test_a_frame_has_what_the_record_of_a_trial_has(
     assert frame.filter(regex="^seed").dtypes.unique().tolist() == [pd.UInt64Dtype()]
 
 
+bitmaps = st.lists(st.booleans(), max_size=FIRST_PACKETS // 100).flatmap(
+    lambda bits: st.integers(0, FIRST_PACKETS).map(lambda spared: [False] * spared + bits)
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(drawn=st.lists(st.tuples(bitmaps, bitmaps), min_size=1, max_size=5))
+def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
+    database: Database, new_campaign: NewCampaign, make: Make, drawn: list[tuple[list[bool], list[bool]]]
+) -> None:
+    campaign = new_campaign(database, f"campaign {len(database.campaigns())}")
+    for n, of_directions in enumerate(drawn):
+        logs = [
+            VerdictLog(
+                "internet",
+                end,
+                len(bits),
+                sum(bits),
+                np.packbits(np.array(bits, bool), bitorder="little").tobytes(),
+            )
+            for end, bits in zip(("up", "down"), of_directions, strict=True)
+        ]
+        seeds = {"content": 1, "internet/up": 2, "internet/down": 3}
+        database.record(campaign.id, make(n, seeds=seeds, verdicts=logs))
+    frame = frames.trials(database, campaign)
+    for n, of_directions in enumerate(drawn):
+        for end, bits in zip(("up", "down"), of_directions, strict=True):
+            found = frame.loc[n, f"internet.{end}.first_lost"]
+            first = bits[:FIRST_PACKETS]
+            assert found == first.index(True) if any(first) else math.isnan(found)
+
+
 @pytest.fixture
 def measured(database: Database, campaign: CampaignInfo, make: Make) -> CampaignInfo:
     """Ten trials with two directions, of which every third failed before anything was measured."""
@@ -129,7 +163,7 @@ def test_what_was_not_measured_is_absent(database: Database, measured: CampaignI
     for name in ("stalled_s", "overhead_s", *of_links):
         assert frame.loc[failed, name].isna().all(), name
     for name in ("stalled_s", *of_links):
-        assert frame.loc[~failed, name].notna().all(), name
+        assert frame.loc[~failed, name].notna().all() != name.endswith("first_lost"), name  # none was lost
     assert frame["seed.internet.up"].tolist() == [2**64 - 1 - n for n in range(10)]
     assert frame["trials_at_once"].tolist() == [2] * 10
     assert frame["reason"].tolist() == ["it was invalid" if n % 3 == 0 else "" for n in range(10)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -178,7 +178,9 @@ def test_rules_part_the_points_and_are_sorted_by_ratio(found: Explanation) -> No
         for condition in rule.conditions:
             name, sign, value = condition.split(" ", 2)
             meets &= COMPARE[sign](rows[name], number(value))
-        assert rows.loc[meets, "ratio"].median() == pytest.approx(rule.ratio)
+        assert (
+            rule.low <= rows.loc[meets, "ratio"].median() <= rule.high
+        )  # the effect is far beyond the noise
         assert rows.loc[meets, "point"].nunique() == rule.points
         covered += meets
     assert (covered == 1).all()
@@ -215,23 +217,73 @@ def test_partial_dependence_falls_where_the_effect_was_planted(found: Explanatio
     assert below.min() > above.max()
 
 
-def test_rules_hold_the_true_ratio_in_nearly_the_nominal_share_of_campaigns() -> None:
-    """The threshold and the interval come from the same points: little is lost by it."""
-    random = np.random.default_rng(4)
-    held = []
-    for _ in range(12):
-        pairing, campaign = compared(random, 60, effect=lambda point, _: -0.3 * (point["owd_ms"] < 250))
-        data = module._Data(
-            (factors := module._factors(pairing.ratios, campaign)).to_numpy(),
-            np.log(pairing.ratios["ratio"].to_numpy()),
-            pairing.ratios["point"].to_numpy(),
-        )
-        leaves = module._tree(data, 2).apply(factors.to_numpy())
-        for leaf in set(leaves):
-            rule = module._rule([], pairing.ratios[leaves == leaf], 0)
-            true = math.exp(-0.3) if rule.ratio < 0.87 else 1.0
-            held.append(rule.low <= true <= rule.high)
-    assert sum(held) >= stats.binom.ppf(0.001, len(held), 0.9)
+@dataclass(frozen=True)
+class Scene:
+    """A design, and what a half of its points is made faster by."""
+
+    points: int
+    factors: int
+    spread: float
+    effect: float
+
+    def draw(self, random: np.random.Generator, points: int) -> module._Data:
+        factors = random.random((points, self.factors))
+        logs = np.where(factors[:, 0] < 0.5, self.effect, 0) + random.normal(0, self.spread, points)
+        return module._Data(factors, logs, np.arange(points))
+
+
+WEAK = Scene(130, 5, 0.3, math.log(0.85))
+SMALL = Scene(65, 4, 0.2, math.log(0.85))
+STRONG = Scene(40, 3, 0.2, math.log(0.7))
+
+
+def held(scene: Scene, random: np.random.Generator, trees: int, believed: bool) -> list[bool]:
+    """Of each rule of so many trees, whether its interval holds the median of new points where it applies."""
+    new, found, grown = scene.draw(random, 20_000), [], 0
+    while grown < trees:
+        data = scene.draw(random, scene.points)
+        if believed and module._p_value(data) > LEVEL:
+            continue
+        grown += 1
+        tree = module._tree(data, module._leaves(data))
+        honest, leaf_of_new = module._honest_leaves(tree, data), tree.apply(new.factors)
+        rows = pd.DataFrame({"ratio": np.exp(data.logs), "point": data.points, "censored": False})
+        for leaf in np.unique(leaf_of_new):
+            rule = module._rule([], rows, rows[honest == leaf], module._HONEST_LEVEL, 0)
+            if not math.isnan(rule.low):
+                found.append(rule.low <= math.exp(np.median(new.logs[leaf_of_new == leaf])) <= rule.high)
+    return found
+
+
+@pytest.mark.parametrize("scene", [WEAK, STRONG])
+def test_intervals_of_rules_hold_what_is_true_as_often_as_is_printed(scene: Scene) -> None:
+    found = held(scene, np.random.default_rng(4), 60, believed=False)
+    assert sum(found) >= stats.binom.ppf(0.001, len(found), 1 - LEVEL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("scene", [WEAK, SMALL, STRONG])
+def test_intervals_of_rules_hold_what_is_true_in_trees_that_are_believed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The fewest flips that can reach LEVEL: the test has the same level as with more, only less power.
+    monkeypatch.setattr(module, "_FLIPS", round(1 / LEVEL) - 1)
+    found = held(scene, np.random.default_rng(5), 150, believed=True)
+    print(f"{scene}: {sum(found)} of {len(found)} intervals hold what is true, {np.mean(found):.1%}")
+    # No worse than 93 %, by a test that a coverage of 95 % passes in nine of ten cases and more.
+    assert stats.binomtest(sum(found), len(found), 0.93, alternative="less").pvalue > 0.05
+
+
+def test_a_rule_is_the_one_of_the_points_that_trees_counted_there_which_had_not_seen_them() -> None:
+    pairing, campaign = compared(np.random.default_rng(3), 80, (1000, 50_000, 1_000_000), planted)
+    found = explain(pairing, campaign)
+    logs = np.log(found.table["ratio"].to_numpy())
+    factors = found.table[list(found.factors)].to_numpy(np.float64)
+    data = module._Data(factors, logs, found.table["point"].to_numpy())
+    honest = module._honest_leaves(module._tree(data, len(found.rules)), data)
+    medians = found.table.groupby(honest)["ratio"].median()
+    assert sorted(rule.ratio for rule in found.rules) == sorted(medians)
 
 
 def test_factors_that_are_words_are_said_as_words() -> None:

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.papers.claims import Claim, Estimate, Share
+from results.papers.claims import (
+    Claim,
+    Estimate,
+    Judgements,
+    Share,
+    all_hold,
+    beside_stalls,
+    one_holds,
+)
 
 Question = Callable[[Estimate], bool | None]
 
@@ -46,11 +54,116 @@ def test_an_answer_is_that_of_each_value_of_the_interval(
 
 
 @given(intervals, intervals)
-def test_two_estimates_are_told_apart_where_each_value_of_one_is(one: Estimate, other: Estimate) -> None:
+def test_the_interval_of_a_difference_is_narrower_than_what_two_intervals_leave_open(
+    one: Estimate, other: Estimate
+) -> None:
+    difference = one.minus(other)
+    assert difference.value == pytest.approx(one.value - other.value)
+    assert difference.low >= one.low - other.high - 1e-9
+    assert difference.high <= one.high - other.low + 1e-9
+    assert other.minus(one).low == pytest.approx(-difference.high)
+
+
+@given(intervals, intervals)
+def test_what_two_intervals_tell_apart_that_of_the_difference_does_too(
+    one: Estimate, other: Estimate
+) -> None:
     exceeds = {a > b for a in values_in(one) for b in values_in(other)}
     near = {a <= b + BY for a in values_in(one) for b in values_in(other)}
-    assert one.exceeds(other) in (exceeds if len(exceeds) == 1 else {None})
-    assert one.near_or_below(other, BY) in (near if len(near) == 1 else {None})
+    assert exceeds != {True} or one.exceeds(other) is True
+    assert near != {True} or one.near_or_below(other, BY + 1e-9) is True
+    assert exceeds != {False} or one.exceeds(other) is not True
+
+
+def test_estimates_whose_intervals_overlap_a_little_are_told_apart() -> None:
+    one, other = Estimate(1.0, 0.9, 1.1), Estimate(1.18, 1.08, 1.28)
+    assert one.high > other.low
+    assert other.exceeds(one) is True
+    assert one.exceeds(other) is False
+    # As Student's or Welch's test would: the spreads of both add up in squares.
+    assert other.minus(one).low == pytest.approx(0.18 - 0.1 * math.sqrt(2))
+
+
+@pytest.mark.parametrize("n", [6, 8, 30])
+def test_the_interval_of_a_difference_of_means_holds_it_as_often_as_is_printed(n: int) -> None:
+    random = np.random.default_rng(n)
+    held, told_apart = 0, 0
+    for _ in range(2000):
+        first = Estimate.of_mean(pd.Series(random.normal(10, 1, n)))
+        second = Estimate.of_mean(pd.Series(random.normal(10, 3, n)))
+        difference = second.minus(first)
+        held += difference.low <= 0 <= difference.high
+        told_apart += bool(second.exceeds(first)) or bool(first.exceeds(second))
+    assert held >= stats.binom.ppf(0.001, 2000, 0.95)
+    assert told_apart == 2000 - held
+
+
+def claimed_of(values: list[pd.Series[float]]) -> Judgements:
+    """That each mean is at most 10."""
+    return lambda level: [Estimate.of_mean(each, level).within(-math.inf, 10) for each in values]
+
+
+def test_a_claim_about_many_things_differs_by_chance_no_more_often_than_one_about_one() -> None:
+    random = np.random.default_rng(1)
+    campaigns = 600
+    many = [
+        all_hold(claimed_of([pd.Series(random.normal(10, 1, 8)) for _ in range(12)]))
+        for _ in range(campaigns)
+    ]
+    # Each interval is wholly above 10 in half of the cases in which it misses.
+    assert many.count(False) <= stats.binom.ppf(0.999, campaigns, 0.025)
+
+
+def test_a_claim_about_many_things_still_differs_where_one_is_far_off_and_agrees_where_all_do() -> None:
+    random = np.random.default_rng(2)
+    near = [pd.Series(random.normal(8, 1, 8)) for _ in range(11)]
+    assert all_hold(claimed_of([*near, pd.Series(random.normal(8, 1, 8))])) is True
+    assert all_hold(claimed_of([*near, pd.Series(random.normal(15, 1, 8))])) is False
+
+
+def test_that_one_thing_holds_is_the_contrary_of_that_none_does() -> None:
+    widths = {0.05: 1.0, 0.05 / 2: 2.0}
+
+    def judged(values: list[float]) -> Judgements:
+        """Whether values are above 0, by intervals that are wider where more is asked."""
+        return lambda level: [Estimate(v, v - widths[level], v + widths[level]).above(0) for v in values]
+
+    for values, each, one in (
+        ([1.5, 1.5], True, None),
+        ([2.5, -1.5], None, True),
+        ([-1.5, 3.0], None, True),
+        ([-2.5, 0.5], False, None),
+        ([-1.5, -1.5], None, False),
+    ):
+        assert all_hold(judged(values)) is each
+        assert one_holds(judged(values)) is one
+
+
+def test_nothing_holds_of_nothing() -> None:
+    assert all_hold(lambda _: []) is None
+    assert one_holds(lambda _: []) is None
+
+
+@pytest.mark.parametrize(
+    ("of_baseline", "of_variant", "holds"),
+    [(0.0, 0.0, True), (0.04, 0.04, True), (0.0, 0.02, None), (0.03, 0.0, None), (math.nan, 0.0, True)],
+)
+def test_a_tolerance_decides_nothing_where_the_machine_kept_one_arm_waiting_longer(
+    of_baseline: float, of_variant: float, holds: bool | None
+) -> None:
+    frame = pd.DataFrame(
+        {
+            "variant": ["off"] * 6 + ["xor"] * 6,
+            "state": "ok",
+            "client.dct_s": 2.0,
+            "stalled_s": [2 * of_baseline] * 6 + [2 * of_variant] * 6,
+        }
+    )
+    claim = beside_stalls(Claim("no difference", "none", "1.00", True), frame, "off", "xor")
+    assert claim.holds is holds
+    if not math.isnan(of_baseline):
+        percents = f"stalled for {of_variant:.1%} of the time, the baseline for {of_baseline:.1%}"
+        assert claim.measured == f"1.00; {percents.replace('%', ' %')}"
 
 
 def test_what_has_no_interval_decides_nothing() -> None:

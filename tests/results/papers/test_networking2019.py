@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -160,10 +161,60 @@ def patterns(of_1_kb: float, others: float, rest: float, share: float = 0.75) ->
 
 
 def with_losses(trials: tuple[pd.DataFrame, CampaignInfo]) -> tuple[pd.DataFrame, CampaignInfo]:
-    """One pattern in four loses nothing."""
+    """One pattern in four drops none of the first 100 packets, the others one of the first."""
     frame, campaign = trials
-    lost = (frame["repetition"] % 4 != 3).astype(float)
-    return frame.assign(**{"client.packets_lost": 0.0, "server.packets_lost": lost}), campaign
+    first_lost = (frame["repetition"] % 4 != 3).map({True: 2.0, False: math.nan})
+    of_links = {
+        "internet.down.packets": 100.0,
+        "internet.up.packets": 100.0,
+        "internet.down.first_lost": first_lost,
+        "internet.up.first_lost": math.nan,
+    }
+    return frame.assign(**of_links), campaign
+
+
+def spared(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, str]:
+    """How many loss patterns the claims of no harm are about, by size."""
+    claims = [claim for claim in judged(frame, campaign) if "drop none of" in claim.text]
+    return {claim.text.split()[4] + " kB": claim.measured.rpartition(", ")[2] for claim in claims}
+
+
+def test_patterns_without_losses_are_chosen_by_what_was_drawn_and_not_by_how_an_arm_fared(made: Made) -> None:
+    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+    assert spared(frame, campaign) == {"1 kB": "10 loss patterns", "10 kB": "10 loss patterns"}
+    # An arm that lost nothing all the same, or says so, makes no pattern one of these.
+    lucky = frame["variant"].str.contains("off") & (frame["repetition"] == 0)
+    fewer = frame.assign(
+        **{
+            "internet.down.packets": frame["internet.down.packets"].mask(lucky, 1.0),
+            "internet.down.first_lost": frame["internet.down.first_lost"].mask(lucky, math.nan),
+            "client.packets_lost": 0.0,
+            "server.packets_lost": 0.0,
+        }
+    )
+    assert spared(fewer, campaign) == spared(frame, campaign)
+
+
+@pytest.mark.parametrize(
+    ("direction", "first_lost", "of_1_kb", "of_10_kb"),
+    [("down", 5, 0, 0), ("down", 6, 10, 0), ("down", 13, 10, 0), ("down", 14, 10, 10), ("up", 9, 10, 0)],
+)
+def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(
+    made: Made, direction: str, first_lost: int, of_1_kb: int, of_10_kb: int
+) -> None:
+    """1 kB is one packet of 1,200 bytes, and 10 kB are nine: acknowledgements for one and five, and a
+    handshake of five each way."""
+    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+    column = f"internet.{direction}.first_lost"
+    frame[column] = frame[column].mask(frame["repetition"] % 4 == 3, float(first_lost))
+    of_sizes = {"1 kB": f"{of_1_kb} loss patterns", "10 kB": f"{of_10_kb} loss patterns"}
+    assert spared(frame, campaign) == of_sizes
+
+
+def test_a_pattern_of_which_too_little_was_seen_is_none_without_losses(made: Made) -> None:
+    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+    frame["internet.up.packets"] = 8.0
+    assert spared(frame, campaign) == {"1 kB": "10 loss patterns", "10 kB": "0 loss patterns"}
 
 
 @pytest.mark.parametrize(
