@@ -28,7 +28,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
 from results.store.error import DatabaseError
-from results.store.postgresql import PostgreSQL
+from results.store.postgresql_url import is_url
 from results.store.records import (
     STATES,
     CampaignInfo,
@@ -68,8 +68,7 @@ class Database:
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        is_url = "://" in path_or_url
-        database = cls(PostgreSQL(path_or_url) if is_url else SQLite(path_or_url, create=create))
+        database = cls(_connector(path_or_url, create))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -388,3 +387,11 @@ class Database:
             return "another process stored the same campaign or trial at the same time"
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         return self._connector.cause(cause) or str(cause).splitlines()[0]
+
+
+def _connector(path_or_url: str, create: bool) -> Connector:
+    if not is_url(path_or_url):
+        return SQLite(path_or_url, create=create)
+    from results.store.postgresql import PostgreSQL  # takes longer to load than most commands take to run
+
+    return PostgreSQL(path_or_url)
