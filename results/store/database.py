@@ -19,6 +19,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -91,7 +92,12 @@ class Database:
         return isinstance(self._connector, SQLite)
 
     def close(self) -> None:
-        self._readers.dispose()
+        with self.alone():
+            self._readers.dispose()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Held while this process reads or writes, so that libraries of SQLite do not disturb each other."""
+        return self._connector.alone()
 
     def __enter__(self) -> Self:
         return self
@@ -377,7 +383,7 @@ class Database:
     def _transaction(self, engine: sa.Engine, purpose: str = "") -> Iterator[sa.Connection]:
         """`purpose` ends the message of a failure."""
         try:
-            with engine.begin() as connection:
+            with self.alone(), engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
             raise DatabaseError(f"{self.address}: {self._explain(error)}{purpose}") from error
