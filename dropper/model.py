@@ -12,6 +12,7 @@ probabilities that a packet is **delivered** in the good and in the bad state.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from numbers import Real
@@ -170,6 +171,14 @@ def _pattern_verdicts(model: Pattern, packets: int) -> NDArray[np.bool_]:
     return np.concatenate((pattern[:packets], np.zeros(max(packets - model.packets, 0), dtype=np.bool_)))
 
 
+def _verdicts_in_chunks(
+    model: Uniform | GilbertElliott, seed: int, packets: int
+) -> Iterator[NDArray[np.bool_]]:
+    if isinstance(model, Uniform):
+        return _uniform_verdicts(model, seed, packets)
+    return _gilbert_elliott_verdicts(model, seed, packets)
+
+
 def verdicts(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
     """What happens to packets 0 to packets - 1, shape (packets,): True is dropped.
 
@@ -179,12 +188,22 @@ def verdicts(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
     _require_integer("packets", packets, 0, LONGEST)
     if isinstance(model, Pattern):
         return _pattern_verdicts(model, packets)
-    chunks = (
-        _uniform_verdicts(model, seed, packets)
-        if isinstance(model, Uniform)
-        else _gilbert_elliott_verdicts(model, seed, packets)
-    )
-    return np.concatenate([np.empty(0, dtype=np.bool_), *chunks])
+    return np.concatenate([np.empty(0, dtype=np.bool_), *_verdicts_in_chunks(model, seed, packets)])
+
+
+def dropped_packets(model: LossModel, seed: int, packets: int) -> int:
+    """How many of packets 0 to packets - 1 are dropped: of any number of them, since none is kept.
+
+    Raises LossModelError for a seed that is not of 64 bits.
+    """
+    _require_integer("seed", seed, 0, SEEDS - 1)
+    if not isinstance(model, Pattern):
+        return sum(int(chunk.sum()) for chunk in _verdicts_in_chunks(model, seed, packets))
+    dropped = sorted(set(model.dropped))
+    if not model.repeat or not dropped:
+        return bisect_left(dropped, packets)
+    rounds, rest = divmod(packets, model.packets)
+    return rounds * len(dropped) + bisect_left(dropped, rest)
 
 
 def pack(verdicts: NDArray[np.bool_]) -> bytes:

@@ -117,11 +117,6 @@ class Metric:
         return f"{self.words or self.name} ({remarks})" if remarks else self.words or self.name
 
     @property
-    def head(self) -> str:
-        """For the head of a column, with its unit: "DCT (s)"."""
-        return f"{self.short} ({self.unit})" if self.short else self.title
-
-    @property
     def ratio(self) -> str:
         """What a ratio of it is called, without an article: "DCT ratio"."""
         return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"
@@ -257,15 +252,23 @@ _OF_TRANSFERS = (
     Metric(
         "packets_recovered",
         "packets",
-        "Source packets rebuilt from repair symbols.",
+        "Source packets rebuilt from repair symbols that never came themselves.",
         None,
         "client and server",
         "number of packets recovered",
     ),
     Metric(
+        "recovered_spurious",
+        "packets",
+        "Source packets rebuilt from repair symbols that came themselves after all: they were merely late.",
+        "less",
+        "client and server",
+        "number of packets recovered that came after all",
+    ),
+    Metric(
         "repair_useless",
         "packets",
-        "Repair packets received from which nothing was recovered.",
+        "Repair packets received from which nothing was rebuilt.",
         "less",
         "client and server",
         "number of useless repair packets",
@@ -273,7 +276,7 @@ _OF_TRANSFERS = (
     Metric(
         "recovered_late",
         "packets",
-        "Recovered packets that came too late to keep the order.",
+        "Rebuilt packets, spurious ones included, that came too late to keep the order.",
         "less",
         "client and server",
         "number of packets recovered late",
@@ -466,6 +469,51 @@ _OF_HARNESS = (
         "time without a processor",
     ),
     Metric(
+        "stolen_s",
+        "s",
+        "For how long a hypervisor kept a processor from running while the client ran: of all processors, the"
+        " one that lost the most.",
+        "less",
+        "harness",
+        "time that a hypervisor took",
+    ),
+    Metric(
+        "watch_gap_s",
+        "s",
+        "The longest time, while the client ran, in which the harness was kept from looking whether endpoints"
+        " waited for a processor; 0 when it never missed its turn.",
+        "less",
+        "harness",
+        "longest time unwatched",
+    ),
+    Metric(
+        "late_max_ms",
+        "ms",
+        "How late the latest packet left its link, of those beyond the link's bound; none where the backend"
+        " does not know.",
+        "less",
+        "harness",
+        "greatest lateness beyond the bound",
+    ),
+    Metric(
+        "late_sum_ms",
+        "ms",
+        "For how long in all such packets were overdue, in the direction in which they were for longest; none"
+        " where the backend does not know.",
+        "less",
+        "harness",
+        "time with late packets",
+    ),
+    Metric(
+        "lost_elsewhere",
+        "packets",
+        "Packets that the kernel lost outside of link and dropper while the client ran: in buffers of"
+        " sockets, and at interfaces.",
+        "less",
+        "harness",
+        "number of packets lost elsewhere",
+    ),
+    Metric(
         "trials_at_once",
         "trials",
         "The most trials that ran at a time during this one, itself included.",
@@ -494,6 +542,15 @@ _OF_LINKS = (
         None,
         "link",
         "number of packets lost",
+    ),
+    Metric(
+        f"{_PLACE}.first_lost",
+        "",
+        "The first packet that the dropper dropped, counted from 0; none where it dropped none of the first"
+        " 8,192.",
+        None,
+        "link",
+        "first packet lost",
     ),
     Metric(
         f"{_PLACE}.queue_dropped",

@@ -23,7 +23,7 @@ from typing import Literal, Self
 import pandas as pd
 
 from fecbench.hints import nearest
-from results.analysis import frames, intervals
+from results.analysis import attempts, frames, intervals
 from results.analysis.pairing import Pairing, paired
 from results.metrics import choose, of_workloads
 from results.store.database import Database, DatabaseError
@@ -44,11 +44,18 @@ class Campaign:
         """One row a point: `point`, and a column for each factor (`bandwidth_mbps`, `loss.p`, …)."""
         return frames.points(self.info)
 
-    def trials(self, metrics: Collection[str] | None = None, harness: bool | None = None) -> pd.DataFrame:
+    def trials(
+        self,
+        metrics: Collection[str] | None = None,
+        harness: bool | None = None,
+        *,
+        first_attempts: bool = False,
+    ) -> pd.DataFrame:
         """One row a trial, as `frames.trials`: its key, state and duration, its factors and the parameters of
         its workload, and the metrics named ("client.dct_s"), NaN where a trial has none; all for None. With
         `harness`, also what the harness itself measured: `started_at`, `internet.down.lost`, `seed.content`,
-        and so on (`results.analysis.harness`); None adds it when all metrics are read.
+        and so on (`results.analysis.harness`); None adds it when all metrics are read. `first_attempts`
+        leaves out the groups in which any trial was run again, or is invalid (`results.analysis.attempts`).
 
         Raises DatabaseError for a metric that no trial of the campaign measured, if any measured one.
         """
@@ -64,7 +71,12 @@ class Campaign:
                 {*frames.metric_names(self.database, self.info), *of_workloads(self.info).values()}
             )
             _known(name, names, f"campaign {self.info.name!r}: metric")
-        return frame.assign(**dict.fromkeys(absent, math.nan))
+        chosen = attempts.first_attempts(frame) if first_attempts else frame
+        return chosen.assign(**dict.fromkeys(absent, math.nan))
+
+    def attempts(self) -> pd.DataFrame:
+        """How often the trials of each variant were run, and to which state, as `attempts.by_variant`."""
+        return attempts.by_variant(self.database, self.info)
 
     def metrics(self, metrics: Collection[str] | None = None) -> pd.DataFrame:
         """One row a (trial, metric) that was measured: `variant`, `workload`, `point`, `repetition`, `state`,
@@ -92,20 +104,25 @@ class Campaign:
         tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
         return tables[kind]()
 
-    def paired(self, baseline: str, variant: str, metric: str = "") -> Pairing:
+    def paired(
+        self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False
+    ) -> Pairing:
         """Two variants compared by a metric, by default that of each workload, as `pairing.paired`: `ratios`
-        by point, `matched` by repetition, and `unpaired`: what was left out, and why. Raises DatabaseError
-        for a label that the campaign lacks."""
+        by point, `matched` by repetition, and `unpaired`: what was left out, and why; of all trials, or of
+        those of `first_attempts`. Raises DatabaseError for a label that the campaign lacks."""
         labels = [known["label"] for known in self.info.variants]
         for label in (baseline, variant):
             _known(label, labels, f"campaign {self.info.name!r}: variant")
         compared = of_workloads(choose(self.info, metric))
-        trials = self.trials(list(dict.fromkeys(compared.values())))
+        trials = self.trials(list(dict.fromkeys(compared.values())), first_attempts=first_attempts)
         return paired(trials, baseline, variant, compared, self.info.statistic)
 
-    def intervals(self, baseline: str, variant: str, metric: str = "") -> pd.DataFrame:
+    def intervals(
+        self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False
+    ) -> pd.DataFrame:
         """The ratios by point with their intervals and verdicts, as `intervals.ratio_intervals`."""
-        return intervals.ratio_intervals(self.paired(baseline, variant, metric), self.info.statistic)
+        pairing = self.paired(baseline, variant, metric, first_attempts=first_attempts)
+        return intervals.ratio_intervals(pairing, self.info.statistic)
 
 
 class Results:

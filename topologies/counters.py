@@ -1,19 +1,95 @@
-"""What the kernel has counted at an interface."""
+"""What the kernel has counted in the network namespace of a process: what came in, and what it discarded."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+SOFTNET = Path("/proc/net/softnet_stat")
+RECEIVE_BUFFER = "UDP receive buffer"
+"""The place where datagrams are lost that find the buffer of their socket full."""
+
+# Of each of /proc/net/snmp's counters of UDP. The errors of all kinds together are InErrors.
+_UDP_PLACES = {
+    "RcvbufErrors": RECEIVE_BUFFER,
+    "InCsumErrors": "UDP checksum",
+    "MemErrors": "UDP memory of the machine",
+}
+_OTHER_UDP = "UDP input"
+_INTERFACE_PLACES = {
+    "receive errs": "receive errors",
+    "receive drop": "receive drops",
+    "receive fifo": "receive FIFO errors",
+    "transmit errs": "send errors",
+    "transmit drop": "send drops",
+    "transmit fifo": "send FIFO errors",
+}
 
 
 def received_bytes(process: int, interfaces: Iterable[str]) -> int:
     """Bytes of the Ethernet frames that came in at these interfaces of the process's network namespace."""
-    received = {}
-    for line in Path(f"/proc/{process}/net/dev").read_text().splitlines():
-        name, _, counts = line.partition(":")
-        if counts:  # not a heading
-            received[name.strip()] = int(counts.split()[0])
+    received = {name: counts["receive bytes"] for name, counts in _interfaces(process).items()}
     total = 0
     for interface in interfaces:
         if interface not in received:
             raise ValueError(f"process {process} has no interface {interface}; it has {', '.join(received)}")
         total += received[interface]
     return total
+
+
+def discarded(process: int) -> Counter[str]:
+    """How many frames and datagrams were discarded in the process's network namespace, by place.
+
+    A datagram that an attached BPF program drops is none of them.
+    """
+    counted = Counter(
+        {
+            f"{interface}: {place}": counts[name]
+            for interface, counts in _interfaces(process).items()
+            for name, place in _INTERFACE_PLACES.items()
+        }
+    )
+    for errors in (_udp(process), _udp6(process)):
+        known = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
+        counted.update(known)
+        counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(known.values()))
+    return counted
+
+
+def backlog_drops() -> int:
+    """Frames that the CPUs of the whole machine have discarded since too many waited for them.
+
+    Of which namespace they were, it does not tell; but the interface that they came to counts them, too.
+    """
+    lines = SOFTNET.read_text().splitlines()
+    return sum(int(line.split()[1], 16) for line in lines)
+
+
+def _interfaces(process: int) -> dict[str, dict[str, int]]:
+    """The counters of each interface, by name: "receive drop"."""
+    _, heading, *lines = Path(f"/proc/{process}/net/dev").read_text().splitlines()
+    _, received, sent = heading.split("|")
+    names = [f"receive {name}" for name in received.split()] + [f"transmit {name}" for name in sent.split()]
+    interfaces = {}
+    for line in lines:
+        name, _, counts = line.partition(":")
+        interfaces[name.strip()] = dict(zip(names, map(int, counts.split()), strict=True))
+    return interfaces
+
+
+def _udp(process: int) -> dict[str, int]:
+    rows = [line.split() for line in Path(f"/proc/{process}/net/snmp").read_text().splitlines()]
+    names, values = (row[1:] for row in rows if row[0] == "Udp:")
+    return dict(zip(names, map(int, values), strict=True))
+
+
+def _udp6(process: int) -> dict[str, int]:
+    """As of IPv4; nothing where the kernel has no IPv6."""
+    path = Path(f"/proc/{process}/net/snmp6")
+    return dict(_entries(path.read_text(), "Udp6")) if path.exists() else {}
+
+
+def _entries(text: str, prefix: str) -> Iterator[tuple[str, int]]:
+    for line in text.splitlines():
+        name, value = line.split()
+        if name.startswith(prefix):
+            yield name.removeprefix(prefix), int(value)

@@ -23,7 +23,8 @@ class Port:
 
 @dataclass(frozen=True)
 class Cable:
-    """A connection that adds no delay, has no limit and loses nothing."""
+    """A connection that adds no delay and has no limit; `Topology.discarded` tells what it loses all the
+    same."""
 
     near: Port
     far: Port

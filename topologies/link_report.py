@@ -47,6 +47,9 @@ class DirectionReport(_Record):
     time for its departure, no sooner; the lag makes a frame late only when it is longer than the OWD."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
+    late_sum_us: float | None = None
+    """For how long in all one of these frames was overdue: from its intended departure to its write. Where
+    that of several overlaps, it counts once."""
     conserved: bool
     """in = out + dropped + in flight, nothing refused or discarded by the kernel."""
 

@@ -3,12 +3,13 @@
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from topologies.counters import received_bytes
+from topologies.counters import discarded, received_bytes
 from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
 from topologies.link import Direction, LinkEnd, LinkSettings, TopologyError
@@ -136,6 +137,17 @@ class Topology:
         (planned,) = (planned for planned in self._network.layout.links if planned.name == link)
         exit_ = planned.far if direction == "up" else planned.near
         return received_bytes(self._network.pid(exit_.node), [exit_.interface])
+
+    def discarded(self) -> "Counter[tuple[str, str]]":
+        """How many frames and datagrams the kernel has discarded, by node and place: neither a link's queue
+        nor a loss injector did."""
+        return Counter(
+            {
+                (node, place): count
+                for node in self._network.layout.nodes
+                for place, count in discarded(self._network.pid(node)).items()
+            }
+        )
 
     def finish(self) -> dict[str, LinkReport]:
         """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from results.analysis.harness import FIRST_PACKETS, in_order
 from results.analysis.harness import frame as harness_frame
-from results.analysis.harness import in_order
 from results.metrics import SOURCES, of
 from results.store import arrow
 from results.store.database import Database, DatabaseError
@@ -165,7 +165,10 @@ def _page(
 def _harness_page(database: Database, campaign: CampaignInfo, ids: range) -> pd.DataFrame:
     """What the harness measured of the campaign's trials with these ids, by id."""
     try:
-        return harness_frame(arrow.harness(database, campaign.id, ids[0], ids[-1]))
+        return harness_frame(
+            arrow.harness(database, campaign.id, ids[0], ids[-1]),
+            arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS),
+        )
     except ValueError as error:
         where = f"{database.address}: what the harness measured of trials {ids[0]} to {ids[-1]}"
         raise DatabaseError(f"{where} cannot be read: {str(error).splitlines()[0]}") from error

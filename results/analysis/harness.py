@@ -8,9 +8,14 @@ machine was, what happened to packets on each link, and the seeds that decided i
 | `reason` | why its state is not ok |
 | `trials_at_once` | how many trials ran then |
 | `stalled_s` | how long its endpoints were kept from running |
+| `stolen_s` | how long a hypervisor kept a CPU from running |
+| `watch_gap_s` | the longest time in which nobody looked whether endpoints were kept from running |
+| `late_max_ms`, `late_sum_ms` | how late packets left a link: the latest, and for how long in all |
+| `lost_elsewhere` | packets that were lost outside of link and dropper |
 | `overhead_s` | the seconds that were not the client's own |
 | `LINK.DIRECTION.packets` | packets that the dropper judged |
 | `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
+| `LINK.DIRECTION.first_lost` | the first of them, counted from 0; NaN if it is none of the FIRST_PACKETS |
 | `LINK.DIRECTION.queue_dropped` | packets that found the queue full |
 | `LINK.DIRECTION.late` | packets that left the emulator later than its bound |
 | `LINK.DIRECTION.lateness_max_us` | how late the latest left it |
@@ -22,9 +27,11 @@ Numbers are NaN, and seeds null, where a trial does not have them, for example s
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,7 +39,12 @@ import pyarrow.compute as pc
 from results.store.arrow import objects
 from results.store.records import HARNESS_COLUMNS
 
-_CHECKS = pa.schema({"trials_at_once": pa.float64(), "stalled_s": pa.float64()})
+FIRST_PACKETS = 8192
+"""Of a link in one direction: among so many, the first that was lost is looked for."""
+
+_OF_CHECKS = ("trials_at_once", "stalled_s", "stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
+_LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
+_CHECKS = pa.schema(dict.fromkeys(_OF_CHECKS, pa.float64()) | {"lost_elsewhere": _LOST_ELSEWHERE})
 _UNKNOWN = pa.scalar(None, pa.string())
 _OVERHEAD = pa.schema({"total": pa.float64()})
 _DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64()})
@@ -45,8 +57,8 @@ _DIRECTION = pa.struct(
 )
 
 
-def frame(trials: pa.Table) -> pd.DataFrame:
-    """The columns of these trials, which `arrow.harness` has read, by the trials' ids.
+def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
+    """The columns of these trials, which `arrow.harness` and `arrow.drops` have read, by the trials' ids.
 
     Raises ValueError when the database holds what no harness writes.
     """
@@ -58,15 +70,17 @@ def frame(trials: pa.Table) -> pd.DataFrame:
         "started_at": trials["started_at"].cast(pa.timestamp("us", tz="UTC")),
         "host": pc.if_else(pc.equal(trials["host"], ""), _UNKNOWN, trials["host"]),
         "reason": trials["reason"],
-        "trials_at_once": checks["trials_at_once"],
-        "stalled_s": checks["stalled_s"],
+        **{name: checks[name] for name in _OF_CHECKS},
+        "lost_elsewhere": pc.struct_field(checks["lost_elsewhere"], "packets"),
         "overhead_s": objects(trials["overhead_s"], _OVERHEAD)["total"],
         **_of_links(trials["dropper"], trials["links"], list(directions)),
         **_of_seeds(trials["seeds"], seeds),
     }
     types = {pa.uint64(): pd.UInt64Dtype()}
-    measured: pd.DataFrame = pa.table(columns).to_pandas(types_mapper=types.get)
-    return measured.set_index("id")
+    measured: pd.DataFrame = pa.table(columns).to_pandas(types_mapper=types.get).set_index("id")
+    first_lost = _first_lost(drops).reindex(measured.index)
+    places = [name.replace("/", ".") for name in directions]
+    return measured.assign(**{f"{place}.first_lost": first_lost.get(place, math.nan) for place in places})
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -100,6 +114,21 @@ def _of_links(
             f"{prefix}.lateness_max_us": pc.struct_field(of_direction, ["lateness_us", "max"]),
         }
     return columns
+
+
+def _first_lost(drops: pa.Table) -> pd.DataFrame:
+    """The first packet that was dropped, by run: a column for each direction of a link ("internet.up")."""
+    bitmaps = drops["bitmap"].combine_chunks()
+    ends = np.frombuffer(bitmaps.buffers()[1], np.int64)[bitmaps.offset :][: len(bitmaps) + 1]
+    content = np.frombuffer(bitmaps.buffers()[2] or b"", np.uint8)
+    not_empty = np.append(np.flatnonzero(content), len(content))
+    byte = not_empty[np.searchsorted(not_empty, ends[:-1])]
+    known = byte < ends[1:]
+    first_bit = np.array([(value & -value).bit_length() - 1 for value in range(256)])
+    packet = 8 * (byte - ends[:-1])[known] + first_bit[content[byte[known]]]
+    place = pc.binary_join_element_wise(drops["link"], drops["direction"], ".")
+    rows = pd.DataFrame({"id": drops["trial_id"].to_numpy(), "place": place.to_pandas()})[known]
+    return rows.assign(packet=packet.astype(np.float64)).pivot(index="id", columns="place", values="packet")
 
 
 def _of_seeds(seeds: pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:

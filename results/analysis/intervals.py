@@ -1,12 +1,12 @@
-"""How sure a comparison is: bootstrap intervals, ECDF bands, and the share of points with gain and harm.
+"""How sure a comparison is: intervals, ECDF bands, and which points have gain and harm.
 
-The unit of resampling is what was drawn independently. Within a point that is a repetition: it has seeds of
-its own, and both variants of a pair meet the same losses, so a pair is resampled whole. Over points it is a
-point: its workloads meet the same losses, so they stay together. An interval over points is about networks
-drawn from the ranges of the design, and not about those that people use.
+The unit is what was drawn independently. Within a point that is a repetition: it has seeds of its own, and
+both variants of a pair meet the same losses, so a pair stays whole. Over points it is a point: its workloads
+meet the same losses, so they stay together. An interval over points is about networks drawn from the ranges
+of the design, and not about those that people use.
 
-Fewer than FEWEST units give no interval (NaN): even when all of five lie on one side, that happens by chance
-in 2 · 2⁻⁵ > LEVEL of cases. One repetition says what happened, not how sure it is.
+Too few units give no interval (NaN): even when all of five lie on one side, that happens by chance in
+2 · 2⁻⁵ > LEVEL of cases. One repetition says what happened, not how sure it is.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import signal, stats
 
 from results import metrics
-from results.analysis.pairing import Pairing
+from results.analysis.pairing import Pairing, in_order, median_ratio
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
-FEWEST = 6
+FEWEST = 6  # units of an interval of that confidence
 VERDICTS = ("gain", "harm", "undecided")
+SHARES = (
+    *("workload", "points", *VERDICTS, "by_chance"),
+    *("discovered_gain", "discovered_harm", "median", "low", "high"),
+)
 
 _RESAMPLES = 2000
 _SEED = 0  # the same data gives the same interval
@@ -35,58 +39,118 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
-def ratio_intervals(pairing: Pairing, statistic: str = "median") -> pd.DataFrame:
+def ratio_intervals(pairing: Pairing, statistic: str = "median", level: float = LEVEL) -> pd.DataFrame:
     """The rows of `pairing.ratios`, how sure each ratio is, and what it says.
 
-    Columns added: `low` and `high`, the percentile bootstrap interval (Efron 1979) of the ratio of the
-    statistics ("median" or "mean") over the repetitions, NaN below FEWEST pairs, and NaN where one arm alone
-    timed out in any: the pairs that are left are those that it got through; and `verdict`: "gain" (the whole
-    interval is on the better side of 1: below it, but for a metric of which more is better), "harm" (on the
-    worse side), "undecided" (it contains 1, or there is none). Of equal arms, about the share LEVEL of points
-    is decided all the same; with the mean of times with timeouts among them up to 2.5 LEVEL, since such means
-    are far from normal.
+    Columns added:
+
+    - `low` and `high`, the interval of confidence 1 - `level` of the ratio of the statistics over the
+      repetitions: `_of_medians` or `_of_means`. NaN below FEWEST pairs, and for means with a timeout;
+    - `verdict`: "gain" (the whole interval is on the better side of 1: below it, but for a metric of which
+      more is better), "harm" (on the worse side), "undecided" (it contains 1, or there is none);
+    - `p_value`, of arms that are equal at this point (`signed_rank`), NaN where there is no interval;
+    - `discovery`: the verdicts that are left when no more than the share LEVEL of those of a workload may be
+      false (`_discoveries`).
+
+    Of equal arms, the share `level` of points is called gain or harm at most by the median; by the mean about
+    that share.
     """
-    ratios = pairing.ratios.assign(low=math.nan, high=math.nan)
+    ratios = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
     groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
+    of_statistic = _of_means if statistic == "mean" else _of_medians
     for pairs in sorted(set(ratios.loc[ratios["pairs"] >= FEWEST, "pairs"])):
-        alike = pairing.matched[groups["ratio"].transform("size") == pairs]
-        baseline, variant = (alike[arm].to_numpy().reshape(-1, pairs) for arm in ("baseline", "variant"))
-        ratios.loc[ratios["pairs"] == pairs, ["low", "high"]] = _of_points(baseline, variant, statistic)
-    ratios.loc[ratios["timeouts"] > 0, ["low", "high"]] = math.nan
+        alike = pairing.matched[groups["baseline"].transform("size") == pairs]
+        baseline, variant, ratio = (
+            alike[column].to_numpy(np.float64).reshape(-1, pairs)
+            for column in ("baseline", "variant", "ratio")
+        )
+        rows = ratios["pairs"] == pairs
+        ratios.loc[rows, ["low", "high"]] = of_statistic(baseline, variant, level)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios.loc[rows, "p_value"] = [signed_rank(logs) for logs in np.log(ratio)]
     more_is_better = ratios["metric"].map(lambda name: metrics.of(name).more_is_better).astype(bool)
-    return ratios.assign(verdict=verdicts(ratios["low"], ratios["high"], more_is_better))
+    verdict = verdicts(ratios["low"], ratios["high"], more_is_better)
+    ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
+    return ratios.assign(discovery=_discoveries(ratios))
 
 
-def _of_points(baseline: Floats, variant: Floats, statistic: str) -> Floats:
-    """The intervals (points × 2) of the ratios of two arms, each points × pairs."""
+def _of_medians(baseline: Floats, variant: Floats, level: float) -> Floats:
+    """The intervals (points × 2) of the ratios of the medians of two arms, each points × pairs.
+
+    The percentile bootstrap (Efron 1979), with Student's quantile for the normal distribution's: without it,
+    the interval of seven values ends at the second of them, and holds the median in 88 % of cases. A timeout
+    is an infinite value; a resample of which both medians are may be anything. NaN where there are too few
+    pairs for so small a `level`.
+    """
     points, pairs = baseline.shape
     drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
-    tail = _tail_of_means(pairs) if statistic == "mean" else LEVEL / 2
+    place = math.floor(stats.norm.cdf(stats.t.ppf(level / 2, pairs - 1)) * (_RESAMPLES - 1))
+    if not place:  # so few pairs, and so many resamples, cannot tell
+        return np.full((points, 2), math.nan)
     at_once = max(1, _MOST_VALUES // drawn.size)
     intervals = []
     for first in range(0, points, at_once):
         part = slice(first, first + at_once)
-        arms = [_over_repetitions(arm[part][:, drawn], statistic) for arm in (variant, baseline)]
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 in a resample leaves no interval, NaN
-            ratios = arms[0] / arms[1]
-            intervals.append(np.quantile(ratios, [tail, 1 - tail], axis=1).T)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            medians = [np.median(arm[part][:, drawn], axis=2) for arm in (variant, baseline)]
+            ratios = np.divide(*(np.where(np.isneginf(median), 0, median) for median in medians))
+        lowest, highest = (np.where(np.isnan(ratios), end, ratios) for end in (0, math.inf))
+        low = np.partition(lowest, place, axis=1)[:, place]
+        high = np.partition(highest, _RESAMPLES - 1 - place, axis=1)[:, _RESAMPLES - 1 - place]
+        intervals.append(np.stack([low, high], axis=1))
     return np.concatenate(intervals)
 
 
-def _tail_of_means(pairs: int) -> float:
-    """The quantile at which the bootstrap interval of a mean of few values ends, instead of LEVEL / 2.
+def _of_means(baseline: Floats, variant: Floats, level: float) -> Floats:
+    """The intervals (points × 2) of the ratios of the means of two arms, each points × pairs.
 
-    The percentile interval is as much too narrow as one that takes the normal distribution for Student's and
-    divides by n for n - 1; this undoes both (Hesterberg, "What teachers should know about the bootstrap", The
-    American Statistician 69, 2015, §4.1).
+    Student's, of the log ratio: to first order it is the mean of variant / its mean - baseline / its mean
+    over the pairs (the delta method; Cochran, "Sampling Techniques", 1977, §6.3). Where rare trials take many
+    times as long in one arm alone, it holds the truth less often, as any interval of few values does: what is
+    too rare to be among them, it doesn't know.
     """
-    return float(stats.norm.cdf(math.sqrt(pairs / (pairs - 1)) * stats.t.ppf(LEVEL / 2, pairs - 1)))
+    pairs = baseline.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = [arm.mean(axis=1, keepdims=True) for arm in (variant, baseline)]
+        influence = variant / means[0] - baseline / means[1]
+        ratio = (means[0] / means[1])[:, 0]
+        half = stats.t.ppf(1 - level / 2, pairs - 1) * influence.std(axis=1, ddof=1) / math.sqrt(pairs)
+        ends = np.stack([ratio * np.exp(-half), ratio * np.exp(half)], axis=1)
+    known: Floats = np.where((np.isfinite(ratio) & (ratio > 0))[:, None], ends, math.nan)
+    return known
 
 
-def _over_repetitions(values: Floats, statistic: str) -> Floats:
-    """Points × resamples, of points × resamples × pairs."""
-    reduced: Floats = values.mean(axis=2) if statistic == "mean" else np.median(values, axis=2)
-    return reduced
+def signed_rank(logs: Floats) -> float:
+    """The p-value of the two-sided Wilcoxon signed-rank test that log ratios are symmetric about 0 (Wilcoxon
+    1945). 1 where none differs from 0.
+
+    It assumes no distribution: log ratios have heavy tails, since one loss more or less can cost a timeout.
+    Equal arms can be exchanged, so their log ratios are symmetric, and however few they are, the share of
+    p-values below a level is that level at most. The sign test would need no symmetry, but half as many pairs
+    again when the spread is normal. Equal pairs are dropped, and so are those of which nobody can tell (NaN);
+    an infinite one counts as the farthest.
+    """
+    logs = logs[(logs != 0) & ~np.isnan(logs)]
+    if not len(logs):
+        return 1.0
+    ranks = np.sign(logs) * stats.rankdata(np.abs(logs))
+    return float(stats.wilcoxon(ranks, zero_method="wilcox").pvalue)
+
+
+def _discoveries(ratios: pd.DataFrame) -> pd.Series:
+    """Of the verdicts, those that Benjamini and Hochberg's procedure leaves: among them, no more than the
+    share LEVEL is expected to be of equal arms (Journal of the Royal Statistical Society B 57, 1995). Each
+    workload is a family of its own, as it is a row in tables.
+
+    A point that its interval leaves undecided has the p-value 1 here. That only makes p-values greater, so
+    the bound holds, and nothing is discovered that its own interval denies.
+    """
+    p_values = ratios["p_value"].mask(ratios["verdict"] == "undecided", 1.0)
+    discovery = ratios["verdict"].copy()
+    for _, family in p_values[ratios["low"].notna()].groupby(ratios["workload"], observed=True):
+        false = stats.false_discovery_control(family.to_numpy()) > LEVEL
+        discovery[family.index[false]] = "undecided"
+    return discovery
 
 
 def verdicts(low: pd.Series, high: pd.Series, more_is_better: pd.Series | bool = False) -> pd.Series:
@@ -102,63 +166,84 @@ def verdicts(low: pd.Series, high: pd.Series, more_is_better: pd.Series | bool =
 def shares(intervals: pd.DataFrame) -> pd.DataFrame:
     """Of `ratio_intervals`, one row a workload.
 
-    Columns: `points` compared, the share of them in each of VERDICTS (0 to 1), their `median` ratio, and its
-    interval `low` to `high` over points.
+    Columns: `points` compared, the share of them in each of VERDICTS (0 to 1), `by_chance`: how many of these
+    points would be called gain or harm at most, on average, if the arms were equal; `discovered_gain` and
+    `discovered_harm`, the shares of points that are discoveries; their `median` ratio, and its interval `low`
+    to `high` over points.
     """
     rows = []
     for workload, of_workload in intervals.groupby("workload", observed=True):
-        low, high = median_interval(of_workload["ratio"], of_workload["point"])
+        median, low, high = median_ratio_interval(of_workload, of_workload["point"])
         rows.append(
             {
                 "workload": workload,
                 "points": len(of_workload),
                 **{verdict: float((of_workload["verdict"] == verdict).mean()) for verdict in VERDICTS},
-                "median": float(of_workload["ratio"].median()),
+                "by_chance": LEVEL * int(of_workload["low"].notna().sum()),
+                **{
+                    f"discovered_{verdict}": float((of_workload["discovery"] == verdict).mean())
+                    for verdict in VERDICTS[:2]
+                },
+                "median": median,
                 "low": low,
                 "high": high,
             }
         )
-    return pd.DataFrame(rows, columns=["workload", "points", *VERDICTS, "median", "low", "high"])
+    return pd.DataFrame(rows, columns=SHARES)
 
 
-def median_interval(values: Sequence[float] | pd.Series, units: Sequence[Any] | pd.Series) -> Interval:
-    """The percentile bootstrap interval of the median of `values`, resampling whole units; NaN below FEWEST.
+def median_ratio_interval(
+    rows: pd.DataFrame, units: Sequence[Any] | pd.Series, level: float = LEVEL
+) -> tuple[float, float, float]:
+    """`pairing.median_ratio` of rows that have a ratio, and the ends of its `median_interval`, which may be 0
+    or ∞, too."""
+    low, high = median_interval(in_order(rows), units, level)
+    return median_ratio(rows), max(low, 0.0), max(high, 0.0)
 
-    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time.
+
+def median_interval(
+    values: Sequence[float] | pd.Series, units: Sequence[Any] | pd.Series, level: float = LEVEL
+) -> Interval:
+    """The interval of the median of `values` that the sign test does not reject; NaN for too few units, of
+    which all lie on one side of the truth by chance in more than the share `level` of cases: below FEWEST.
+
+    `units[i]` names what value i belongs to: the point of a ratio, or the seed of a time. Of one value a
+    unit, it is that of order statistics. It holds the median with confidence 1 - `level` and more, whatever
+    the distribution is, and however few they are (David and Nagaraja, "Order Statistics", 2003, §7.1). Of
+    several, each unit has as many votes as it has more values on one side than on the other, all with one
+    sign, which is by chance. Values may be -∞ or ∞, and so may the ends.
     """
     data = np.asarray(values, dtype=np.float64)
     codes, names = pd.factorize(np.asarray(units))
-    if len(names) < FEWEST:
+    if 2.0 ** (1 - len(names)) > level:
         return math.nan, math.nan
-    order = np.argsort(data)
-    random = np.random.default_rng(_SEED)
-    at_once = max(1, _MOST_VALUES // len(data))
-    medians = np.concatenate(
-        [
-            _weighted_medians(
-                data[order],
-                _times_drawn(random, min(at_once, _RESAMPLES - done), len(names))[:, codes[order]],
-            )
-            for done in range(0, _RESAMPLES, at_once)
-        ]
-    )
-    low, high = np.quantile(medians, [LEVEL / 2, 1 - LEVEL / 2])
-    return float(low), float(high)
+    return _lowest(data, codes, level), -_lowest(-data, codes, level)
 
 
-def _times_drawn(random: np.random.Generator, resamples: int, units: int) -> NDArray[np.int64]:
-    """How often each unit is in each resample (resamples × units)."""
-    return random.multinomial(units, np.full(units, 1 / units), size=resamples)
+def _lowest(data: Floats, codes: NDArray[np.int64], level: float) -> float:
+    """The least that the median may be: candidates are the values, and what lies between two of them."""
+    distinct, place = np.unique(data, return_inverse=True)
+    # Candidate 2 i is value i, and 2 i + 1 what lies between it and the next.
+    rejected, kept = -1, 2 * int(np.sort(place)[(len(data) - 1) // 2])
+    while kept - rejected > 1:
+        middle = (rejected + kept) // 2
+        votes = np.bincount(codes, np.sign(2 * place - middle)).astype(np.int64)
+        if _share_of_sums(votes) <= level / 2:
+            rejected = middle
+        else:
+            kept = middle
+    return float(distinct[kept // 2])
 
 
-def _weighted_medians(ascending: Floats, times: NDArray[np.int64]) -> Floats:
-    """The median of each row of `times` (resamples × values): value i is counted `times[:, i]` times."""
-    until = times.cumsum(axis=1)
-    total = until[:, -1:]
-    below = np.argmax(2 * until >= total, axis=1)
-    above = np.argmax(2 * until > total, axis=1)
-    medians: Floats = (ascending[below] + ascending[above]) / 2
-    return medians
+def _share_of_sums(votes: NDArray[np.int64]) -> float:
+    """How often these numbers have at least the sum that they have, if the sign of each is by chance."""
+    sizes, counts = np.unique(np.abs(votes[votes != 0]), return_counts=True)
+    positive = np.ones(1)  # the distribution of the sum of those that are positive
+    for size, count in zip(sizes, counts, strict=True):
+        of_size = np.zeros(size * count + 1)
+        of_size[::size] = stats.binom.pmf(np.arange(count + 1), count, 0.5)
+        positive = signal.fftconvolve(positive, of_size)
+    return float(positive[votes[votes > 0].sum() :].sum())
 
 
 def ecdf(values: Sequence[float] | pd.Series) -> pd.DataFrame:
@@ -167,7 +252,9 @@ def ecdf(values: Sequence[float] | pd.Series) -> pd.DataFrame:
     One row for what is left of all values (`value` is -inf), and one a distinct value, ascending. Each holds
     until the next: `share` of values at most it, and `low` and `high`, between which the whole true function
     lies with confidence 1 - LEVEL: share ± √(ln(2/LEVEL) / 2n), by the inequality of Dvoretzky, Kiefer and
-    Wolfowitz with Massart's constant (Annals of Probability 18, 1990). No values have no rows.
+    Wolfowitz with Massart's constant (Annals of Probability 18, 1990). Points of a space-filling design are
+    spread more evenly than independent ones, for which this holds: of them, the band is rather too wide. No
+    values have no rows.
     """
     data = np.asarray(values, dtype=np.float64)
     if not len(data):

@@ -1,14 +1,24 @@
 """Variants compared in pairs that met the same losses, workload by workload.
 
-Only trials in state ok ever enter a comparison; what is left out is counted with its reason. A trial that
-timed out is worse than any that did not, whatever the metric.
+A comparison holds the repetitions in which each arm is ok or timed out; what is left out is counted with its
+reason. A trial that timed out counts as worse than any that is ok, whatever the metric: infinite, if less is
+better. So the ratio at a point is
+
+- a number where the statistics of both arms are: a median that fewer than half of the trials missed by
+  timing out is what it would be, however long these had taken;
+- 0 or ∞, on the side of the arm that did better, where the statistic of one arm alone is infinite;
+- unknown where those of both are: no such point has a ratio, and none counts as gain or harm.
+
+Tables, figures, sentences, rules and claims take the ratio from here, and there is no other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+import numpy as np
 import pandas as pd
 
 from results import metrics
@@ -24,19 +34,23 @@ class Pairing:
     """A variant compared with a baseline that met the same losses."""
 
     ratios: pd.DataFrame
-    """One row a (workload, point): the `metric` that is compared, `pairs` (repetitions compared), `baseline`
-    and `variant` (the metric's statistic over these repetitions), and `ratio` = variant / baseline.
-    `timeouts` counts the repetitions in which one arm alone timed out: what the ratio does not hold."""
+    """One row a (workload, point) that has a ratio: the `metric` that is compared, `pairs` (repetitions
+    compared), `baseline` and `variant` (the metric's statistic over these repetitions, infinite where it is a
+    timeout), and `ratio` = variant / baseline. `timeouts` counts the repetitions in which an arm timed out,
+    or both did. `censored`: the ratio is 0 or ∞ since the statistic of one arm is a timeout."""
     unpaired: pd.DataFrame
-    """One row a (workload, reason): `repetitions` that could not be compared."""
+    """One row a (workload, reason): `repetitions` that are in no ratio."""
     matched: pd.DataFrame
-    """One row a (workload, point, repetition) that was compared, in this order: the metric's values
-    `baseline` and `variant`, and their `ratio`, NaN for a baseline of 0."""
+    """One row a (workload, point, repetition) that is in a ratio of `ratios`, in this order: the metric's
+    values `baseline` and `variant`, infinite for a timeout, and their `ratio`, `censored` where one of them
+    is a timeout, NaN where both are and for a baseline of 0."""
     decided: pd.DataFrame
-    """One row a (workload, point) of which a repetition tells which arm was better, because both are ok or
-    because one alone timed out. `baseline_timeouts` and `variant_timeouts` count the latter. `faster`:
-    whether the variant was better, of a time faster, by the statistic over these repetitions when a timeout
-    is the worst value."""
+    """One row a (workload, point) that tells which arm was better: those of `ratios`, and those at which the
+    baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic.
+    `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone timed out."""
+    timeouts: pd.DataFrame
+    """One row a (workload, point) with a timeout, whether it has a ratio or not: `baseline_timeouts` and
+    `variant_timeouts` count the repetitions in which that arm alone timed out, `both_timeouts` the others."""
 
 
 def paired(
@@ -46,13 +60,13 @@ def paired(
     metric: str | Mapping[str, str] = metrics.DEFAULT,
     statistic: str = "median",
 ) -> Pairing:
-    """Compare two variants in each workload and point, over the repetitions in which both are ok.
+    """Compare two variants in each workload and point, over the repetitions in which each is ok or timed out.
 
     `metric` names the metric for all workloads, or for each by its label. The ratio is that of the statistics
     ("median" or "mean") over these repetitions (Networking 2019, §IV-A: the median DCT of the runs of a
-    configuration is considered), not the statistic of ratios. There is none where the baseline's statistic is
-    0: such a point is unpaired as a whole, since its other repetitions are those in which the metric was
-    greater.
+    configuration is considered), not the statistic of ratios. A point is unpaired as a whole where it has no
+    ratio: where both statistics are timeouts, and where the baseline's is 0, since its other repetitions are
+    those in which the metric was greater.
     """
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
@@ -83,51 +97,81 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     pairs["reason"] = (missing_baseline + "; " + missing_variant).str.strip("; ")
     values = {"value_baseline": "baseline", "value_variant": "variant"}
     pairs = pairs.rename(columns=values).sort_values(_PAIR, ignore_index=True)
-    both_ok = pairs["reason"] == ""
-    of_points = pairs[both_ok].groupby(_POINT, observed=True)["baseline"].agg(statistic)
-    at_zero = pairs.set_index(_POINT).index.isin(of_points.index[of_points == 0])
-    pairs.loc[both_ok & at_zero, "reason"] = f"{baseline}: {statistic} of {metric.name} is 0"
+    comparable = pairs["reason"] == ""
+    points = _points(pairs[comparable], metric, statistic)
+    unknown = (points[["baseline", "variant"]] == metric.worst).all(axis=1)
+    for lacking, reason in (
+        (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a timeout"),
+        (points["baseline"] == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
+    ):
+        at_point = pairs.set_index(_POINT).index.isin(points.index[lacking])
+        pairs.loc[comparable & at_point, "reason"] = reason
     complete = pairs["reason"] == ""
-    decided = _decided(pairs, metric, statistic)
     matched = pairs.loc[complete, [*_PAIR, *values.values()]].reset_index(drop=True)
-    by_point = matched.groupby(_POINT, observed=True)
-    arms_by_point = {arm: by_point[arm].agg(statistic) for arm in values.values()}
-    ratios = pd.DataFrame({"metric": metric.name, "pairs": by_point.size(), **arms_by_point})
-    for table in (matched, ratios):
-        table["ratio"] = table["variant"] / table["baseline"].where(table["baseline"] != 0)
-    alone = decided["baseline_timeouts"] + decided["variant_timeouts"]
-    ratios["timeouts"] = alone.reindex(ratios.index)  # an empty frame would be given the rows of all
+    ratios = points[~unknown & (points["baseline"] != 0)]
+    by_kind = points[["baseline_timeouts", "variant_timeouts", "both_timeouts"]]
+    better = points["variant"].gt if metric.more_is_better else points["variant"].lt
+    decided = by_kind.assign(faster=better(points["baseline"])).drop(columns="both_timeouts")[~unknown]
     unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
     return Pairing(
-        ratios.reset_index(), unpaired.rename("repetitions").reset_index(), matched, decided.reset_index()
+        pd.DataFrame(
+            {
+                "metric": metric.name,
+                **ratios[["pairs", "baseline", "variant"]],
+                "ratio": _ratio(ratios, metric),
+                "timeouts": by_kind.sum(axis=1)[ratios.index],
+                "censored": _is_censored(ratios, metric),
+            }
+        ).reset_index(),
+        unpaired.rename("repetitions").reset_index(),
+        matched.assign(ratio=_ratio(matched, metric), censored=_is_censored(matched, metric)),
+        decided.reset_index(),
+        by_kind[by_kind.any(axis=1)].reset_index(),
     )
+
+
+def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
+    """Of comparable pairs, by (workload, point): how many `pairs`, the statistic of each arm, and in how many
+    the `baseline` or the `variant` alone timed out, or `both`."""
+    timed_out = pairs[["baseline", "variant"]] == metric.worst
+    both = timed_out.all(axis=1)
+    by_point = pairs.assign(
+        baseline_timeouts=timed_out["baseline"] & ~both,
+        variant_timeouts=timed_out["variant"] & ~both,
+        both_timeouts=both,
+    ).groupby(_POINT, observed=True)
+    statistics = {arm: by_point[arm].agg(statistic) for arm in ("baseline", "variant")}
+    timeouts = by_point[["baseline_timeouts", "variant_timeouts", "both_timeouts"]].sum()
+    return pd.DataFrame({"pairs": by_point.size(), **statistics}).join(timeouts)
+
+
+def _ratio(arms: pd.DataFrame, metric: Metric) -> pd.Series:
+    """`variant` / `baseline`, NaN for a baseline of 0. It is infinite or 0 where one of them is a timeout, as
+    what is worse than the other is greater or less; NaN where both are."""
+    of_timeout, of_baseline_timeout = (0.0, math.inf) if metric.more_is_better else (math.inf, 0.0)
+    timed_out = arms[["baseline", "variant"]] == metric.worst
+    ratio = arms["variant"] / arms["baseline"].where(arms["baseline"] != 0)
+    ratio = ratio.mask(timed_out["variant"], of_timeout).mask(timed_out["baseline"], of_baseline_timeout)
+    return ratio.mask(timed_out.all(axis=1))
+
+
+def _is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
+    """Whether one of `baseline` and `variant` alone is a timeout."""
+    return (arms["baseline"] == metric.worst) != (arms["variant"] == metric.worst)
 
 
 def _arm(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
     """The metric's value in each trial of a variant (the worst for a timeout, NaN for no value), and why it
-    cannot be compared ("" when it can)."""
+    cannot be compared ("" when it can, as a timeout can)."""
     arm = frame[frame["variant"] == label]
     value = arm[metric.name] if metric.name in arm else pd.Series(float("nan"), arm.index)
     ok = arm["state"] == "ok"
-    missing = (f"{label}: " + arm["state"].astype(str)).mask(ok, "")
+    timeout = arm["state"] == "timeout"
+    missing = (f"{label}: " + arm["state"].astype(str)).mask(ok | timeout, "")
     return arm[_PAIR].assign(
-        value=value.astype("float64").where(ok).mask(arm["state"] == "timeout", metric.worst),
+        value=value.astype("float64").where(ok).mask(timeout, metric.worst),
         missing=missing.mask(ok & value.isna(), f"{label}: no {metric.name}"),
     )
-
-
-def _decided(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame:
-    """`Pairing.decided`, with (workload, point) as its index."""
-    timed_out = pairs[["baseline", "variant"]] == metric.worst
-    known = pairs["baseline"].notna() & pairs["variant"].notna() & ~timed_out.all(axis=1)
-    by_point = (
-        pairs.assign(baseline_timeouts=timed_out["baseline"], variant_timeouts=timed_out["variant"])
-        .loc[known]
-        .groupby(_POINT, observed=True)
-    )
-    decided = by_point[["baseline_timeouts", "variant_timeouts"]].sum()
-    baseline, variant = (by_point[arm].agg(statistic) for arm in ("baseline", "variant"))
-    return decided.assign(faster=variant > baseline if metric.more_is_better else variant < baseline)
 
 
 def baseline_of(campaign: CampaignInfo) -> str | None:
@@ -146,16 +190,37 @@ def comparisons(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairin
     return {label: paired(frame, baseline, label, of_workloads, campaign.statistic) for label in others}
 
 
+def in_order(rows: pd.DataFrame) -> pd.Series:
+    """The ratios of `Pairing.ratios` or `Pairing.matched` as medians are taken of them: the 0 of a timeout is
+    -∞, so that no mean of it and a number is taken for a ratio."""
+    is_lowest = rows["censored"].eq(True) & (rows["ratio"] == 0)
+    return rows["ratio"].mask(is_lowest, -math.inf)
+
+
+def median_ratio(rows: pd.DataFrame) -> float:
+    """The median of the ratios of `Pairing.ratios` or `Pairing.matched`, which may be 0 or ∞ (a half of them
+    or more is censored on that side); NaN where it may be anything."""
+    with np.errstate(invalid="ignore"):  # -∞ and ∞ in the middle
+        return max(float(in_order(rows).median()), 0.0)
+
+
+def median_ratios(rows: pd.DataFrame, by: list[str]) -> pd.Series:
+    """As `median_ratio`, of the rows that have the same values in the columns `by`."""
+    return rows.assign(ratio=in_order(rows)).groupby(by, observed=True)["ratio"].median().clip(lower=0)
+
+
 def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: str) -> str:
     """What the ratios of a comparison lack of the pairs that were planned, in a sentence; "" for nothing."""
     planned = len(campaign.points) * len(campaign.workloads) * campaign.repetitions
     compared = len(pairing.matched)
-    if compared == planned:
+    by_kind = pairing.timeouts[["variant_timeouts", "baseline_timeouts", "both_timeouts"]].sum()
+    if compared == planned and not by_kind.any():
         return ""
-    by_arm = {arm: int(pairing.decided[f"{arm}_timeouts"].sum()) for arm in ("variant", "baseline")}
-    alone = (
-        f" {variant} alone timed out in {by_arm['variant']} pairs, {baseline} alone in {by_arm['baseline']}:"
-        " these are in no ratio."
-    )
     sentence = f"Of {planned} planned pairs of {variant} and {baseline}, {compared} have a ratio."
-    return sentence + (alone if any(by_arm.values()) else "")
+    if not by_kind.any():
+        return sentence
+    alone, of_baseline, both = (int(count) for count in by_kind)
+    return (
+        f"{sentence} {variant} alone timed out in {alone} pairs, {baseline} alone in {of_baseline}, both in"
+        f" {both}: a timeout counts as worse than any value; which of two is worse, nobody can tell."
+    )

@@ -3,7 +3,11 @@
 The median log ratio is described by a shallow regression tree over the factors of the points and the
 parameters of the workloads. A tree finds something in any noise, so it is believed only when it predicts
 points that it has not seen better than it would if no factor mattered. The unit is always the point, since
-the workloads of a point meet the same losses: points are held out, flipped and resampled whole.
+the workloads of a point meet the same losses: points are held out, flipped and counted whole.
+
+A tree has its thresholds where they part these points best, so that the ratios in its leaves are farther from
+each other than those of other points would be. So a rule's ratio and interval are not of the points by which
+it was chosen: `_honest_leaves`.
 
 With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why.
 """
@@ -25,9 +29,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
 from results import metrics
-from results.analysis.intervals import LEVEL, median_interval, ratio_intervals
+from results.analysis.intervals import LEVEL, median_ratio_interval, ratio_intervals
 from results.analysis.pairing import Pairing
-from results.analysis.units import quantity
+from results.analysis.units import number, quantity
 from results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
@@ -36,12 +40,17 @@ _LEAVES = (2, 3, 4, 5, 6)
 _TESTED_LEAVES = 4
 _LEAST_SHARE = 0.08  # of the ratios in a leaf: a rule about fewer is an anecdote
 _LEAST_RATIOS = 8
+_LEAST_CENSORED = math.log(2)  # a ratio that is 0 or ∞ is at least this far from 1, beside others that are 1
 _FOLDS = 5
 _FLIPS = 99
 _TREES = 100
 _GRID = 40
 _FEW_VALUES = 10
 _SEED = 0
+_HONEST_SEED = 1  # other folds than those by which a tree is believed
+# So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
+# the trees for which the points happened to speak, and no fold of the same points undoes that.
+_HONEST_LEVEL = 0.01
 
 Floats = NDArray[np.float64]
 
@@ -59,11 +68,13 @@ class Rule:
     conditions: tuple[str, ...]
     """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
     ratio: float
-    """The median over these points."""
+    """The median over points that were put there by trees which had not seen them; 0 or ∞ where an arm timed
+    out at a half of them and more, NaN where it may be anything, or where there is none."""
     low: float
-    """With `high`, the bootstrap interval of the median over points, of confidence 1 - LEVEL."""
+    """With `high`, the interval of this median, of confidence 1 - LEVEL; NaN for too few points."""
     high: float
     points: int
+    """That meet the conditions."""
     ratios: int
     """One a workload and point."""
     planned_ratios: int
@@ -72,9 +83,10 @@ class Rule:
 
     def __str__(self) -> str:
         where = " and ".join(self.conditions) or "everywhere"
-        interval = "no interval" if math.isnan(self.low) else f"{self.low:.2f}, {self.high:.2f}"
+        interval = "no interval" if math.isnan(self.low) else f"{number(self.low)}, {number(self.high)}"
         missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
-        return f"{where}: ratio {self.ratio:.2f} [{interval}], {self.points} points{missing}"
+        ratio = "unknown" if math.isnan(self.ratio) else number(self.ratio)
+        return f"{where}: ratio {ratio} [{interval}], {self.points} points{missing}"
 
     @property
     def of_planned(self) -> str:
@@ -114,7 +126,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     """Explain the ratios of a comparison by one metric, by the factors of the campaign's design.
 
     Deterministic. Raises NothingToExplain when no pair has a ratio, ratios are of several metrics, a ratio is
-    0, or nothing varies.
+    0 though no arm timed out, or nothing varies.
     """
     if pairing.ratios.empty:
         raise NothingToExplain(f"no pair has a ratio: {_reasons(pairing.unpaired)}")
@@ -123,7 +135,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         raise NothingToExplain(f"different metrics are compared ({', '.join(names)}): choose one of them")
     metric = metrics.of(names[0])
     ratios = ratio_intervals(pairing, campaign.statistic)
-    if not (np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
+    if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)
     if factors.empty:
@@ -131,7 +143,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     table = pd.concat([ratios, factors], axis=1)
     varied = tuple(factors.columns)
     planned = _values(_planned(campaign), campaign)[list(varied)].to_numpy(np.float64)
-    everywhere = _rule([], table, len(planned))
+    everywhere = _rule([], table, table, LEVEL, len(planned))
     unexplained = Explanation(
         metric=metric.name,
         table=table,
@@ -147,7 +159,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if everywhere.points < FEWEST_POINTS:
         sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
         return replace(unexplained, sentence=sentence)
-    data = _Data(factors.to_numpy(np.float64), np.log(ratios["ratio"].to_numpy()), ratios["point"].to_numpy())
+    data = _Data(factors.to_numpy(np.float64), _logs(ratios["ratio"]), ratios["point"].to_numpy())
     forest, importances = _forest(data), _importances(data, varied)
     ranked = replace(
         unexplained,
@@ -160,14 +172,34 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
         return replace(ranked, p_value=p_value, sentence=sentence)
     tree = _tree(data, _leaves(data))
-    leaf_of_row, leaf_of_planned = tree.apply(data.factors), tree.apply(planned)
+    leaf_of_row, honest, leaf_of_planned = (
+        tree.apply(data.factors),
+        _honest_leaves(tree, data),
+        tree.apply(planned),
+    )
     rules = [
-        _rule(_conditions(path, factors), table[leaf_of_row == leaf], int((leaf_of_planned == leaf).sum()))
+        _rule(
+            _conditions(path, factors),
+            table[leaf_of_row == leaf],
+            table[honest == leaf],
+            _HONEST_LEVEL,
+            int((leaf_of_planned == leaf).sum()),
+        )
         for leaf, path in _paths(tree.tree_, 0, ())
     ]
-    rules.sort(key=lambda rule: rule.ratio, reverse=metric.more_is_better)
+    rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     sentence = f"The factors drive the ratio (p = {p_value:.2g})."
     return replace(ranked, p_value=p_value, rules=tuple(rules), sentence=sentence)
+
+
+def _logs(ratios: pd.Series) -> Floats:
+    """The log ratios. One that is 0 or ∞, since an arm timed out, counts as the farthest from 1 that is a
+    number: how far it is beyond, nobody knows, and medians do not ask."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(ratios.to_numpy(np.float64))
+    farthest = np.abs(logs[np.isfinite(logs)]).max(initial=_LEAST_CENSORED)
+    censored: Floats = np.clip(logs, -farthest, farthest)
+    return censored
 
 
 def _reasons(unpaired: pd.DataFrame) -> str:
@@ -217,10 +249,10 @@ class _Data:
     points: NDArray[np.int64]
 
 
-def _folds(data: _Data) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _folds(data: _Data, seed: int = _SEED) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows to learn from and rows to predict; a point is in one of them only."""
     folds: Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]] = GroupKFold(
-        _FOLDS, shuffle=True, random_state=_SEED
+        _FOLDS, shuffle=True, random_state=seed
     ).split(data.factors, groups=data.points)
     return folds
 
@@ -282,10 +314,37 @@ def _leaves(data: _Data) -> int:
     return next(leaves for leaves, errors in zip(_LEAVES, of_points, strict=True) if errors.mean() <= bound)
 
 
-def _rule(conditions: Sequence[str], rows: pd.DataFrame, planned: int) -> Rule:
-    low, high = median_interval(rows["ratio"], rows["point"])
-    points = rows["point"].nunique()
-    return Rule(tuple(conditions), float(rows["ratio"].median()), low, high, points, len(rows), planned)
+def _honest_leaves(tree: DecisionTreeRegressor, data: _Data) -> NDArray[np.int64]:
+    """The leaf of the tree to which each row belongs, as trees say that have not seen its point.
+
+    Each of these is grown, to as many leaves, from the other folds of points, and one of its leaves stands
+    for that of the tree with which it has most points in common. So no ratio has a say in where it is counted
+    (cross-fitting, as in Chernozhukov et al., Econometrics Journal 21, 2018), and all of them are counted.
+    """
+    honest = np.empty(len(data.logs), dtype=np.int64)
+    for known, unknown in _folds(data, _HONEST_SEED):
+        seen = _Data(data.factors[known], data.logs[known], data.points[known])
+        grown = _tree(seen, tree.get_n_leaves())
+        counterpart = _counterparts(grown.apply(seen.factors), tree.apply(seen.factors))
+        honest[unknown] = [counterpart[leaf] for leaf in grown.apply(data.factors[unknown])]
+    return honest
+
+
+def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[int, int]:
+    """For each of these leaves, that of the others with which it has most rows in common, of all rows that
+    are in one of both; `leaves` and `others` say which leaf each row is in."""
+    common = pd.crosstab(leaves, others)
+    in_one = np.add.outer(common.sum(axis=1).to_numpy(), common.sum(axis=0).to_numpy()) - common
+    counterparts: dict[int, int] = (common / in_one).idxmax(axis=1).to_dict()
+    return counterparts
+
+
+def _rule(
+    conditions: Sequence[str], rows: pd.DataFrame, estimated_by: pd.DataFrame, level: float, planned: int
+) -> Rule:
+    """Of the rows that meet the conditions, and those that estimate their ratio."""
+    median, low, high = median_ratio_interval(estimated_by, estimated_by["point"], level)
+    return Rule(tuple(conditions), median, low, high, rows["point"].nunique(), len(rows), planned)
 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:

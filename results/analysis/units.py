@@ -5,6 +5,8 @@ It loads nothing, so that whoever needs a unit need not wait for a library.
 
 from __future__ import annotations
 
+import math
+
 # As people write the unit that a name ends with.
 UNITS = {
     "mbps": "Mbit/s",
@@ -52,3 +54,8 @@ def size(size_bytes: int) -> str:
         if size_bytes >= factor:
             return f"{size_bytes / factor:.12g} {unit}"
     return f"{size_bytes} B"
+
+
+def number(value: float, form: str = ".2f") -> str:
+    """A ratio in this format, for a person; "∞" for that of a variant that timed out."""
+    return "∞" if value == math.inf else f"{value:{form}}"

@@ -19,12 +19,14 @@ from matplotlib.ticker import PercentFormatter
 from results import metrics
 from results.analysis.intervals import LEVEL, ecdf
 from results.analysis.pairing import Pairing, baseline_of, comparisons
+from results.analysis.summary import whole_groups
 from results.analysis.units import axis_label, size
 from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     FONT,
     WIDTH,
     box,
+    greatest_log,
     heading,
     legend_below,
     looks,
@@ -39,13 +41,17 @@ from results.store.records import CampaignInfo
 
 
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
-    """The metric of every ok trial, by workload and variant: boxes, and dots while they can be told apart.
+    """The metric by workload and variant: boxes, and dots while they can be told apart.
 
+    Of the trials of whole groups (`summary.whole_groups`), so that all variants' are of the same networks.
     `metric`: by default the one that the workloads compare. On a logarithmic axis, if all values are above 0.
     """
     compared = _only_metric_of(choose(campaign, metric))
     trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
     ok = _measured(trials[trials["state"] == "ok"], compared)
+    ok = ok[whole_groups(trials, campaign)[ok.index]]
+    if ok.empty:
+        raise NothingToDraw(f"In no repetition did all variants measure {compared.name}.")
     look_of, names = looks(campaign), workload_names(campaign)
     step = 0.8 / len(look_of)
     with style():
@@ -114,14 +120,14 @@ def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple
     compared = comparisons(frame, campaign)
     if not compared:
         raise NothingToDraw(f"This design has one variant only, {nothing}")
-    ratios = pd.concat([pairing.ratios["ratio"] for pairing in compared.values()])
+    ratios = pd.concat([pairing.ratios for pairing in compared.values()])
     zero = f"0 {metric.unit}".strip()
     if ratios.empty:
         raise NothingToDraw(
             f"No repetition is ok, with {metric.example} above {zero}, for the baseline and for another"
             f" variant, {nothing}"
         )
-    if not (np.isfinite(ratios) & (ratios > 0)).all():
+    if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         example = metric.example[0].upper() + metric.example[1:]
         raise NothingToDraw(f"{example} of {zero} was measured, {nothing}")
     return baseline, compared
@@ -146,10 +152,16 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
         campaign,
         f"At how many points does {helps} help?",
         f"{campaign.name} · {measured['point'].nunique()} points of {len(campaign.points)}"
-        f" · {measured['pairs'].sum()} pairs of ok trials",
+        f" · {_pairs(measured)}",
         "points",
         metric,
     )
+
+
+def _pairs(ratios: pd.DataFrame) -> str:
+    """How many pairs these ratios hold."""
+    pairs, timeouts = int(ratios["pairs"].sum()), int(ratios["timeouts"].sum())
+    return f"{pairs} pairs, {timeouts} of them with a timeout" if timeouts else f"{pairs} pairs of ok trials"
 
 
 Curves = Mapping[str, Mapping[str, pd.Series]]  # the ratios of each variant, by the name of the workload
@@ -167,7 +179,8 @@ def ecdf_panels(
     """The ECDF of ratios of a metric with its band, a row a variant and a panel a workload.
 
     The curves of Networking 2019, Fig. 5 to 10, each in a panel of its own, since bands on top of each other
-    cannot be told apart; a variant's other curves are behind it in grey. `units` says what a ratio is of.
+    cannot be told apart; a variant's other curves are behind it in grey. `units` says what a ratio is of. A
+    ratio of 0 is at the left end of the axis, and one of ∞ is not reached at the right.
     """
     ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
     reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
@@ -200,7 +213,8 @@ def ecdf_panels(
 
 
 def _to_the_ends(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
-    """An `ecdf` from one end of an axis to the other; all its values lie between."""
+    """An `ecdf` from one end of an axis to the other; all its values lie between, but 0 and ∞."""
+    curve = curve[curve["value"] < np.inf]
     value = curve["value"].clip(lower=np.exp(-reach))
     return pd.concat([curve.assign(value=value), curve.iloc[[-1]].assign(value=np.exp(reach))])
 
@@ -216,11 +230,6 @@ def _ecdf_before_others(
     value, share, low, high = (curves[name][column] for column in ("value", "share", "low", "high"))
     axes.fill_between(value, low, high, step="post", color=color, alpha=0.25, linewidth=0)
     axes.step(value, share, where="post", color=color, linewidth=2.5)
-
-
-def greatest_log(ratios: pd.Series) -> float:
-    """The greatest |log ratio|: how far an axis has to reach from 1; 0 for none."""
-    return float(np.abs(np.log(ratios)).max()) if len(ratios) else 0.0
 
 
 def points(campaign: CampaignInfo) -> Figure:

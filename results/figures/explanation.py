@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from results import metrics
 from results.analysis.intervals import VERDICTS
+from results.analysis.pairing import median_ratios
 from results.analysis.rules import Explanation
 from results.analysis.units import axis_label, quantity
 from results.figures.nothing import NothingToDraw
@@ -23,6 +24,7 @@ from results.figures.style import (
     RATIO_COLORS,
     WIDTH,
     around_one,
+    greatest_log,
     grid,
     heading,
     is_wide,
@@ -31,6 +33,7 @@ from results.figures.style import (
     ratio_ticks,
     round_ticks,
     style,
+    to_ends,
     wrapped,
 )
 
@@ -50,9 +53,10 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
     if explanation.surface.empty:
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
     across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)
-    dots = explanation.table.groupby(["point", across, up], as_index=False).agg(
-        ratio=("ratio", "median"), verdict=("verdict", _common)
-    )
+    place = ["point", across, up]
+    verdict_of = explanation.table.groupby(place)["verdict"].agg(_common)
+    dots = median_ratios(explanation.table, place).dropna().to_frame().join(verdict_of).reset_index()
+    shades = np.log2(to_ends(dots["ratio"]))
     with style():
         figure = Figure(figsize=(WIDTH, 6))
         axes = figure.subplots()
@@ -73,7 +77,7 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
             axes.scatter(
                 some[across],
                 some[up],
-                c=np.log2(some["ratio"]),
+                c=shades[some.index],
                 norm=norm,
                 cmap=RATIO_COLORS,
                 s=45,
@@ -101,13 +105,13 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
     if not explanation.effects:
         raise NothingToDraw("The effects of the factors need more points.")
     names = list(explanation.importances["factor"])
-    reach = float(np.abs(np.log(explanation.table["ratio"])).max())
+    reach, ratios = greatest_log(explanation.table["ratio"]), to_ends(explanation.table["ratio"])
     with style():
         figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
         panels = grid(figure, len(names), ACROSS)
         for axes, name in zip(panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=1)
-            axes.scatter(explanation.table[name], explanation.table["ratio"], s=10, color="0.6")
+            axes.scatter(explanation.table[name], ratios, s=10, color="0.6")
             axes.plot(
                 explanation.effects[name]["value"],
                 explanation.effects[name]["ratio"],

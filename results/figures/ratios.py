@@ -17,13 +17,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from results.analysis import frames
-from results.analysis.intervals import FEWEST, median_interval, ratio_intervals
-from results.analysis.pairing import baseline_of
-from results.analysis.units import axis_label, quantity
+from results.analysis.intervals import FEWEST, median_ratio_interval, ratio_intervals
+from results.analysis.pairing import baseline_of, median_ratios
+from results.analysis.units import axis_label, number, quantity
 from results.figures.distributions import (
     across_workloads,
     compared_with_baseline,
-    greatest_log,
     only_metric,
     pair_plot,
     workload_names,
@@ -37,6 +36,7 @@ from results.figures.style import (
     WIDTH,
     Look,
     around_one,
+    greatest_log,
     grid,
     heading,
     inches,
@@ -49,6 +49,7 @@ from results.figures.style import (
     ratio_ticks,
     round_ticks,
     style,
+    to_ends,
     wrapped,
 )
 from results.metrics import Metric, choose
@@ -76,10 +77,20 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
 
 
 def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """The median ratio over points of each workload and variant, with its bootstrap interval over points."""
+    """The median ratio over points of each workload and variant, with its bootstrap interval over points; at
+    the end of the axis for 0 and ∞."""
     metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
     step = 0.8 / len(look_of)
-    reach, sure = 0.0, []
+    estimates = pd.DataFrame(
+        {
+            (workload, variant): median_ratio_interval(rows, rows["point"])
+            for (workload, variant), rows in ratios.groupby(["workload", "variant"], observed=True)
+        },
+        index=["median", "low", "high"],
+    ).T
+    reach, sure = greatest_log(pd.Series(estimates.to_numpy().ravel())), estimates["low"].notna()
+    drawn = estimates.apply(to_ends, reach=1.1 * max(reach, float(np.log(1.02))))
+    ends = {(workload, variant): row for workload, variant, *row in drawn.reset_index().to_numpy()}
     with style():
         figure = Figure(figsize=(workloads_width(names), 5.5))
         axes = figure.subplots()
@@ -87,11 +98,10 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         axes.set_yscale("log")
         for i, workload in enumerate(names):
             for j, (variant, look) in enumerate(look_of.items()):
-                some = ratios[(ratios["workload"] == workload) & (ratios["variant"] == variant)]
-                if some.empty:
+                if (workload, variant) not in ends:
                     continue
-                position, median = i + (j - (len(look_of) - 1) / 2) * step, some["ratio"].median()
-                low, high = median_interval(some["ratio"], some["point"])
+                position = i + (j - (len(look_of) - 1) / 2) * step
+                median, low, high = ends[workload, variant]
                 axes.bar(
                     position,
                     median - 1,
@@ -102,8 +112,6 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                     hatch=look.hatch,
                 )
                 axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
-                reach = max(reach, greatest_log(pd.Series([median, low, high]).dropna()))
-                sure.append(not np.isnan(low))
         _ratio_axis(figure, axes, reach, metric, campaign)
         across_workloads(axes, campaign)
         legend_below(
@@ -113,8 +121,8 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 for label, look in look_of.items()
             ],
         )
-        line = "line: its 95 % interval" if any(sure) else ""
-        none = "" if all(sure) else f"no interval of fewer than {FEWEST} points"
+        line = "line: its 95 % interval" if sure.any() else ""
+        none = "" if sure.all() else f"no interval of fewer than {FEWEST} points"
         heading(
             figure,
             f"By how much does {metric.noun} change?",
@@ -125,13 +133,15 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 
 
 def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) -> Figure:
-    """The ratio of one workload at every point, over each factor: a panel a factor."""
+    """The ratio of one workload at every point, over each factor: a panel a factor. Ratios of 0 and ∞, of
+    timeouts, are hollow, at the ends of the axis."""
     factors = _factors(campaign)
     some = ratios[ratios["workload"] == workload]
     name = workload_names(campaign)[workload]
     if some.empty:
         raise NothingToDraw(f"No ratio was measured for {name}.")
     metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
+    drawn = to_ends(some["ratio"])
     with style():
         figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
         panels = grid(figure, len(factors), ACROSS)
@@ -141,16 +151,20 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             for variant, look in look_of.items():
                 rows = some[some["variant"] == variant]
                 axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
-                axes.scatter(
-                    rows[factor],
-                    rows["ratio"],
-                    s=30,
-                    marker=look.marker,
-                    color=look.color,
-                    edgecolor="black",
-                    linewidth=0.5,
-                    zorder=3,
-                )
+                for censored, color in ((False, look.color), (True, "white")):
+                    alike = rows[rows["censored"] == censored]
+                    if alike.empty:
+                        continue
+                    axes.scatter(
+                        alike[factor],
+                        drawn[alike.index],
+                        s=30,
+                        marker=look.marker,
+                        color=color,
+                        edgecolor="black",
+                        linewidth=0.5,
+                        zorder=3,
+                    )
             axes.set_xlabel(axis_label(factor))
             if is_wide(some[factor]):
                 axes.set_xscale("log")
@@ -166,10 +180,11 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             ],
         )
         lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
+        hollow = " · hollow: timed out, beyond the axis" if some["censored"].any() else ""
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.name} · {some['point'].nunique()} points{lines}",
+            f"{campaign.name} · {some['point'].nunique()} points{lines}{hollow}",
         )
     return figure
 
@@ -201,21 +216,22 @@ def heat_map(
         high = 1.2 + 0.7 * len(rows)
         figure = Figure(figsize=(WIDTH, 1 + high * -(-len(names) // across_page)))
         panels = grid(figure, len(names), across_page)
-        in_cells = some.merge(cells, on="point")
-        by_cell = in_cells.groupby(["workload", "row", "column"], observed=True)["ratio"]
-        medians, sizes = by_cell.median(), by_cell.size()
+        in_cells, cell_of = some.merge(cells, on="point"), ["workload", "row", "column"]
+        medians = median_ratios(in_cells, cell_of)
+        sizes = in_cells.groupby(cell_of, observed=True).size()
+        shades = np.log2(to_ends(medians))
         norm = around_one(medians)
         for axes, (workload, name) in zip(panels, names.items(), strict=True):
             in_grid = (
-                medians[workload].unstack().reindex(range(len(rows))).reindex(columns=range(len(columns)))
+                shades[workload].unstack().reindex(range(len(rows))).reindex(columns=range(len(columns)))
             )
-            drawn = axes.pcolormesh(np.log2(in_grid), norm=norm, cmap=RATIO_COLORS)
+            drawn = axes.pcolormesh(in_grid, norm=norm, cmap=RATIO_COLORS)
             for (row, column), median in medians[workload].items():
-                dark = abs(norm(np.log2(median)) - 0.5) > 0.35
+                dark = abs(norm(shades[workload, row, column]) - 0.5) > 0.35
                 axes.text(
                     column + 0.5,
                     row + 0.5,
-                    f"{median:.2f}\n({sizes[workload, row, column]})",
+                    f"{'?' if np.isnan(median) else number(median)}\n({sizes[workload, row, column]})",
                     ha="center",
                     va="center",
                     fontsize="small",
@@ -237,7 +253,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     some = ratios[ratios["variant"] == variant]
     if some.empty:
         raise NothingToDraw(f"No ratio of {variant} was measured.")
-    metric, of_point = only_metric(some["metric"]), some.groupby("point")["ratio"].median()
+    metric, of_point = only_metric(some["metric"]), median_ratios(some, ["point"]).dropna()
     with style():
         figure, panels = pair_plot(campaign)
         for axes, across, up in panels:
@@ -245,7 +261,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
             drawn = axes.scatter(
                 across[of_point.index],
                 up[of_point.index],
-                c=np.log2(of_point),
+                c=np.log2(to_ends(of_point)),
                 norm=around_one(of_point),
                 cmap=RATIO_COLORS,
                 s=45,

@@ -238,8 +238,28 @@ def label_ratios(figure: Figure, metric: Metric, baseline: str | None) -> None:
 
 def around_one(ratios: pd.Series) -> TwoSlopeNorm:
     """The scale of RATIO_COLORS for log2 ratios: 1 in the middle, the farthest 2 % share the ends."""
-    reach = max(float(np.abs(np.log2(ratios)).quantile(0.98)), math.log2(1.05))
+    numbers = numbers_of(ratios)
+    reach = float(np.abs(np.log2(numbers)).quantile(0.98)) if len(numbers) else 0.0
+    reach = max(reach, math.log2(1.05))
     return TwoSlopeNorm(0, -reach, reach)
+
+
+def numbers_of(ratios: pd.Series) -> pd.Series:
+    """Those of the ratios that have a place on a logarithmic axis: 0 and ∞, of timeouts, have none."""
+    return ratios[(ratios > 0) & (ratios < math.inf)]
+
+
+def greatest_log(ratios: pd.Series) -> float:
+    """The greatest |log ratio|: how far an axis has to reach from 1; 0 for none."""
+    numbers = numbers_of(ratios)
+    return float(np.abs(np.log(numbers)).max()) if len(numbers) else 0.0
+
+
+def to_ends(ratios: pd.Series, reach: float | None = None) -> pd.Series:
+    """The ratios as they are drawn, 0 and ∞ at the ends of an axis that reaches so far from 1 (None: a little
+    farther than the others)."""
+    end = 1.1 * max(greatest_log(ratios), math.log(1.05)) if reach is None else reach
+    return ratios.clip(math.exp(-end), math.exp(end))
 
 
 def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMappable, label: str) -> None:

@@ -90,8 +90,10 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
         part.file("ratio"),
         f"ECDF of the {metric.ratio} to the baseline, in the form of Networking 2019, Fig. 6: where a curve"
         f" is {side} the line at 1, the variant is {better}. Each ratio compares the"
-        f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which both variants"
-        " are ok. A point without any, such as one at which one variant always timed out, is in no curve.",
+        f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
+        " ok or timed out; a timeout counts as worse than any value. Where that of one variant is a timeout,"
+        " the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is of"
+        " independent points, and rather too wide for those of a space-filling design.",
         lambda: figures.ratio_ecdf(frame, campaign),
     )
     if not part.ratios.empty:
@@ -104,8 +106,9 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     words = metric.words or metric.name
     yield folder.draw(
         part.stem,
-        f"{words[0].upper()}{words[1:]} of every ok trial. The line is the median, the box holds the middle"
-        " half, the whiskers reach the last trial within 1.5 times the height of the box.",
+        f"{words[0].upper()}{words[1:]} of every trial whose group is whole: in that repetition, all variants"
+        " are ok. The line is the median, the box holds the middle half, the whiskers reach the last trial"
+        " within 1.5 times the height of the box. Trials are of different networks: only a ratio compares.",
         lambda: figures.boxes(frame, campaign),
     )
 

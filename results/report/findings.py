@@ -11,6 +11,7 @@ from results import metrics
 from results.analysis.intervals import VERDICTS, shares
 from results.analysis.pairing import baseline_of, comparisons, left_out
 from results.analysis.summary import summary
+from results.analysis.units import number
 from results.figures import workload_names
 from results.metrics import Metric
 from results.store.records import CampaignInfo
@@ -36,10 +37,17 @@ def _by_variant(ratios: pd.DataFrame, campaign: CampaignInfo) -> Iterator[tuple[
             yield variant["label"], rows
 
 
-def headline(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> list[str]:
-    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack."""
-    ok, run, planned = int((frame["state"] == "ok").sum()), len(frame), campaign.planned_trials
-    sentences = [f"{ok} of {planned} planned trials are ok (not ok: {run - ok}, not run: {planned - run})."]
+def headline(
+    frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame, run: pd.DataFrame | None = None
+) -> list[str]:
+    """What the campaign found (`findings`), in a few sentences; each variant's says what its ratios lack.
+
+    `run`: all trials that were run, where those compared are some of them.
+    """
+    run = frame if run is None else run
+    ok, planned = int((run["state"] == "ok").sum()), campaign.planned_trials
+    counts = f"(not ok: {len(run) - ok}, not run: {planned - len(run)})"
+    sentences = [f"{ok} of {planned} planned trials are ok {counts}."]
     baseline = str(baseline_of(campaign))
     for variant, pairing in comparisons(frame, campaign).items():
         rows = table.query("variant == @variant and decided_points > 0")
@@ -74,11 +82,11 @@ def _place(row: Any, workload: str, metric: Metric) -> str:
 def _ratio_of(row: Any, metric: Metric) -> str:
     if not row.points:
         return f"there is no {metric.ratio}"
-    interval = "" if pd.isna(row.low) else f" [{row.low:.2f}, {row.high:.2f}]"
+    interval = "" if pd.isna(row.low) else f" [{number(row.low)}, {number(row.high)}]"
     some = f" at the {row.points} that have one" if row.points < row.decided_points else ""
     counts = [f"{verdict} at {getattr(row, verdict) * row.points:.0f}" for verdict in ("gain", "harm")]
     decided = f", {', '.join(counts)}" if row.gain + row.harm > 0 else ""
-    return f"median {metric.ratio} {row.median_ratio:.2f}{interval}{some}{decided}"
+    return f"median {metric.ratio} {number(row.median_ratio)}{interval}{some}{decided}"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -20,14 +20,15 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import equality, frames
+from results.analysis import attempts, equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
-from results.analysis.summary import median_column
+from results.analysis.summary import whole_groups
+from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
-from results.report import repeating
+from results.report import repeating, second_tries
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
@@ -53,15 +54,23 @@ class ReportPaths:
     pdfs: list[Path]
 
 
-def report(database: Database, campaign: CampaignInfo, folder: str | Path, metric: str = "") -> ReportPaths:
+def report(
+    database: Database,
+    campaign: CampaignInfo,
+    folder: str | Path,
+    metric: str = "",
+    *,
+    first_attempts: bool = False,
+) -> ReportPaths:
     """Write the report of a campaign into a folder, which is made when it is absent.
 
-    `metric`: what is compared, by default what each workload does. Raises DatabaseError when the campaign
-    cannot be read or the folder cannot be written.
+    `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
+    groups that needed a second try (`analysis.attempts`). Raises DatabaseError when the campaign cannot be
+    read or the folder cannot be written.
     """
     try:
         saved = Folder(Path(folder))
-        page = _page(database, choose(campaign, metric), saved)
+        page = _page(database, choose(campaign, metric), saved, first_attempts)
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -70,25 +79,32 @@ def report(database: Database, campaign: CampaignInfo, folder: str | Path, metri
     return ReportPaths(html, pngs, svgs, pdfs)
 
 
-def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
-    frame = frames.trials(database, campaign)
+def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_attempts: bool) -> str:
+    run = frames.trials(database, campaign)
+    frame = attempts.first_attempts(run) if first_attempts else run
+    of_variants = attempts.by_variant(database, campaign)
     parts = parts_of(frame, campaign)
     ratios = pd.concat([part.ratios for part in parts])
     table = findings(frame, campaign, ratios)
-    filters = repeating.filters_of(frame, campaign)
+    filters = repeating.filters_of(run, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
-        headline=headline(frame, campaign, table),
+        headline=headline(frame, campaign, table, run),
+        first_attempts=first_attempts,
         findings=table,
         words=_words([part.metric for part in parts]),
         metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
-        median_column=median_column(campaign),
         decided=len(ratios) and ratios["low"].notna().any(),
         fewest=FEWEST,
-        states=_states(frame, campaign),
+        states=_states(run, campaign),
+        attempts=of_variants.to_dict("records"),
+        attempt_states=STATES,
+        share_text=attempts.share_text,
+        second_tries=second_tries.compare(run, campaign),
         calibrations=campaign.provenance.get("calibration", []),
+        lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
         points=folder.draw(
             "points",
@@ -100,23 +116,30 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder) -> str:
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
         reproduced=reproduced(folder, frame, campaign),
         doubtful=list(islice(database.trials(campaign.id, not_ok), _MOST_ROWS)),
-        not_ok=int((frame["state"] != "ok").sum()),
-        replaced=_replaced(database, campaign, frame),
-        repeated=int((frame["attempt"] - 1).sum()),
+        not_ok=int((run["state"] != "ok").sum()),
+        replaced=_replaced(database, campaign, run),
+        repeated=int((run["attempt"] - 1).sum()),
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
         repeat=repeating.commands(campaign, filters or []),
-        doubts=repeating.doubts(frame, campaign, filters),
+        doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
         not_calibrated=repeating.NOT_CALIBRATED,
         all_trials=repeating.ALL_TRIALS,
         isnan=pd.isna,
+        ratio_text=number,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=_base64(hashlib.sha256(script.encode()).digest()),
     )
+
+
+def _lateness_unknown(frame: pd.DataFrame) -> int:
+    """Of how many trials that are ok a link did not tell how late packets left it."""
+    late = [name for name in frame.columns if name.endswith(".late")]
+    return int(frame.loc[frame["state"] == "ok", late].isna().any(axis=1).sum())
 
 
 @dataclass(frozen=True)
@@ -124,7 +147,6 @@ class _Words:
     """What the summary calls what it shows; of one metric by its words, of several by general ones."""
 
     several: bool
-    median: str
     ratio: str
     better: str
     worse: str
@@ -135,10 +157,10 @@ class _Words:
 def _words(compared: Sequence[Metric]) -> _Words:
     if len(compared) > 1:
         sides = "on the better side of 1, or on the other"
-        return _Words(True, "median", "median ratio", "better", "worse", sides)
+        return _Words(True, "median ratio", "better", "worse", sides)
     metric = compared[0]
     sides = "above 1, or below it" if metric.more_is_better else "below 1, or above it"
-    return _Words(False, f"median {metric.head}", f"median {metric.ratio}", *metric.comparative, sides)
+    return _Words(False, f"median {metric.ratio}", *metric.comparative, sides)
 
 
 def _base64(content: bytes) -> str:
@@ -168,7 +190,7 @@ def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, 
 
 
 def _replaced(database: Database, campaign: CampaignInfo, frame: pd.DataFrame) -> list[StoredTrial]:
-    """The invalid runs that another attempt replaced, _MOST_ROWS at most."""
+    """The runs that another attempt replaced, _MOST_ROWS at most."""
     again = frame.loc[frame["attempt"] > 1, ["variant", "workload", "point", "repetition"]]
     keys = starmap(TrialKey, again.astype(object).itertuples(index=False, name=None))
     runs = (attempt for key in keys for attempt in database.attempts(campaign.id, key)[:-1])
@@ -184,16 +206,28 @@ def _unpaired(frame: pd.DataFrame, campaign: CampaignInfo) -> list[tuple[str, st
     ]
 
 
-def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, pd.DataFrame]:
-    """For each workload, the median of each metric (rows) of the ok trials of each variant (columns)."""
+@dataclass(frozen=True)
+class _Medians:
+    """Of one workload."""
+
+    groups: int
+    """How many are whole."""
+    table: pd.DataFrame
+    """The median of each metric (rows) in each variant (columns)."""
+
+
+def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, _Medians]:
+    """For each workload, the medians over its whole groups: none over what one variant got through."""
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
-    ok = frame[frame["state"] == "ok"]
-    tables = {}
+    ok = frame[whole_groups(frame, campaign)]
+    medians = {}
     for workload in (workload["label"] for workload in campaign.workloads):
-        medians = ok[ok["workload"] == workload].groupby("variant", observed=True)[names].median().T
-        if len(medians.columns):
-            tables[workload] = medians.dropna(how="all")
-    return tables
+        trials = ok[ok["workload"] == workload]
+        table = trials.groupby("variant", observed=True)[names].median().T
+        if len(table.columns):
+            groups = len(trials[["point", "repetition"]].drop_duplicates())
+            medians[workload] = _Medians(groups, table.dropna(how="all"))
+    return medians
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

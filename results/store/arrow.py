@@ -26,7 +26,12 @@ from results.store.database import Database, DatabaseError
 from results.store.records import TRIAL_COLUMNS
 from results.store.sqlite import CAUSES
 
-_TYPES = {sa.Integer: pa.int64(), sa.Double: pa.float64(), sa.Text: pa.string()}
+_TYPES = {
+    sa.Integer: pa.int64(),
+    sa.Double: pa.float64(),
+    sa.Text: pa.string(),
+    sa.LargeBinary: pa.large_binary(),
+}
 _CAUSES_OF_SQLITE = {
     "database disk image is malformed": CAUSES[sqlite3.SQLITE_CORRUPT],
     "database is locked": CAUSES[sqlite3.SQLITE_BUSY],
@@ -66,6 +71,19 @@ def harness(database: Database, campaign_id: int, first_id: int, last_id: int) -
         *_in_range(campaign_id, first_id, last_id)
     )
     return _read(database, of_campaign.order_by(columns.id))
+
+
+def drops(database: Database, first_id: int, last_id: int, packets: int) -> pa.Table:
+    """Which of the first `packets` (a multiple of 8) were dropped, of the runs with these ids.
+
+    One row a direction of a link that dropped any, by run: `trial_id`, `link`, `direction`, and `bitmap`, of
+    which bit n (little-endian) is set iff packet n was dropped.
+    """
+    columns = schema.verdicts.c
+    bitmap = sa.func.substr(columns.bitmap, 1, packets // 8, type_=sa.LargeBinary).label("bitmap")
+    query = sa.select(columns.trial_id, columns.link, columns.direction, bitmap)
+    in_range = query.where(columns.trial_id.between(first_id, last_id), columns.dropped > 0)
+    return _read(database, in_range.order_by(columns.trial_id))
 
 
 def objects(texts: pa.ChunkedArray, fields: pa.Schema) -> pa.Table:
@@ -118,7 +136,8 @@ def _read(database: Database, query: sa.Select[Any]) -> pa.Table:
         with database.alone():
             read = _from_sqlite if database.is_file else _from_postgresql
             table = read(database.uri, query)
-        return table.cast(wanted)  # SQLite's columns have the types of what is in them
+        # SQLite's columns have the types of what is in them: without rows, none that can be trusted.
+        return table.cast(wanted) if len(table) else wanted.empty_table()
     except (adbc_driver_manager.Error, OSError, pa.ArrowInvalid) as error:
         raise DatabaseError(f"{database.address}: {_explain(str(error))}") from error
 

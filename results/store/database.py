@@ -32,6 +32,7 @@ from results.store.error import DatabaseError
 from results.store.postgresql_url import is_url
 from results.store.records import (
     STATES,
+    AttemptCount,
     CampaignInfo,
     NewCampaign,
     SeriesTable,
@@ -243,6 +244,15 @@ class Database:
                 TrialKey(variant, workload, point, repetition): (state, attempt)
                 for variant, workload, point, repetition, state, attempt in connection.execute(query)
             }
+
+    def attempt_counts(self, campaign_id: int) -> list[AttemptCount]:
+        """How often trials of each variant were run to each state, superseded attempts apart."""
+        columns = schema.trials.c
+        kinds = columns.variant, columns.state, columns.superseded
+        query = sa.select(*kinds, sa.func.count()).where(columns.campaign_id == campaign_id)
+        with self._transaction(self._readers) as connection:
+            counted = connection.execute(query.group_by(*kinds).order_by(*kinds))
+            return [AttemptCount(*row) for row in counted]
 
     def trial_count(self, campaign_id: int) -> int:
         """The number of trials that have been run, superseded attempts not counted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict, get_args
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
 from results.store.error import DatabaseError
 
@@ -15,8 +15,21 @@ Value = float | int | str
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
 
-HARNESS_COLUMNS = ("started_at", "host", "reason", "trials_at_once", "stalled_s", "overhead_s")
+HARNESS_COLUMNS = (
+    *("started_at", "host", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
+    *("late_max_ms", "late_sum_ms", "lost_elsewhere", "overhead_s"),
+)
 """What the harness measured of every trial, as columns of a table of trials that is read with them."""
+
+
+class AttemptCount(NamedTuple):
+    """How many runs of trials of a variant came to this state."""
+
+    variant: str
+    state: State
+    superseded: bool
+    """Whether these are the runs that a later one replaced."""
+    attempts: int
 
 
 class Variant(TypedDict):

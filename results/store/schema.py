@@ -194,8 +194,9 @@ trials = sa.Table(
         sa.JSON,
         nullable=False,
         doc=(
-            "What the judge compared: recorded and predicted verdicts by direction; `stalled_s`, "
-            "`trials_at_once`."
+            "What the judge compared: recorded and predicted verdicts by direction; `late_max_ms`, "
+            "`late_sum_ms`, `stalled_s`, `watch_gap_s`, `stolen_s`; `lost_elsewhere` with `packets`, and "
+            "with `places` by node; `backlog_drops` of the whole machine; `trials_at_once`. null: not known."
         ),
     ),
     sa.Column(

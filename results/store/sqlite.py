@@ -31,8 +31,8 @@ CAUSES = {
 
 
 # Python's library of SQLite writes in this process, and ADBC's own reads tables. To the system the locks on a
-# file are the process's: the library that closes a file gives up the locks of the other (SQLite, "How To Corrupt
-# An SQLite Database File", 2.2.1). So one of them is at work at a time. A thread may hold it more than once.
+# file are the process's: the library that closes a file gives up the locks of the other ("How To Corrupt An
+# SQLite Database File", 2.2.1). So one of them is at work at a time. A thread may hold it more than once.
 _at_work = threading.RLock()
 
 

@@ -12,8 +12,7 @@ from dropper.model import GilbertElliott, LossModel, Uniform
 from runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
 from runners.calibration.table import Bounds, Kind, Measurement, Table
 from runners.refusal import Refusal
-from runners.trial import isolation
-from runners.trial.judge import late_bound_us
+from runners.trial import isolation, validity
 from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
 from topologies.programs import PROBER
 from topologies.topology import Backend
@@ -119,7 +118,7 @@ def under_load(laboratory: Laboratory) -> Iterator[Measurement]:
 def brief(laboratory: Laboratory) -> Iterator[Measurement]:
     link = LinkSettings.symmetric(1000, BRIEF_OWD_MS)
     rounds_us = [laboratory.delay_error_us(link, BRIEF_PROBES) for _ in range(ROUNDS)]
-    for name, q, bound in (("p50", 50, BRIEF_P50_US), ("p99", 99, late_bound_us(link))):
+    for name, q, bound in (("p50", 50, BRIEF_P50_US), ("p99", 99, validity.USUAL.late_bound_us(link))):
         value = float(np.median([np.percentile(errors_us, q) for errors_us in rounds_us]))
         name = f"delay error at {BRIEF_OWD_MS} ms, {name}"
         yield Measurement(name=name, value=value, bound=bound, unit="µs")

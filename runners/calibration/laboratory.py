@@ -21,8 +21,8 @@ import dropper.model
 from dropper.command import Attachment, Filter
 from dropper.model import LossModel, Uniform
 from runners.calibration.table import Measurement
+from runners.trial import validity
 from runners.trial.assignment import PORT
-from runners.trial.judge import late_bound_us
 from topologies.link import Direction, LinkSettings
 from topologies.link_report import LinkReport
 from topologies.programs import PROBER
@@ -182,7 +182,7 @@ class Laboratory:
 
     def _build(self, settings: LinkSettings) -> Topology:
         links = {link.name: CLEAR for link in TOPOLOGIES[self.topology].links} | {self.link: settings}
-        bounds_us = {name: late_bound_us(link) for name, link in links.items()}
+        bounds_us = {name: validity.USUAL.late_bound_us(link) for name, link in links.items()}
         return build(self.topology, links, self.backend, bounds_us)
 
 

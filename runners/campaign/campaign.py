@@ -13,7 +13,8 @@ from runners.campaign.record import record_of
 from runners.campaign.request import Keep, Request
 from runners.engines.engine import Engine, Finished
 from runners.refusal import Refusal
-from runners.trial.judge import Judgement, completion_s, judge
+from runners.trial.judge import Judgement, judge
+from runners.trial.judging.endpoints import completion_s
 from runners.trial.task import Task
 
 _log = logging.getLogger(__name__)

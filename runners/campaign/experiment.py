@@ -18,6 +18,7 @@ from runners.campaign import checks, links
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
+from runners.trial import validity
 from runners.trial.site import Commands
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
 from runners.workloads import page_graph
@@ -148,6 +149,7 @@ class Experiment:
             ],
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
+            validity=validity.USUAL,
             capture=capture,
         )
 
@@ -216,6 +218,7 @@ class Experiment:
             client=_end(arm, arm.series, values, capture),
             server=_end(server, arm.series, values, capture),
             workload=transfer.workload,
+            demand=transfer.demand,
         )
 
     def _server_of(self, transfer: Transfer, activity: Activity) -> Arm:
@@ -223,7 +226,7 @@ class Experiment:
 
     def _links_at(self, point: int) -> dict[str, LinkTask]:
         try:
-            return links.link_tasks(self._values(point), self.links)
+            return links.link_tasks(self._values(point), self.links, validity.USUAL)
         except (TopologyError, LossModelError) as error:
             raise Refusal(f"{self.design.path}: point {point}: {error}") from error
 
@@ -292,12 +295,14 @@ def _label(design: Design, where: str, label: object) -> str:
 
 def _end(arm: Arm, wanted: Iterable[str], values: Values, capture: bool) -> EndpointTask:
     """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
-    declaration = arm.implementation.declaration
+    declaration, options = arm.implementation.declaration, arm.options(values)
     return EndpointTask(
         implementation=declaration.name,
-        options=arm.options(values),
+        options=options,
         series=[name for name in declaration.series if capture or name in wanted],
         local_addresses=declaration.local_addresses,
+        fec=None if declaration.fec is None else declaration.fec.is_on(options),
+        owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
     )
 
 

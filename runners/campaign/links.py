@@ -13,8 +13,8 @@ from typing import Any
 
 import dropper.model
 from dropper.model import FORMS, LossModelError
-from runners.trial.judge import late_bound_us
 from runners.trial.task import LinkTask
+from runners.trial.validity import USUAL, Validity
 from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
 
 SETTINGS = tuple(field.name for field in fields(DirectionSettings))
@@ -51,9 +51,11 @@ def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
     )
 
 
-def link_tasks(values: Mapping[str, Any], links: Iterable[str]) -> dict[str, LinkTask]:
+def link_tasks(
+    values: Mapping[str, Any], links: Iterable[str], validity: Validity = USUAL
+) -> dict[str, LinkTask]:
     """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right."""
-    return {link: _link_task(values, link) for link in links}
+    return {link: _link_task(values, link, validity) for link in links}
 
 
 def reached(given: Collection[str], link: str, direction: Direction) -> set[str]:
@@ -84,7 +86,7 @@ def _full_names(known: Iterable[str], prefixes: Iterable[str]) -> set[str]:
     return {prefix + name for prefix in prefixes for name in known}
 
 
-def _link_task(values: Mapping[str, Any], link: str) -> LinkTask:
+def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> LinkTask:
     up, down = (
         DirectionSettings(**_valued(values, _setting_names(values, link, direction)))
         for direction in DIRECTIONS
@@ -94,7 +96,7 @@ def _link_task(values: Mapping[str, Any], link: str) -> LinkTask:
     for direction, parameters in losses.items():
         _check_read(values, link, direction)
         dropper.model.loss_model(parameters)  # refuses what is no model
-    return LinkTask(settings=settings, late_bound_us=late_bound_us(settings), losses=losses)
+    return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 
 def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """What a campaign keeps of a trial that was judged."""
 
+import dataclasses
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
-from runners.trial.judge import Judgement
+from runners.trial.judge import Checks, Judgement
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Seeds
 from topologies.link import Direction
@@ -37,14 +39,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
         stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
-        checks={
-            "verdicts": {
-                _of_direction(link, direction): asdict(check)
-                for (link, direction), check in judgement.verdicts.items()
-            },
-            "stalled_s": judgement.stalled_s,
-            "trials_at_once": finished.trials_at_once,
-        },
+        checks=_checks(judgement.checks, finished.trials_at_once),
         series=_series(judgement),
     )
 
@@ -60,6 +55,21 @@ def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     return of_endpoints | {"competition": competition}
+
+
+def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
+    return {
+        **asdict(dataclasses.replace(checks, verdicts={})),
+        "verdicts": {
+            _of_direction(link, direction): asdict(check)
+            for (link, direction), check in checks.verdicts.items()
+        },
+        "lost_elsewhere": {
+            "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
+            "places": checks.lost_elsewhere,
+        },
+        "trials_at_once": trials_at_once,
+    }
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

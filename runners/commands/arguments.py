@@ -30,6 +30,13 @@ Metric = Annotated[
         " fecbench list metrics tells what there is.",
     ),
 ]
+FirstAttempts = Annotated[
+    bool,
+    typer.Option(
+        "--first-attempts",
+        help="Compare without the repetitions in which any variant was run again, or is invalid.",
+    ),
+]
 Trial = Annotated[int, typer.Argument(help="The number of the trial: fecbench show --trials tells it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document in place of text.")]
 

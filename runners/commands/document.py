@@ -25,13 +25,14 @@ def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> 
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
     for campaign in campaigns:
-        document["campaigns"].append(campaign_document(campaign))
+        document["campaigns"].append(
+            campaign_document(campaign) | {"attempts": attempts_document(database, campaign)}
+        )
         document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
         for stored in database.trials(campaign.id):
             index = indices.setdefault(json.dumps(stored.record.task, sort_keys=True), len(indices))
             if index == len(document["tasks"]):
                 document["tasks"].append(stored.record.task)
-            # Only an invalid run is superseded, and it was the attempt before.
             attempts = [stored] if stored.attempt == 1 else attempts_of(database, stored)
             document["trials"].append(
                 {
@@ -84,6 +85,18 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "workloads": campaign.workloads,
         "provenance": campaign.provenance,
     }
+
+
+def attempts_document(database: Database, campaign: CampaignInfo) -> list[Document]:
+    """How often the trials of each variant were run, a row a variant; JSON knows no NaN."""
+    # Imported here: SciPy takes longer to load than most commands take to run.
+    from results.analysis.attempts import by_variant
+
+    table = by_variant(database, campaign)
+    return [
+        {str(name): None if value != value else value for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
 def start_document(start: Start) -> Document:

@@ -183,8 +183,9 @@ def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
 
 def _rule(rule: Rule) -> dict[str, Any]:
     return {
+        "text": str(rule),
         "conditions": list(rule.conditions),
-        "ratio": rule.ratio,
+        "ratio": _number(rule.ratio),
         "low": _number(rule.low),
         "high": _number(rule.high),
         "points": rule.points,
@@ -194,5 +195,5 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no NaN."""
-    return None if math.isnan(value) else value
+    """JSON knows neither NaN nor ∞; the text of the rule does."""
+    return value if math.isfinite(value) else None

@@ -84,7 +84,7 @@ def _print_implementation(implementation: Implementation, *, with_options: bool)
     if declared.series:
         say(f"  series     {', '.join(declared.series)}")
     if declared.fec:
-        say(f"  FEC off    {_values(declared.fec.off)}")
+        say(f"  FEC off    {' or '.join(map(_values, [declared.fec.off, *declared.fec.also_off]))}")
     if not with_options:
         say(f"  options    {', '.join(declared.options) or 'none'}")
         return

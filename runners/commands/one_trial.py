@@ -32,7 +32,8 @@ def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial)
         _direction_rows(record),
     )
     _print(("metric", *record.metrics, "unit"), _metric_rows(record), right=list(record.metrics))
-    _print(("check", "value"), _flat(record.checks))
+    unknown_checks = [(name, "not known") for name, value in record.checks.items() if value is None]
+    _print(("check", "value"), [*_flat(record.checks), *unknown_checks])
     times = [(phase, f"{seconds * 1e3:.1f}") for phase, seconds in record.overhead_s.items()]
     _print(("time that is not the client's", "ms"), times, right=["ms"])
     series = [
@@ -82,8 +83,9 @@ def _pair_rows(pair: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     ends = {end: dict(_flat(pair[end])) for end in ("client", "server")}
     for name in dict.fromkeys(name for values in ends.values() for name in values):
         yield name, ends["client"].get(name, "-"), ends["server"].get(name, "-")
-    for name, value in _flat(pair["workload"], "workload"):
-        yield name, value, value
+    for part in ("workload", "demand"):
+        for name, value in _flat(pair.get(part), part):
+            yield name, value, value
 
 
 def _metric_rows(record: TrialRecord) -> Iterator[tuple[str, ...]]:

@@ -13,12 +13,14 @@ def report(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     metric: arguments.Metric = "",
+    first_attempts: arguments.FirstAttempts = False,
     as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
-        paths = write(database, comparing(database, one_campaign(database, campaign), metric), output)
+        info = comparing(database, one_campaign(database, campaign), metric)
+        paths = write(database, info, output, first_attempts=first_attempts)
     document = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],

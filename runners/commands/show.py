@@ -35,6 +35,7 @@ def show(
     overhead: Annotated[
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
     ] = False,
+    first_attempts: arguments.FirstAttempts = False,
     plot: arguments.Plot = None,
     as_json: arguments.Json = False,
 ) -> None:
@@ -44,6 +45,8 @@ def show(
     """
     if trial is not None and (trials or overhead or metric):
         raise Refusal(f"--trials, --overhead and --metric are of all trials: leave out {trial}")
+    if first_attempts and (trial is not None or trials or overhead or as_json):
+        raise Refusal("--first-attempts is of the table of ratios: leave out what asks for something else")
     if plot is not None and trial is None:
         raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
     if plot is not None:
@@ -55,7 +58,7 @@ def show(
             if as_json:
                 print_document(database_document(database, campaigns))
             else:
-                _print_campaigns(database, chosen, trials, overhead)
+                _print_campaigns(database, chosen, trials, overhead, first_attempts)
             return
         info, stored = one_trial(database, campaign, trial)
         if plot is not None:
@@ -88,7 +91,11 @@ def _was_asked_for_series(stored: StoredTrial) -> bool:
 
 
 def _print_campaigns(
-    database: Database, campaigns: Sequence[CampaignInfo], trials: bool, overhead: bool
+    database: Database,
+    campaigns: Sequence[CampaignInfo],
+    trials: bool,
+    overhead: bool,
+    first_attempts: bool,
 ) -> None:
     for info in campaigns:
         say(f"campaign {info.name}: {info.title}, {info.created_at}")
@@ -98,7 +105,7 @@ def _print_campaigns(
         elif trials:
             _print_trials(database, info)
         else:
-            print_summary(database, info)
+            print_summary(database, info, first_attempts=first_attempts)
             if set(states) - {"ok"}:
                 _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))

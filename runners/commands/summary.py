@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from results.analysis import frames
+from results.analysis import attempts, frames
 from results.analysis.pairing import baseline_of, comparisons, left_out
 from results.analysis.summary import summary
+from results.analysis.units import number
 from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo
@@ -13,9 +14,15 @@ from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 
 
-def print_summary(database: Database, campaign: CampaignInfo) -> None:
-    """Print the median and the ratio to the baseline, by workload and variant, and what it leaves out."""
+def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts: bool = False) -> None:
+    """Print the median and the ratio to the baseline, by workload and variant, what it leaves out, and how
+    often trials were run again; of all groups, or of those that needed no second try."""
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    run = trials
+    if first_attempts:
+        trials = attempts.first_attempts(run)
+        left_out_groups = attempts.groups(run) - attempts.groups(trials)
+        say(f"first attempts alone: {left_out_groups} of {attempts.groups(run)} groups are left out")
     table = summary(trials, campaign)
     numbers = [column for column in table.columns if table[column].dtype.kind in "fi"]
     rows = [[_shown(value) for value in row] for row in table.itertuples(index=False)]
@@ -24,6 +31,8 @@ def print_summary(database: Database, campaign: CampaignInfo) -> None:
     for variant, pairing in comparisons(trials, campaign).items():
         if sentence := left_out(pairing, campaign, baseline, variant):
             say(sentence)
+    for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
+        say(sentence)
 
 
 def states_line(states: Sequence[str], planned: int) -> str:
@@ -34,5 +43,5 @@ def states_line(states: Sequence[str], planned: int) -> str:
 
 def _shown(value: object) -> str:
     if isinstance(value, float):
-        return "-" if value != value else f"{value:.3f}"
+        return "-" if value != value else number(value, ".3f")
     return str(value)

@@ -1,5 +1,6 @@
 """What an impl.toml may say; the page about it is quic-impls/README.md."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
@@ -9,17 +10,41 @@ from runners.options import Option, Value
 
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]+\z")]
 Command = Annotated[list[Word], Field(min_length=1)]
+# An empty table would be among any options.
+Options = Annotated[dict[str, Value], Field(min_length=1)]
 # A series becomes the name of a file and of a table.
 SeriesName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z")]
 
 
 class FecSwitch(BaseModel):
-    """How FEC is turned off."""
+    """With which options FEC is off, and what it owes when it is on."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     off: dict[str, Value]
     """The options of the fair baseline: the same stack without FEC."""
+    also_off: list[Options] = []
+    """Other options without FEC, such as those of another stack."""
+    repair_may_lack: list[Options] = []
+    """Options with which a short transfer may end before there is a repair symbol."""
+
+    def is_on(self, options: Mapping[str, object]) -> bool:
+        """Whether all options of an endpoint together turn FEC on."""
+        return not any(_are_among(off, options) for off in (self.off, *self.also_off))
+
+    def owes_repair(self, options: Mapping[str, object]) -> bool:
+        """Whether every transfer has a repair symbol with these options, when they turn FEC on."""
+        return not any(_are_among(lacking, options) for lacking in self.repair_may_lack)
+
+    @property
+    def all_options(self) -> list[tuple[str, Value]]:
+        """Each option that is named, with its value."""
+        tables = (self.off, *self.also_off, *self.repair_may_lack)
+        return [entry for table in tables for entry in table.items()]
+
+
+def _are_among(some: Mapping[str, object], options: Mapping[str, object]) -> bool:
+    return all(options.get(name) == value for name, value in some.items())
 
 
 class Declaration(BaseModel):
@@ -47,9 +72,9 @@ class Declaration(BaseModel):
 
     @field_validator("fec")
     @classmethod
-    def _fec_off_is_allowed(cls, fec: FecSwitch | None, info: ValidationInfo) -> FecSwitch | None:
+    def _fec_has_options(cls, fec: FecSwitch | None, info: ValidationInfo) -> FecSwitch | None:
         options: dict[str, Option] = info.data.get("options", {})
-        for name, value in (fec.off if fec else {}).items():
+        for name, value in fec.all_options if fec else []:
             if name not in options:
                 raise ValueError(f"there is no option {name!r}; {nearest(name, options)}")
             if problem := options[name].problem_of(value):

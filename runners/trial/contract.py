@@ -23,6 +23,7 @@ from runners.trial import certificates
 from runners.trial.assignment import PORT, SERVER_NAME, assignment, command
 from runners.trial.endpoint import UNSUPPORTED, Endpoint
 from runners.trial.isolation import run_isolated
+from runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
 from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
 from runners.trial.task import EndpointTask, Role
 from runners.trial.transfer import READY_LIMIT_S
@@ -30,7 +31,6 @@ from runners.workloads.workload import COMPLETION
 from topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
-HANDSHAKE = "handshake_s"
 ROLES: tuple[Role, Role] = ("client", "server")
 SIZE_BYTES = 10_000
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
@@ -291,13 +291,7 @@ def _reported(endpoint: Endpoint) -> str:
 def problem_of_metrics(metrics: Mapping[str, float], lasted_s: float) -> str:
     """What is missing or impossible of a client's times, when it ran for `lasted_s`; or nothing."""
     problems = [f"{name} is missing" for name in (COMPLETION, HANDSHAKE) if name not in metrics]
-    completion_s, handshake_s = metrics.get(COMPLETION, lasted_s), metrics.get(HANDSHAKE, 0.0)
-    if not 0 < completion_s <= lasted_s:
-        bounds = f"must be above 0 and at most {lasted_s:.3f}, as long as it ran"
-        problems.append(f"{COMPLETION} = {completion_s:g}: {bounds}")
-    elif not 0 <= handshake_s <= completion_s:
-        bounds = f"must be between 0 and {completion_s:g}, its {COMPLETION}"
-        problems.append(f"{HANDSHAKE} = {handshake_s:g}: {bounds}")
+    problems += problems_of_times(metrics, COMPLETION, lasted_s)
     return "; ".join(problems)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from runners.refusal import first_problem
+from runners.trial.plain_text import plain
 
 MESSAGE_LIMIT_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 4096
@@ -48,13 +49,16 @@ class Endpoint:
         # What was wrong with its messages, if anything.
         self.complaint = ""
         self.exit_code: int | None = None
+        # Whether it was not ready in time, and whether it ran on for too long after it was asked to end.
+        self.was_slow = False
+        self.was_forced = False
         self._line = b""
         self._stderr = b""
 
     @property
     def stderr(self) -> str:
-        """The end of its standard error, without what is no text; PostgreSQL takes NUL for none."""
-        return self._stderr.decode(errors="replace").replace("\0", "\ufffd")
+        """The end of its standard error, without what is no text."""
+        return plain(self._stderr.decode(errors="replace"))
 
     @property
     def rest(self) -> bytes:

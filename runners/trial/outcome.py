@@ -22,6 +22,10 @@ class EndpointOutcome(_Record):
     """What was wrong with its messages or its series, if anything."""
     exit_code: int | None = None
     """None: it had to be killed."""
+    was_slow: bool = False
+    """A server that was not ready in time."""
+    was_forced: bool = False
+    """It did not end in time when it was asked to."""
     stderr: str = ""
     """The end of it."""
     series: dict[str, bytes] = {}
@@ -61,8 +65,20 @@ class Outcome(_Record):
     links: dict[str, LinkReport] = {}
     droppers: dict[str, dict[Direction, DropperOutcome]] = {}
     """Of each link and direction."""
+    client_s: float | None = None
+    """From the client's start until it reported, or until its time was over; None: it was not started."""
     stalled_s: float | None = None
-    """How long endpoints lacked the CPU; None: the kernel does not tell."""
+    """How long endpoints lacked the CPU in the completion time; None: the kernel does not tell."""
+    longest_gap_s: float = 0.0
+    """The longest time in `client_s` in which nobody looked whether they did."""
+    stolen_s: float | None = None
+    """How long a hypervisor kept a CPU from running in `client_s`: the one that lost the most."""
+    hindered_s: dict[str, float] = {}
+    """How long a server lacked the CPU, for whatever reason, in the phases before and after."""
+    discarded: dict[str, dict[str, int]] = {}
+    """Of each node and place: frames and datagrams that were lost there in `client_s`."""
+    backlog_drops: int = 0
+    """Frames that the CPUs of the machine discarded in `client_s`, whosever they were."""
     phases_s: dict[str, float] = {}
     failure: str = ""
     """What went wrong in the harness itself, empty when nothing did."""

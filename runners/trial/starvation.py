@@ -3,23 +3,40 @@
 The kernel keeps for each thread how long it was ready to run but did not, and how often it ran
 (`/proc/PID/task/TID/schedstat`, in ns). It forgets both when the thread ends, so they are read every
 `INTERVAL_S`. Every packet that wakes a thread makes it wait a little, on an idle machine too: that does not
-delay a download as a whole. A stall does. It is a wait in one interval that is much longer than usual.
+delay a download as a whole. A stall does. It is a wait in one interval that is much longer than usual, or
+an interval that is itself much too long: whoever had to end it was kept from running, and everything else
+may have been.
+
+What a hypervisor takes of a CPU (`steal` of /proc/stat) is no wait of a thread: the CPU stood still.
 """
 
+import math
 import os
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 INTERVAL_S = 0.01
 # What a thread waits for each time that it runs, at most, when nothing else wants the CPU.
 USUAL_WAIT_NS = 100_000
 STALL_AT_LEAST_NS = 2_000_000
+# Between two samples there may be so much.
+GAP_AT_LEAST_S = 2 * INTERVAL_S
+STAT = Path("/proc/stat")
+_STEAL = 8  # the column of it
 
 
 def is_known() -> bool:
     """Whether this kernel keeps the waits of threads (CONFIG_SCHED_INFO)."""
     return Path("/proc/thread-self/schedstat").exists()
+
+
+def stolen_s() -> dict[str, float]:
+    """How long a hypervisor has kept each CPU from running so far, by the CPU's name."""
+    lines = [line.split() for line in STAT.read_text().splitlines()]
+    ticks = {line[0]: int(line[_STEAL]) for line in lines if line[0].startswith("cpu") and line[0] != "cpu"}
+    return {cpu: count / os.sysconf("SC_CLK_TCK") for cpu, count in ticks.items()}
 
 
 class Thread:
@@ -40,6 +57,19 @@ class Thread:
         os.close(self._file)
 
 
+@dataclass(frozen=True)
+class Stall:
+    """For how long somebody was kept from running, in an interval of the monotonic clock."""
+
+    begun_at: float
+    ended_at: float
+    lasted_s: float
+
+    def within_s(self, begun_at: float, ended_at: float) -> float:
+        """How much of it was between these times, at most."""
+        return max(0.0, min(self.lasted_s, min(self.ended_at, ended_at) - max(self.begun_at, begun_at)))
+
+
 class Watch:
     """Notes the stalls of all threads of some sessions from now on. A context manager.
 
@@ -52,9 +82,12 @@ class Watch:
         self._threads: dict[str, Thread] = {}
         self._newest = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
         self._newest_found = b""
-        self._stalls: list[tuple[float, int]] = []  # seconds of the monotonic clock, ns
+        self._stalls: list[Stall] = []
+        self._sampled_at = time.monotonic()
+        self.longest_gap_s = 0.0
+        self._stolen_before = stolen_s()
         self.sample()
-        self._stalls.clear()  # what was before is no matter
+        self._stalls.clear()  # ignored: it happened before
 
     def __enter__(self) -> "Watch":
         return self
@@ -64,23 +97,51 @@ class Watch:
             thread.close()
         os.close(self._newest)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next sample should be taken."""
+        return time.monotonic() - self._sampled_at >= INTERVAL_S
+
     def sample(self) -> None:
         """Note the longest stall since the last sample."""
-        self._sampled_at = time.monotonic()
+        self._sample(time.monotonic())
+
+    def _sample(self, now: float) -> None:
+        begun_at, self._sampled_at = self._sampled_at, now
         self._find_new()
         longest_ns = max((self._stall_ns(path) for path in list(self._threads)), default=0)
-        if longest_ns > STALL_AT_LEAST_NS:
-            self._stalls.append((self._sampled_at, longest_ns))
+        stall_s = longest_ns / 1e9 if longest_ns > STALL_AT_LEAST_NS else 0.0
+        gap_s = self._sampled_at - begun_at
+        if gap_s > GAP_AT_LEAST_S:
+            self.longest_gap_s = max(self.longest_gap_s, gap_s)
+            stall_s = max(stall_s, gap_s - INTERVAL_S)
+        if stall_s > 0:
+            self._stalls.append(Stall(begun_at, self._sampled_at, stall_s))
 
     def stalled_s(self, begun_at: float, ended_at: float) -> float:
         """The stalls between two times of the monotonic clock; `ended_at` has just passed.
 
         What happened between the last sample and the end may be unknown, since threads have ended. It is a
-        stall where it took longer than an interval: whoever had to take that sample was kept from running.
+        stall where it took too long.
         """
-        unseen_s = max(0.0, ended_at - self._sampled_at - INTERVAL_S)
-        self.sample()
-        return unseen_s + sum(stall_ns for at, stall_ns in self._stalls if at > begun_at) / 1e9
+        self._sample(ended_at)
+        return sum(stall.within_s(begun_at, ended_at) for stall in self._stalls)
+
+    def hindered_s(self) -> float:
+        """How long somebody may have been kept from running since the watch began, for whatever reason."""
+        return max(self.stalled_s(-math.inf, time.monotonic()), self.stolen_s())
+
+    def stolen_s(self) -> float:
+        """How long a hypervisor has kept a CPU from running since the watch began: of all CPUs, the one that
+        lost the most.
+
+        At any moment a transfer waits for one of them. Which one, nobody notes; and what was taken of others
+        from somebody else has not delayed it.
+        """
+        now = stolen_s()
+        return max(
+            (now[cpu] - before for cpu, before in self._stolen_before.items() if cpu in now), default=0
+        )
 
     def _stall_ns(self, path: str) -> int:
         thread = self._threads[path]

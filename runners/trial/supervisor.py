@@ -8,10 +8,13 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
+from runners.trial import starvation
 from runners.trial.endpoint import Endpoint
+from runners.trial.starvation import INTERVAL_S, Watch
 
 # How long an endpoint may take to obey SIGINT, then SIGTERM, before the next stronger signal.
 OBEY_LIMIT_S = 3.0
@@ -24,6 +27,17 @@ class Supervisor:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self.endpoints: list[Endpoint] = []
+        self._watch: Watch | None = None
+
+    @contextmanager
+    def watching(self, endpoints: Iterable[Endpoint]) -> Iterator[Watch]:
+        """Watch, whenever it waits, how long these endpoints are kept from running."""
+        sessions = [endpoint.process.pid for endpoint in endpoints] if starvation.is_known() else []
+        with Watch(sessions) as self._watch:
+            try:
+                yield self._watch
+            finally:
+                self._watch = None
 
     def follow(self, name: str, process: subprocess.Popen[bytes]) -> Endpoint:
         """Follow a process that was started in a process group of its own with both outputs piped."""
@@ -62,8 +76,10 @@ class Supervisor:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            for key, _ in self._selector.select(left):
+            for key, _ in self._selector.select(left if self._watch is None else min(left, INTERVAL_S)):
                 key.data()
+            if self._watch is not None and self._watch.is_due:
+                self._watch.sample()
         return True
 
     def end(self, endpoint: Endpoint) -> None:
@@ -75,7 +91,8 @@ class Supervisor:
             if endpoint.exit_code is not None:
                 break
             endpoint.signal(number)
-            self.wait(lambda: endpoint.exit_code is not None, OBEY_LIMIT_S)
+            if not self.wait(lambda: endpoint.exit_code is not None, OBEY_LIMIT_S):
+                endpoint.was_forced = True
         self.drain()
 
     def drain(self) -> None:

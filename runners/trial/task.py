@@ -1,15 +1,16 @@
 """What a trial is asked for: everything that decides its result, and nothing of the machine that runs it."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from runners.trial.validity import Validity
+from runners.workloads.workload import Demand
 from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
 
 Role = Literal["client", "server"]
-
-STALL_SHARE = 0.05
 
 
 class _Part(BaseModel):
@@ -26,6 +27,10 @@ class EndpointTask(_Part):
     """What it is asked to leave over time."""
     local_addresses: bool = False
     """Whether it is told all addresses of its host."""
+    fec: bool | None = None
+    """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
+    owes_repair: bool = True
+    """Whether each transfer with FEC on has a repair symbol with these options."""
 
 
 class PairTask(_Part):
@@ -34,6 +39,8 @@ class PairTask(_Part):
     client: EndpointTask
     server: EndpointTask
     workload: dict[str, Any]
+    demand: Demand = Demand()
+    """What the transfer cannot do without."""
 
     def end(self, role: Role) -> EndpointTask:
         return self.client if role == "client" else self.server
@@ -69,10 +76,19 @@ class Task(_Part):
     completion: str
     """The client's metric, in s, that says how long what is measured took. Its report ends the trial."""
     timeout_s: float
-    stall_share: float = STALL_SHARE
-    """Endpoints that lack the CPU for more of the completion time make it doubtful."""
+    validity: Validity = Validity()
     capture: bool = False
     """Record packets, qlog and TLS secrets."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_older(cls, written: Any) -> Any:
+        """Tasks of older campaigns have one bound, and in another place."""
+        if not isinstance(written, Mapping) or "stall_share" not in written:
+            return written
+        task = dict(written)
+        task["validity"] = {"stall_share": task.pop("stall_share")}
+        return task
 
     def document(self) -> dict[str, Any]:
         """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`."""

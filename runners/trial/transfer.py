@@ -15,6 +15,7 @@ from runners.trial.series import SeriesError
 from runners.trial.site import Site
 from runners.trial.supervisor import Supervisor
 from runners.trial.task import Role, Task, endpoint_name
+from topologies import counters
 from topologies.topology import Topology
 
 READY_LIMIT_S = 10.0
@@ -26,13 +27,20 @@ def run_endpoints(task: Task, site: Site, topology: Topology, outcome: Outcome, 
     runs = [_Run(task, site, number, topology, supervisor) for number in range(len(task.pairs))]
     with phases("server_start"):
         servers = [run.start("server", task.timeout_s) for run in runs]
-        supervisor.wait(lambda: all(server.ready or _has_ended(server) for server in servers), READY_LIMIT_S)
+        with supervisor.watching(servers) as watch:
+            supervisor.wait(
+                lambda: all(server.ready or _has_ended(server) for server in servers), READY_LIMIT_S
+            )
+            outcome.hindered_s["server_start"] = watch.hindered_s()
+        for server in servers:
+            server.was_slow = not (server.ready or _has_ended(server))
     if all(server.ready for server in servers):
         with phases("client"):
             _transfer(task, topology, runs, supervisor, outcome)
-    with phases("endpoints_end"):
+    with phases("endpoints_end"), supervisor.watching(supervisor.endpoints) as watch:
         for run in runs:
             run.end()
+        outcome.hindered_s["endpoints_end"] = watch.hindered_s()
     outcome.endpoints = {
         endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
     }
@@ -98,6 +106,8 @@ class _Run:
             metrics=endpoint.metrics,
             complaint=endpoint.complaint,
             exit_code=endpoint.exit_code,
+            was_slow=endpoint.was_slow,
+            was_forced=endpoint.was_forced,
             stderr=endpoint.stderr,
         )
         # One that was ended, or has failed, owes none.
@@ -131,10 +141,15 @@ def _transfer(
             outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
             return
         outcome.competition = Competition(filling_s=time.monotonic() - begun)
+    discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
     before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
     client = foreground.start("client", deadline - begun)
-    endpoints = [endpoint for run in runs for endpoint in run.endpoints.values()]
-    outcome.stalled_s = _follow(client, task.completion, endpoints, supervisor, deadline)
+    _follow(client, task.completion, supervisor, deadline, outcome)
+    outcome.client_s = time.monotonic() - begun
+    for (node, place), count in (topology.discarded() - discarded).items():
+        outcome.discarded.setdefault(node, {})[place] = count
+    outcome.backlog_drops = counters.backlog_drops() - backlog_drops
+    supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
     outcome.timed_out = has_timed_out(client.exit_code, time.monotonic() - deadline)
     if outcome.competition is not None:
         outcome.background_lasted = not _has_ended(others[0].endpoints["client"])
@@ -161,25 +176,20 @@ def _await_full(
 
 
 def _follow(
-    client: Endpoint, completion: str, endpoints: list[Endpoint], supervisor: Supervisor, deadline: float
-) -> float | None:
-    """Await the client's end or the time limit: for how long the endpoints were kept from running, in s.
+    client: Endpoint, completion: str, supervisor: Supervisor, deadline: float, outcome: Outcome
+) -> None:
+    """Await the client's report or the time limit: `outcome` gets how long endpoints lacked the CPU.
 
-    What counts is the time that the client's metric `completion` covers, not the start of a program. None
-    when the kernel does not tell.
+    What counts as a stall is in the time that the client's metric `completion` covers, not in the start of a
+    program.
     """
-    stalled_s = None
-    if starvation.is_known():
-        with starvation.Watch([endpoint.process.pid for endpoint in endpoints]) as watch:
-            while not supervisor.wait(lambda: _is_done(client), starvation.INTERVAL_S):
-                if time.monotonic() > deadline:
-                    break
-                watch.sample()
-            done_at = time.monotonic()
-            lasted_s = (client.metrics or {}).get(completion, math.inf)
-            stalled_s = watch.stalled_s(done_at - lasted_s, done_at)
-    supervisor.wait(lambda: _has_ended(client), deadline - time.monotonic())
-    return stalled_s
+    with supervisor.watching(supervisor.endpoints) as watch:
+        supervisor.wait(lambda: _is_done(client), deadline - time.monotonic())
+        done_at = time.monotonic()
+        lasted_s = (client.metrics or {}).get(completion, math.inf)
+        if starvation.is_known():
+            outcome.stalled_s = watch.stalled_s(done_at - lasted_s, done_at)
+        outcome.longest_gap_s, outcome.stolen_s = watch.longest_gap_s, watch.stolen_s()
 
 
 def has_timed_out(exit_code: int | None, late_s: float) -> bool:

@@ -1,8 +1,9 @@
 """The workloads `download` and `upload`: one object, in one direction."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from runners.workloads.workload import Workload, size_bytes
+from runners.workloads.workload import Demand, Workload, size_bytes
 
 
 class Download(Workload):
@@ -10,8 +11,16 @@ class Download(Workload):
     summary = "The server sends one object to the client."
     parameters: ClassVar = {"size_bytes": size_bytes()}
 
+    def demand(self, chosen: Mapping[str, Any]) -> Demand:
+        """The request goes up, the object comes down."""
+        return Demand(down_bytes=chosen["size_bytes"], round_trips=1)
+
 
 class Upload(Workload):
     name = asked_for = "upload"
     summary = "The client sends one object to the server."
     parameters: ClassVar = {"size_bytes": size_bytes()}
+
+    def demand(self, chosen: Mapping[str, Any]) -> Demand:
+        """The object goes up, the server's confirmation comes down."""
+        return Demand(up_bytes=chosen["size_bytes"], round_trips=1)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from fecbench.hints import nearest
 from runners.options import Option
 from runners.refusal import Refusal
-from runners.workloads.workload import Surroundings, Transfer, Workload, size_bytes
+from runners.workloads.workload import Demand, Surroundings, Transfer, Workload, size_bytes
 from topologies.link import LinkSettings
 
 
@@ -34,7 +34,11 @@ class Competing(Workload):
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         endless = endless_bytes(around.link, around.timeout_s)
         return [
-            Transfer(variant, {"name": self.asked_for, "size_bytes": size})
+            Transfer(
+                variant,
+                {"name": self.asked_for, "size_bytes": size},
+                Demand(down_bytes=size, round_trips=1),
+            )
             for variant, size in (
                 (around.variant, chosen["size_bytes"]),
                 (chosen["background"], endless),

@@ -26,7 +26,7 @@ class Page(Workload):
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         workload = {"name": self.asked_for, **chosen, "graph": around.graphs[chosen["graph"]]}
-        return [Transfer(around.variant, workload)]
+        return [Transfer(around.variant, workload, page_graph.demand(workload["graph"]))]
 
     def page(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
         name = str(chosen["graph"])

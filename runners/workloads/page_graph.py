@@ -6,6 +6,7 @@ unknown parents, cycles, names given twice, sizes and times out of range, nothin
 
 import hashlib
 import json
+from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -14,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from fecbench.hints import nearest
 from runners.refusal import Refusal
+from runners.workloads.workload import Demand
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40
@@ -115,6 +117,18 @@ def stored(path: Path) -> dict[str, Any]:
     """A page as a campaign keeps it: the file's hash, and the graph that endpoints get, to be run again."""
     objects = [item.model_dump() for item in load(path).ordered]
     return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), "graph": {"objects": objects}}
+
+
+def demand(graph: Mapping[str, Any]) -> Demand:
+    """What no load of a stored graph can do without: all its objects, and the objects one after another
+    whose processing takes the longest in all."""
+    ways: dict[str, tuple[float, int]] = {}
+    for item in graph["objects"]:  # parents stand before their children
+        before_ms, before = max((ways[parent] for parent in item["parents"]), default=(0.0, 0))
+        ways[item["name"]] = (before_ms + item["processing_ms"], before + 1)
+    pauses_ms, round_trips = max(ways.values())
+    size_bytes = sum(item["size_bytes"] for item in graph["objects"])
+    return Demand(down_bytes=size_bytes, round_trips=round_trips, pauses_s=pauses_ms / 1e3)
 
 
 def path_of(name: str, design_path: str) -> Path:

@@ -4,7 +4,7 @@ A workload is one file of this folder with one subclass, and one line in `WORKLO
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,22 @@ COMPLETION = "dct_s"
 
 
 @dataclass(frozen=True)
+class Demand:
+    """What no implementation can do a transfer without, however good it is: less is impossible.
+
+    Nothing is known of a workload that demands nothing.
+    """
+
+    up_bytes: int = 0
+    """Of the content, from the client to the server. It cannot be compressed: it is pseudo-random."""
+    down_bytes: int = 0
+    round_trips: int = 0
+    """How often something has to go up and be answered, one after another."""
+    pauses_s: float = 0.0
+    """What the client waits between these round trips of its own will."""
+
+
+@dataclass(frozen=True)
 class Transfer:
     """What one client and its server are asked for."""
 
@@ -25,6 +41,7 @@ class Transfer:
     """The label of the client's variant."""
     workload: dict[str, Any]
     """The `workload` of both assignments."""
+    demand: Demand = field(default_factory=Demand)
 
 
 @dataclass(frozen=True)
@@ -72,7 +89,11 @@ class Workload:
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         """What each pair is asked for, the measured one first."""
-        return [Transfer(around.variant, {"name": self.asked_for, **chosen})]
+        return [Transfer(around.variant, {"name": self.asked_for, **chosen}, self.demand(chosen))]
+
+    def demand(self, chosen: Mapping[str, Any]) -> Demand:  # noqa: ARG002
+        """What the measured transfer cannot do without."""
+        return Demand()
 
     def page(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
         """The name and the file of the web page that it loads, if it loads one. Raises Refusal."""

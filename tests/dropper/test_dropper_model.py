@@ -16,6 +16,7 @@ from dropper.model import (
     Pattern,
     Uniform,
     draws,
+    dropped_packets,
     gilbert_elliott_from,
     loss_model,
     markov,
@@ -65,6 +66,25 @@ def one_at_a_time(model, seed, packets):
                 yield happens(1 - h if bad else 1 - k, n, 0)
                 if happens(r if bad else p, n, 1):
                     bad = not bad
+
+
+@given(models, seeds, st.integers(0, 700))
+def test_as_many_packets_are_dropped_as_verdicts_say(model, seed, packets):
+    assert dropped_packets(model, seed, packets) == verdicts(model, seed, packets).sum()
+
+
+@pytest.mark.parametrize(
+    ("model", "dropped"),
+    [
+        (Uniform(1.0), LONGEST + 1),
+        (Uniform(0.0), 0),
+        (GilbertElliott(1.0, 1.0, 1.0, 0.0), LONGEST // 2),
+        (Pattern((0, 5), 8, repeat=True), LONGEST // 4 + 1),
+        (Pattern((0, 5), 8), 2),
+    ],
+)
+def test_dropped_packets_are_counted_beyond_the_longest_sequence_of_verdicts(model, dropped):
+    assert dropped_packets(model, 7, LONGEST + 1) == dropped
 
 
 @given(models, seeds, st.integers(0, 700))

@@ -18,7 +18,7 @@ IMPLEMENTATIONS = {
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
-    *("packets_recovered", "repair_useless", "recovered_late"),
+    *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late"),
 ]
 
 

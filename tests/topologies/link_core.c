@@ -93,3 +93,11 @@ uint64_t quantile_of(size_t count, const uint64_t *durations_ns, double q) {
         lateness_record(&lateness, durations_ns[i]);
     return lateness_quantile(&lateness, q);
 }
+
+// How long anything was overdue that was due at due_ns[i] and came at done_ns[i].
+uint64_t overdue_of(size_t count, const uint64_t *due_ns, const uint64_t *done_ns) {
+    struct overdue overdue = {0};
+    for (size_t i = 0; i < count; i++)
+        overdue_add(&overdue, due_ns[i], done_ns[i]);
+    return overdue.total_ns;
+}

@@ -69,7 +69,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     command = ["cc", "-shared", "-fPIC", "-O1", "-g", *sanitized, f"-I{WIRE}", "-o", library, *sources, "-lm"]
     subprocess.run(command, check=True)
     loaded = ctypes.CDLL(str(library))
-    loaded.pool_growth.restype = loaded.quantile_of.restype = ctypes.c_uint64
+    loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
 
 
@@ -322,3 +322,18 @@ def test_a_lateness_quantile_bounds_the_true_one_from_above_within_a_sixteenth(
     true = sorted(lateness)[math.ceil(q * len(lateness)) - 1]
     assert true <= quantile <= max(lateness)
     assert quantile - true <= true / 16
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 50)), max_size=30),
+)
+def test_the_time_overdue_is_that_in_which_anything_was(
+    core: ctypes.CDLL, intervals: list[tuple[int, int]]
+) -> None:
+    """The size of the union: every nanosecond that is in one of the intervals, or in several, counts once."""
+    due = list(itertools.accumulate(step for step, _ in intervals))
+    longest = (begin + length for begin, (_, length) in zip(due, intervals, strict=True))
+    done = list(itertools.accumulate(longest, max))  # in the order in which they were due
+    array = ctypes.c_uint64 * len(intervals)
+    overdue = core.overdue_of(ctypes.c_size_t(len(intervals)), array(*due), array(*done))
+    assert overdue == len(set().union(*map(range, due, done)))

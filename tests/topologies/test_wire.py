@@ -229,6 +229,7 @@ def test_frames_that_came_while_the_wire_was_stopped_are_late(wire: Any) -> None
     up = ends.link.finish().directions["up"]
     assert up.late == 10
     assert up.lateness_us.max > 50_000
+    assert up.lateness_us.max <= up.late_sum_us < 3 * up.lateness_us.max, "ten frames were late together"
     assert up.conserved
 
 
@@ -247,6 +248,7 @@ def test_a_stop_that_ends_before_a_frame_is_due_delays_no_frame(wire: Any) -> No
     up = ends.link.finish().directions["up"]
     assert up.read_lag_us.max > 50_000
     assert up.late == 0
+    assert up.late_sum_us == 0
 
 
 @root

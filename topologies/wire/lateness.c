@@ -24,6 +24,12 @@ void lateness_record(struct lateness *lateness, uint64_t duration_ns) {
         lateness->max_ns = duration_ns;
 }
 
+void overdue_add(struct overdue *overdue, uint64_t due_ns, uint64_t done_ns) {
+    uint64_t from_ns = due_ns > overdue->until_ns ? due_ns : overdue->until_ns;
+    overdue->total_ns += done_ns - from_ns;
+    overdue->until_ns = done_ns;
+}
+
 uint64_t lateness_quantile(const struct lateness *lateness, double q) {
     uint64_t wanted = (uint64_t)ceil(q * (double)lateness->count);
     uint64_t seen = 0;

@@ -77,7 +77,8 @@ static void print_direction(const char *name, const struct direction_report *rep
            report->kernel_dropped);
     print_microseconds("lateness_us", report->lateness);
     print_microseconds("read_lag_us", report->read_lag);
-    printf("\"late\":%" PRIu64 ",\"conserved\":%s}", report->late, json_bool(conserved));
+    printf("\"late\":%" PRIu64 ",\"late_sum_us\":%.3f,\"conserved\":%s}", report->late,
+           (double)report->late_sum_ns / 1e3, json_bool(conserved));
 }
 
 static void end_line(void) {

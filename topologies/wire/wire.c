@@ -32,6 +32,7 @@ struct lane {
     struct tap *entrance, *exit;
     struct direction direction;
     struct lateness lateness, read_lag;
+    struct overdue late_time; // of the late frames
     uint64_t late, write_errors, kernel_dropped;
 };
 
@@ -88,8 +89,10 @@ static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late
             lane->write_errors++;
         uint64_t lateness_ns = now_ns - frame->exit_ns;
         lateness_record(&lane->lateness, lateness_ns);
-        if (lateness_ns > late_bound_ns)
+        if (lateness_ns > late_bound_ns) {
             lane->late++;
+            overdue_add(&lane->late_time, frame->exit_ns, now_ns);
+        }
         frame_pool_return(pool, frame);
     }
 }
@@ -100,6 +103,7 @@ static struct direction_report lane_report(const struct lane *lane) {
         .lateness = &lane->lateness,
         .read_lag = &lane->read_lag,
         .late = lane->late,
+        .late_sum_ns = lane->late_time.total_ns,
         .write_errors = lane->write_errors,
         .kernel_dropped = lane->kernel_dropped,
     };

@@ -144,10 +144,11 @@ fn on_standard_output(result: io::Result<()>) -> Result<(), String> {
 /// Those of the contract that both roles have. Bytes are all UDP payload that passed the socket.
 fn metrics<A: Application>(stack: &mut Stack<A>, socket: &Socket) -> Metrics {
     let counters = stack.counters();
+    let never_came = counters.recovered - counters.recovered_spurious;
     Metrics::from([
         ("packets_sent", counters.packets_sent as f64),
         ("packets_lost", counters.packets_lost as f64),
-        ("packets_received", counters.packets_received as f64),
+        ("packets_received", (counters.packets_received + never_came) as f64),
         ("bytes_sent", socket.bytes_sent as f64),
         ("bytes_received", socket.bytes_received as f64),
         ("smoothed_rtt_ms", counters.smoothed_rtt_ms),
@@ -159,7 +160,8 @@ fn metrics<A: Application>(stack: &mut Stack<A>, socket: &Socket) -> Metrics {
         ("repair_sent", counters.repair_sent as f64),
         ("source_received", counters.source_received as f64),
         ("repair_received", counters.repair_received as f64),
-        ("packets_recovered", counters.recovered as f64),
+        ("packets_recovered", never_came as f64),
+        ("recovered_spurious", counters.recovered_spurious as f64),
         // Each symbol recovered took one repair symbol: one equation for one unknown.
         ("repair_useless", (counters.repair_received - counters.recovered) as f64),
         ("recovered_late", counters.recovered_late as f64),

@@ -35,7 +35,8 @@ pub enum Redundancy {
 /// What is announced for each code. No numbers were ever assigned.
 const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Tetrys)];
 
-/// Symbols that were recovered are remembered as long as a packet may be on its way, lest their datagrams come twice.
+/// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
+/// as lost, and its datagrams come twice. QUIC itself takes no packet that is 129 packets late.
 const REMEMBERED: usize = 4096;
 
 /// The largest UDP payload: a bound for symbols.
@@ -159,6 +160,7 @@ impl Encoder for Encoding {
 #[derive(Debug)]
 struct Decoding {
     decoder: fec::Decoder,
+    /// Those of the symbols recovered that haven't come.
     recovered: BTreeSet<u64>,
 }
 
@@ -187,8 +189,8 @@ impl Decoder for Decoding {
         self.remember(recovered)
     }
 
-    fn has_recovered(&self, sid: u64) -> bool {
-        self.recovered.contains(&sid)
+    fn take_recovered(&mut self, sid: u64) -> bool {
+        self.recovered.remove(&sid)
     }
 
     fn window(&self) -> u64 {

@@ -72,7 +72,9 @@ pub struct Counters {
     pub repair_sent: u64,
     pub source_received: u64,
     pub repair_received: u64,
+    /// Packets rebuilt from repair symbols, and those of them that came after all.
     pub recovered: u64,
+    pub recovered_spurious: u64,
     pub recovered_late: u64,
     pub recovered_by_peer: u64,
     pub useless_retransmissions: u64,
@@ -92,6 +94,7 @@ impl Counters {
         self.source_received += stats.fec.source_received;
         self.repair_received += stats.fec.repair_received;
         self.recovered += stats.fec.recovered;
+        self.recovered_spurious += stats.fec.recovered_spurious;
         self.recovered_late += stats.fec.recovered_late;
         self.recovered_by_peer += stats.fec.recovered_by_peer;
         self.useless_retransmissions += stats.fec.useless_retransmissions;

@@ -41,7 +41,15 @@ fn random(seed: u64, schemes: &Schemes) -> Setting {
 fn check(outcome: &Outcome, context: &str) {
     let dct = outcome.dct.as_ref().unwrap_or_else(|why| panic!("{context}: {why}"));
     assert!(*dct < Duration::from_secs(120), "{context}: stalled, {dct:?}");
-    for (sender, receiver) in [(&outcome.client, &outcome.server), (&outcome.server, &outcome.client)] {
+    let (up, down) = outcome.missing;
+    for (sender, receiver, missing) in
+        [(&outcome.client, &outcome.server, up), (&outcome.server, &outcome.client, down)]
+    {
+        assert!(receiver.recovered_spurious <= receiver.recovered, "{context}");
+        let never_came = receiver.recovered - receiver.recovered_spurious;
+        assert!(never_came <= missing, "{context}: {never_came} recovered, {missing} were lost");
+        assert!(receiver.source_received + never_came <= sender.source_sent, "{context}");
+        assert!(receiver.packets_received + never_came <= sender.packets_sent, "{context}");
         assert!(receiver.source_received <= sender.source_sent, "{context}");
         assert!(receiver.repair_received <= sender.repair_sent, "{context}");
         assert!(receiver.recovered <= receiver.repair_received, "{context}: a repair symbol recovers at most one");
@@ -150,6 +158,47 @@ fn what_is_recovered_too_late_is_counted() {
     let outcomes: Vec<_> = (5..60).map(|n| setting.losing(n)).collect();
     assert!(outcomes.iter().all(|outcome| outcome.client.recovered <= 1));
     assert!(outcomes.iter().any(|outcome| outcome.server.useless_retransmissions == 1), "{outcomes:?}");
+}
+
+/// Nothing is lost, but one packet comes after its repair symbols, and after the decoder has forgotten it, which looks back
+/// over 8 symbols.
+#[test]
+fn a_packet_that_was_merely_late_counts_apart() {
+    for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Tetrys] {
+        let schemes = Schemes { window: 4, ..schemes(code, 4, 3) };
+        for lateness in [15, 30, 60, 90].map(Duration::from_millis) {
+            let setting = Setting { initial_window: 64, ..Setting::download(400_000, Some(schemes.clone())) };
+            let mut spurious = 0;
+            for n in 40..60 {
+                let setting = Setting { late_down: Some((n, lateness)), ..setting.clone() };
+                let outcome = setting.run();
+                check(&outcome, &format!("{n} of {setting:?}"));
+                let receiver = &outcome.client;
+                assert_eq!(receiver.recovered, receiver.recovered_spurious, "{n} of {setting:?}: {receiver:?}");
+                spurious += receiver.recovered_spurious;
+            }
+            // Every fourth packet is a repair symbol.
+            assert!((12..=15).contains(&spurious), "{spurious} of {setting:?}, late by {lateness:?}");
+        }
+    }
+}
+
+/// A whole initial window may come before the handshake ends at the server, whose datagram was lost: all of it is kept.
+#[test]
+fn what_overtakes_the_end_of_the_handshake_is_not_lost() {
+    for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Tetrys] {
+        let upload = Setting {
+            direction: Direction::Upload,
+            initial_window: 64,
+            bandwidth_mbps: 100.0,
+            ..Setting::download(100_000, Some(schemes(code, 4, 3)))
+        };
+        for n in 1..5 {
+            let outcome = upload.losing(n);
+            check(&outcome, &format!("{n} of {upload:?}"));
+            assert!(outcome.server.source_received + 1 >= outcome.client.source_sent, "{n}: {outcome:?}");
+        }
+    }
 }
 
 /// A request, and when the server has confirmed the handshake.

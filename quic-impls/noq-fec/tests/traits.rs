@@ -84,8 +84,8 @@ impl Decoder for ChangingDecoder {
         self.inner.repair(payload)
     }
 
-    fn has_recovered(&self, sid: u64) -> bool {
-        self.inner.has_recovered(sid)
+    fn take_recovered(&mut self, sid: u64) -> bool {
+        self.inner.take_recovered(sid)
     }
 
     fn window(&self) -> u64 {

@@ -6,15 +6,16 @@ that tells nothing widens a share's interval to both sides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pandas as pd
 from scipy import stats
 
-from results.analysis.intervals import FEWEST, LEVEL, median_interval, ratio_intervals
+from results.analysis.intervals import FEWEST, LEVEL, median_ratio_interval, ratio_intervals
 from results.analysis.pairing import paired
 from results.analysis.units import size
-from results.papers.claims import NOT_MEASURED, Claim, Estimate, Share, shown
+from results.papers.claims import NOT_MEASURED, Claim, Estimate, Share, beside_stalls, shown
 from results.papers.networking2019.comparisons import (
     DCT,
     LARGE,
@@ -38,6 +39,9 @@ _RARE = 0.10
 # 75 % of the paper's 50 patterns are 37 or 38: these are their exact intervals.
 _ABOUT_75 = (0.60, 0.87)
 _LOW_R = 0.12  # §IV-C
+_PATTERN = ["point", "repetition"]
+_PAYLOAD_BYTES = 1200
+_HANDSHAKE = 5
 
 
 def claims_of_da2gc(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -63,26 +67,48 @@ def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
         text = f"loss patterns in which FEC shortens downloads of {size(size_bytes)}"
         claims.append(_claim_of_most(text, "§IV-B.1", downloads, _faster(downloads)))
     claims.append(_claim_of_about_75(text, _faster(downloads)))
-    lossless = table.merge(_without_losses(frame, campaign), on=["workload", "point", "repetition"])
+    drawn, arms = _drawn_losses(frame), (variant_with(campaign, OFF), variant_with(campaign, RLC))
     for size_bytes in SMALL[:2]:
-        downloads = of_size(lossless, size_bytes)
-        claims.append(
-            _claim_of_no_difference(
-                f"median DCT ratio of {size(size_bytes)} in loss patterns in which QUIC lost nothing",
-                "no harm",
-                "Fig. 5",
-                _median(downloads),
-                f"{len(downloads)} loss patterns",
-            )
+        down, up = _packets_of(size_bytes)
+        clear = drawn[(drawn["down"] >= down) & (drawn["up"] >= up)].index
+        downloads = of_size(table, size_bytes)
+        spared = downloads[downloads.set_index(_PATTERN).index.isin(clear)]
+        claim = _claim_of_no_difference(
+            f"median DCT ratio of {size(size_bytes)} in loss patterns that drop none of the first {down}"
+            f" packets down and {up} up",
+            "no harm",
+            "Fig. 5, where QUIC lost nothing",
+            _median(spared),
+            f"{len(spared)} loss patterns",
         )
+        claims.append(beside_stalls(claim, frame[frame["size_bytes"] == size_bytes], *arms))
     return claims
 
 
-def _without_losses(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The keys (workload, point, repetition) of the ok trials without FEC that declared no packet lost."""
-    lost = frame.reindex(columns=["client.packets_lost", "server.packets_lost"]).sum(axis=1, skipna=False)
-    off = (frame["variant"] == variant_with(campaign, OFF)) & (frame["state"] == "ok") & (lost == 0)
-    return frame.loc[off, ["workload", "point", "repetition"]]
+def _packets_of(size_bytes: int) -> tuple[int, int]:
+    """What a download needs that loses nothing, in packets down and up, as far as its size says before any
+    arm runs: full packets of the size that every path carries, one acknowledgement for every second of them
+    (RFC 9000, §14 and §13.2.2), and a handshake of _HANDSHAKE packets each way."""
+    data = math.ceil(size_bytes / _PAYLOAD_BYTES)
+    return _HANDSHAKE + data, _HANDSHAKE + math.ceil(data / 2)
+
+
+def _drawn_losses(frame: pd.DataFrame) -> pd.DataFrame:
+    """How many packets the drawn losses of a loss pattern let pass before they drop one, `down` and `up`.
+
+    One row a (point, repetition). All trials of it have the same seeds, and so the same losses, whatever
+    their size and variant: the one that sent most packets tells most of what was drawn. A pattern is chosen
+    by that, and not by how an arm fared: patterns in which one was lucky make the other look worse.
+    """
+    directions = {}
+    for direction in ("down", "up"):
+        lost, packets = (f"internet.{direction}.{what}" for what in ("first_lost", "packets"))
+        if not {lost, packets} <= set(frame.columns):
+            return pd.DataFrame(columns=["down", "up"], index=pd.MultiIndex.from_tuples([], names=_PATTERN))
+        by_pattern = frame.assign(passed=frame[lost].fillna(frame[packets])).groupby(_PATTERN)
+        first_lost = by_pattern[lost].min()
+        directions[direction] = first_lost.fillna(by_pattern["passed"].max())
+    return pd.DataFrame(directions)
 
 
 def claims_of_fig6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -134,9 +160,14 @@ def _claims_of_code_rates(low_rate: pd.DataFrame, high_rate: pd.DataFrame) -> It
     both = low_rate.merge(high_rate, on=["size_bytes", "point"], suffixes=("_low", "_high"))
     for size_bytes in (*SMALL, LARGE):
         low, high = (of_size(both, size_bytes)[f"ratio_{rate}"] for rate in ("low", "high"))
-        less = Share.of(high < low, low.notna() & high.notna())
+        less = Share.of(high < low, low.notna() & high.notna() & ~_both_beyond(low, high))
         text = f"points at which code rate 4/5 harms downloads of {size(size_bytes)} less than 2/3"
         yield Claim(text, "most (§IV-B.3, Fig. 8)", str(less), less.estimate.above(0.5))
+
+
+def _both_beyond(first: pd.Series, second: pd.Series) -> pd.Series:
+    """Whether both ratios are 0, or both ∞: nobody can tell which is greater."""
+    return (first == second) & first.isin([0, math.inf])
 
 
 def claims_of_fig9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -157,7 +188,8 @@ def _claim_of_fairness(trials: pd.DataFrame, where: str, off: str, label: str, r
         ratio = Estimate(row["ratio"], row["low"], row["high"])
         repetitions = f"{row['pairs']} repetitions"
     if recovered == "notify":
-        return _claim_of_no_difference(text, "no difference", "§IV-B.4, Fig. 9", ratio, repetitions)
+        claim = _claim_of_no_difference(text, "no difference", "§IV-B.4, Fig. 9", ratio, repetitions)
+        return beside_stalls(claim, trials, off, label)
     measured = f"{ratio:.2f}, {repetitions}"
     return Claim(text, "generally longer: above 1 (§IV-B.4, Fig. 9)", measured, ratio.above(1))
 
@@ -229,8 +261,8 @@ def _slower(table: pd.DataFrame) -> Share:
 
 def _median(table: pd.DataFrame) -> Estimate:
     """Of the ratios; each row is a unit of its own, a point or a loss pattern."""
-    ratio = table["ratio"].dropna()
-    return Estimate(float(ratio.median()), *median_interval(ratio, ratio.index.to_series()))
+    known = table.dropna(subset="ratio")
+    return Estimate(*median_ratio_interval(known, known.index.to_series()))
 
 
 def _beyond_noise(table: pd.DataFrame) -> str:

@@ -1,8 +1,7 @@
 """What the figures of Networking 2019 show and its claims are about: ratios of two arms, and what a download
 meets beside another transfer.
 
-A point at which one arm alone timed out in a repetition has no ratio, since that of the others would be one
-of survivors, but tells which arm was faster.
+Ratios are those of `results.analysis.pairing`: 0 or ∞ where one arm alone timed out.
 """
 
 from __future__ import annotations
@@ -49,21 +48,16 @@ def ratios(
     """The DCT ratio of the variant with `options` to that with the options `to`, by size.
 
     One row a (size_bytes, point), of the medians; or a (size_bytes, point, repetition), for loss patterns; of
-    all that were run. Columns: these, `ratio` (NaN where no two ok trials can be compared, or one arm alone
-    timed out), `faster` (1 or 0; NaN where nobody can tell, `Pairing.decided`), and the factors of the point.
-    Raises NothingToDraw when the design lacks one of the two.
+    all that were run. Columns: these, `ratio` (NaN where nobody can tell), whether it is `censored`, `faster`
+    (1 or 0; NaN where nobody can tell), and the factors of the point. Raises NothingToDraw when the design
+    lacks one of the two.
     """
     variant, baseline = (variant_with(campaign, arm) for arm in (options, to))
     pairing = paired(frame, baseline, variant, DCT, campaign.statistic)
     key = ["workload", "point"] if unit == "point" else ["workload", "point", "repetition"]
     run = frame.loc[frame["variant"].isin([variant, baseline]), key].drop_duplicates()
-    if unit == "point":
-        table = run.merge(pairing.ratios, how="left", on=key)
-        table["ratio"] = table["ratio"].mask(table["timeouts"] > 0)
-        table = table.merge(pairing.decided[[*key, "faster"]], how="left", on=key)
-    else:
-        table = run.merge(pairing.matched, how="left", on=key)
-        table["faster"] = (table["ratio"] < 1).where(table["ratio"].notna())
+    table = run.merge(pairing.ratios if unit == "point" else pairing.matched, how="left", on=key)
+    table["faster"] = (table["ratio"] < 1).where(table["ratio"].notna())
     sizes = {workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.workloads}
     table = table.assign(size_bytes=table["workload"].astype(str).map(sizes))
     return table.merge(frames.points(campaign), on="point")

@@ -1,21 +1,23 @@
 """The claims of rQUIC's evaluation, judged by our trials.
 
-Judged as `results.papers.claims` says, those about completion rates by their bootstrap intervals
-(`results.analysis.intervals`): fewer repetitions than these need leave a claim open.
+Judged as `results.papers.claims` says, those about completion rates by the intervals of
+`results.analysis.intervals`: fewer repetitions than these need leave a claim open. Estimates that are
+compared with each other are of different points, whose seeds are independent.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from results.analysis.intervals import FEWEST
-from results.papers.claims import Claim, Estimate, Share, all_hold, one_holds, shown
+from results.analysis.intervals import FEWEST, LEVEL
+from results.papers.claims import Claim, Estimate, Share, all_hold, beside_stalls, one_holds, shown
 from results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
     BTO,
@@ -41,16 +43,22 @@ _CLOSE = 0.1
 # Ours: a timeout within this factor of the paper's best stands for it.
 _NEAR = math.log(1.5)
 
+# Both have intervals of confidence 1 - the level that they are given.
+Table = Callable[[float], pd.DataFrame]
+Estimates = Callable[[float], dict[Any, Estimate]]
+
 
 def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:
     """§VI-B and C, of what Fig. 5 and 7 show."""
-    rates, overhead = completion_rates(frame, campaign, workload), overheads(frame, campaign, workload)
+    rates = cache(lambda level: completion_rates(frame, campaign, workload, level))
+    overhead = cache(lambda level: overheads(frame, campaign, workload, level))
     overhead_claims = _bulk_overhead if workload == "download" else _page_overhead
     return [
         claim
         for variant in variants_with_fec(campaign)
         for claim in (
-            *_harm_and_help(rates, campaign, variant),
+            _harm(frame, rates, campaign, variant),
+            _help(rates, campaign, variant),
             *overhead_claims(overhead, campaign, variant),
             *_order_of_overheads(overhead, campaign, variant),
             *(_scatter_of_pages(frame, campaign, variant) if workload == "page" else ()),
@@ -58,35 +66,40 @@ def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) 
     ]
 
 
-def _harm_and_help(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    networks = networks_of(campaign)
-    by_loss = _estimates_by_network(rates, "ratio", loss_rates(campaign), campaign, variant)
-    lossless = {network: by_loss[network].get(0.0, Estimate()) for network in networks}
-    yield Claim(
+def _harm(frame: pd.DataFrame, rates: Table, campaign: CampaignInfo, variant: str) -> Claim:
+    lossless = _at_loss(rates, "ratio", 0.0, campaign, variant)
+    claim = Claim(
         f"{variant}: ξ without losses",
         f"slightly above 1, hardly to be seen (§VI-B; judged here: below {_HARMLESS:g})",
-        _listed(lossless),
-        all_hold(rate.below(_HARMLESS) for rate in lossless.values()),
+        _listed(lossless(LEVEL)),
+        _all(lossless, lambda rate: rate.below(_HARMLESS)),
     )
-    lossy = {
-        f"{network}, {_percent(loss)}": rate
-        for network in networks
-        for loss, rate in by_loss[network].items()
-        if loss > 0
-    }
-    unsure = [name for name, rate in lossy.items() if math.isnan(rate.low)]
-    worst = max(lossy, key=lambda name: np.nan_to_num(lossy[name].high, nan=-math.inf))
-    yield Claim(
+    return beside_stalls(claim, frame[frame[LOSS] == 0], fec_off(campaign), variant)
+
+
+def _help(rates: Table, campaign: CampaignInfo, variant: str) -> Claim:
+    places = [
+        (network, loss) for network in networks_of(campaign) for loss in loss_rates(campaign) if loss > 0
+    ]
+
+    def lossy(level: float) -> dict[str, Estimate]:
+        by_place = _by_place(rates(level), "ratio", campaign, variant)
+        return {f"{network}, {_percent(loss)}": by_place[network, loss] for network, loss in places}
+
+    shown_rates = lossy(LEVEL)
+    unsure = [name for name, rate in shown_rates.items() if math.isnan(rate.low)]
+    worst = max(shown_rates, key=lambda name: np.nan_to_num(shown_rates[name].high, nan=-math.inf))
+    return Claim(
         f"{variant}: ξ wherever packets are lost",
         "below 1 (§VI-B)",
-        f"reaches farthest at {worst}: {lossy[worst]:.2f}"
+        f"reaches farthest at {worst}: {shown_rates[worst]:.2f}"
         + (f"; no interval: {', '.join(unsure)}" if unsure else ""),
-        all_hold(rate.below(1) for rate in lossy.values()),
+        _all(lossy, lambda rate: rate.below(1)),
     )
 
 
-def _bulk_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    for network, share in _overheads_at_5_percent(overhead, campaign, variant).items():
+def _bulk_overhead(overhead: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+    for network, share in _at_loss(overhead, "mean", 0.05, campaign, variant)(LEVEL).items():
         claimed = NETWORKS[network].overhead
         least, most = (shown(bound, ".0%") for bound in (claimed, MOST_OVERHEAD))
         yield Claim(
@@ -97,42 +110,55 @@ def _bulk_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str)
         )
 
 
-def _page_overhead(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    shares = _overheads_at_5_percent(overhead, campaign, variant)
+def _page_overhead(overhead: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+    shares = _at_loss(overhead, "mean", 0.05, campaign, variant)
     yield Claim(
         f"{variant}: overhead at 5 % loss",
         f"at most slightly above 25 % (§VI-C; judged here: below {shown(MOST_OVERHEAD, '.0%')})",
-        _listed(shares, ".1%"),
-        all_hold(share.below(MOST_OVERHEAD) for share in shares.values()),
+        _listed(shares(LEVEL), ".1%"),
+        _all(shares, lambda share: share.below(MOST_OVERHEAD)),
     )
 
 
-def _overheads_at_5_percent(
-    overhead: pd.DataFrame, campaign: CampaignInfo, variant: str
-) -> dict[str, Estimate]:
-    at_5_percent = overhead[overhead[LOSS] == 0.05]
-    return _estimates(at_5_percent, "mean", "network", networks_of(campaign), variant=variant)
-
-
-def _order_of_overheads(overhead: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+def _order_of_overheads(overhead: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     losses, networks = loss_rates(campaign), networks_of(campaign)
-    by_loss = _estimates_by_network(overhead, "mean", losses, campaign, variant)
+
+    def steps(level: float) -> dict[str, Estimate]:
+        by_place = _by_place(overhead(level), "mean", campaign, variant)
+        return {
+            f"{network}, {step}": by
+            for network in networks
+            for step, by in _steps({loss: by_place[network, loss] for loss in losses}).items()
+        }
+
+    shares = _by_place(overhead(LEVEL), "mean", campaign, variant)
     yield Claim(
         f"{variant}: overhead with the loss rate",
         "grows (Fig. 5d, 7d)",
         "; ".join(
-            f"{network} {' → '.join(f'{share:.1%}' for share in shares.values())}"
-            for network, shares in by_loss.items()
-        ),
-        all_hold(_rising(list(shares.values())) for shares in by_loss.values()),
+            f"{network} {' → '.join(f'{shares[network, loss]:.1%}' for loss in losses)}"
+            for network in networks
+        )
+        + _least(steps(LEVEL), ".1%"),
+        _all(steps, lambda step: step.above(0)),
     )
-    highest = [by_loss[network][losses[-1]] for network in networks]
-    yield Claim(
+    highest = _at_loss(overhead, "mean", losses[-1], campaign, variant)
+    yield _claim_of_growth(
         f"{variant}: overhead with the RTT, at {_percent(losses[-1])} loss",
         "grows (Fig. 5d, 7d)",
-        _listed(dict(zip(networks, highest, strict=True)), ".1%"),
-        _rising(highest),
+        highest,
+        ".1%",
     )
+
+
+def _claim_of_growth(text: str, paper: str, estimates: Estimates, number: str) -> Claim:
+    """That these estimates rise, each above the one before it."""
+
+    def steps(level: float) -> dict[str, Estimate]:
+        return _steps(estimates(level))
+
+    measured = _listed(estimates(LEVEL), number) + _least(steps(LEVEL), number)
+    return Claim(text, paper, measured, _all(steps, lambda step: step.above(0)))
 
 
 def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
@@ -153,7 +179,7 @@ def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str)
 
 def claims_of_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:
     """§VI-B and C, of what Fig. 6 and 9 show."""
-    rates = completion_rates(frame, campaign, workload)
+    rates = cache(lambda level: completion_rates(frame, campaign, workload, level))
     gain_claims = _bounds_of_bulk if workload == "download" else _gain_of_pages
     return [
         claim
@@ -162,60 +188,68 @@ def claims_of_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) 
     ]
 
 
-def _bounds_of_bulk(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+def _bounds_of_bulk(rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     losses = [loss for loss in loss_rates(campaign) if loss >= BOUNDED_FROM_LOSS]
     for network in networks_of(campaign):
-        by_loss = _estimates(rates, "ratio", LOSS, losses, network=network, variant=variant)
-        bound = NETWORKS[network].bound
-        yield Claim(
+        by_loss = _keyed(rates, "ratio", LOSS, losses, network=network, variant=variant)
+        yield _claim_of_bound(
             f"{variant}: ξ over {network} from {_percent(BOUNDED_FROM_LOSS)} loss on",
-            f"below {bound:g} (§VI-B)",
-            _listed(by_loss),
-            all_hold(rate.below(bound) for rate in by_loss.values()),
+            by_loss,
+            NETWORKS[network].bound,
         )
     if "Wi-Fi" in networks_of(campaign) and 0.05 in losses:
-        rate = _estimates(rates, "ratio", LOSS, [0.05], network="Wi-Fi", variant=variant)[0.05]
+        rate = _keyed(rates, "ratio", LOSS, [0.05], network="Wi-Fi", variant=variant)(LEVEL)[0.05]
         yield Claim(
             f"{variant}: ξ over Wi-Fi at 5 % loss", "below 0.4 (§VI-B)", f"{rate:.2f}", rate.below(0.4)
         )
 
 
-def _gain_of_pages(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    at_5_percent = rates[rates[LOSS] == 0.05]
-    by_network = _estimates(at_5_percent, "ratio", "network", networks_of(campaign), variant=variant)
-    yield Claim(
-        f"{variant}: ξ of pages at 5 % loss",
-        "about 0.45 (abstract; judged here: 0.4 to 0.5 in one network at least)",
-        _listed(by_network),
-        one_holds(rate.within(0.4, 0.5) for rate in by_network.values()),
+def _claim_of_bound(text: str, rates: Estimates, bound: float) -> Claim:
+    return Claim(
+        text, f"below {bound:g} (§VI-B)", _listed(rates(LEVEL)), _all(rates, lambda rate: rate.below(bound))
     )
 
 
-def _order_of_rates(rates: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    losses = [loss for loss in loss_rates(campaign) if loss > 0]
+def _gain_of_pages(rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+    by_network = _at_loss(rates, "ratio", 0.05, campaign, variant)
+    yield Claim(
+        f"{variant}: ξ of pages at 5 % loss",
+        "about 0.45 (abstract; judged here: 0.4 to 0.5 in one network at least)",
+        _listed(by_network(LEVEL)),
+        one_holds(lambda level: [rate.within(0.4, 0.5) for rate in by_network(level).values()]),
+    )
+
+
+def _order_of_rates(rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
+    losses, networks = [loss for loss in loss_rates(campaign) if loss > 0], networks_of(campaign)
     least, most = losses[0], losses[-1]
-    by_loss = _estimates_by_network(rates, "ratio", losses, campaign, variant)
+
+    def falls(level: float) -> dict[str, Estimate]:
+        by_place = _by_place(rates(level), "ratio", campaign, variant)
+        return {network: by_place[network, least].minus(by_place[network, most]) for network in networks}
+
+    by_place, by_network = _by_place(rates(LEVEL), "ratio", campaign, variant), falls(LEVEL)
     yield Claim(
         f"{variant}: ξ with the loss rate, {_percent(least)} against {_percent(most)}",
         "falls: the gain grows (§VI-B)",
         "; ".join(
-            f"{network} {of_network[least]:.2f} → {of_network[most]:.2f}"
-            for network, of_network in by_loss.items()
+            f"{network} {by_place[network, least]:.2f} → {by_place[network, most]:.2f},"
+            f" less by {by_network[network]:.2f}"
+            for network in networks
         ),
-        all_hold(of_network[least].exceeds(of_network[most]) for of_network in by_loss.values()),
+        _all(falls, lambda fall: fall.above(0)),
     )
-    by_network = {network: of_network[most] for network, of_network in by_loss.items()}
-    yield Claim(
+    yield _claim_of_growth(
         f"{variant}: ξ with the RTT, at {_percent(most)} loss",
         "grows: the gain is smaller over cellular and satellite links (§VI-B)",
-        _listed(by_network),
-        _rising(list(by_network.values())),
+        _at_loss(rates, "ratio", most, campaign, variant),
+        ".2f",
     )
 
 
 def claims_of_timeouts(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:
     """§VI-E, of what Fig. 12 and 13 show."""
-    rates = completion_rates(frame, campaign, workload)
+    rates = cache(lambda level: completion_rates(frame, campaign, workload, level))
     return [
         claim
         for variant in variants_with_fec(campaign)
@@ -225,11 +259,11 @@ def claims_of_timeouts(frame: pd.DataFrame, campaign: CampaignInfo, workload: st
 
 
 def _best_timeouts(
-    rates: pd.DataFrame, campaign: CampaignInfo, workload: str, variant: str, network: str
+    rates: Table, campaign: CampaignInfo, workload: str, variant: str, network: str
 ) -> Iterator[Claim]:
     paper = NETWORKS[network]
     tried = sorted(float(point[BTO]) for point in campaign.points if point["network"] == network)
-    by_timeout = _estimates(rates, "ratio", BTO, tried, network=network, variant=variant)
+    by_timeout = _keyed(rates, "ratio", BTO, tried, network=network, variant=variant)
 
     def nearest(wanted_ms: float) -> float:
         return min(tried, key=lambda bto: abs(math.log(bto / wanted_ms)))
@@ -249,24 +283,65 @@ def _best_timeouts(
         )
     short, rtt = nearest(_DEFAULT_BTO_MS), nearest(paper.rtt_ms)
     if short < rtt:
+        at = by_timeout(LEVEL)
         yield Claim(
             f"{variant}: ξ over {network}, a buffer timeout of one RTT against a short one",
             "lower (§VI-E)",
-            f"at {short:g} ms: {by_timeout[short]:.2f}, at {rtt:g} ms: {by_timeout[rtt]:.2f}",
-            by_timeout[short].exceeds(by_timeout[rtt]),
+            f"at {short:g} ms: {at[short]:.2f}, at {rtt:g} ms: {at[rtt]:.2f},"
+            f" less by {at[short].minus(at[rtt]):.2f}",
+            at[short].exceeds(at[rtt]),
         )
 
 
-def _near_the_lowest(rates: Mapping[float, Estimate], timeout: float) -> tuple[str, bool | None]:
+def _near_the_lowest(rates: Estimates, timeout: float) -> tuple[str, bool | None]:
     """ξ at this timeout beside that at the one, of all others, whose interval reaches lowest."""
-    others = [other for other in rates if other != timeout]
+    at = rates(LEVEL)
+    others = [other for other in at if other != timeout]
     if not others:
-        return f"at {timeout:g} ms: {rates[timeout]:.2f}; no other was tried", None
-    lowest = min(others, key=lambda other: np.nan_to_num(rates[other].low, nan=math.inf))
-    measured = (
-        f"at {timeout:g} ms: {rates[timeout]:.2f}; lowest elsewhere at {lowest:g} ms: {rates[lowest]:.2f}"
+        return f"at {timeout:g} ms: {at[timeout]:.2f}; no other was tried", None
+    lowest = min(others, key=lambda other: np.nan_to_num(at[other].low, nan=math.inf))
+
+    def above_others(level: float) -> dict[float, Estimate]:
+        found = rates(level)
+        return {other: found[timeout].minus(found[other]) for other in others}
+
+    return (
+        f"at {timeout:g} ms: {at[timeout]:.2f}; lowest elsewhere at {lowest:g} ms: {at[lowest]:.2f},"
+        f" less by {at[timeout].minus(at[lowest]):.2f}",
+        _all(above_others, lambda above: above.within(-math.inf, _CLOSE)),
     )
-    return measured, rates[timeout].near_or_below(rates[lowest], _CLOSE)
+
+
+def _all(estimates: Estimates, holds: Callable[[Estimate], bool | None]) -> bool | None:
+    """Whether this holds of all of them."""
+    return all_hold(lambda level: [holds(estimate) for estimate in estimates(level).values()])
+
+
+def _at_loss(table: Table, mean: str, loss: float, campaign: CampaignInfo, variant: str) -> Estimates:
+    """One estimate for each network, at this loss rate."""
+
+    def estimates(level: float) -> dict[str, Estimate]:
+        by_place = _by_place(table(level), mean, campaign, variant)
+        return {network: by_place.get((network, loss), Estimate()) for network in networks_of(campaign)}
+
+    return estimates
+
+
+def _by_place(
+    table: pd.DataFrame, mean: str, campaign: CampaignInfo, variant: str
+) -> dict[tuple[str, float], Estimate]:
+    """One estimate for each network and loss rate."""
+    return {
+        (network, loss): estimate
+        for network in networks_of(campaign)
+        for loss, estimate in _estimates(
+            table, mean, LOSS, loss_rates(campaign), network=network, variant=variant
+        ).items()
+    }
+
+
+def _keyed(table: Table, mean: str, by: str, keys: Sequence[Any], **where: str) -> Estimates:
+    return lambda level: _estimates(table(level), mean, by, keys, **where)
 
 
 def _estimates(
@@ -279,18 +354,21 @@ def _estimates(
     return {key: Estimate(*rows.loc[key]) if key in rows.index else Estimate() for key in keys}
 
 
-def _estimates_by_network(
-    table: pd.DataFrame, mean: str, losses: Sequence[float], campaign: CampaignInfo, variant: str
-) -> dict[str, dict[float, Estimate]]:
-    """Of each network, one estimate for each loss rate."""
+def _steps(estimates: Mapping[Any, Estimate]) -> dict[str, Estimate]:
+    """By how much each estimate is above the one before it."""
     return {
-        network: _estimates(table, mean, LOSS, losses, network=network, variant=variant)
-        for network in networks_of(campaign)
+        f"{_percent(first)} to {_percent(then)}": estimates[then].minus(estimates[first])
+        for first, then in pairwise(estimates)
     }
 
 
-def _rising(estimates: Sequence[Estimate]) -> bool | None:
-    return all_hold(later.exceeds(earlier) for earlier, later in pairwise(estimates))
+def _least(steps: Mapping[str, Estimate], number: str) -> str:
+    """The least step in words, after what steps; "" where there is none."""
+    known = {name: step for name, step in steps.items() if not math.isnan(step.value)}
+    if not known:
+        return ""
+    least = min(known, key=lambda name: known[name].value)
+    return f"; the least step, {least}: {known[least]:{number}}"
 
 
 def _listed(estimates: Mapping[Any, Estimate], number: str = ".2f") -> str:

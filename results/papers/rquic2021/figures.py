@@ -209,11 +209,14 @@ def _draw_rates_by_timeout(frame: pd.DataFrame, campaign: CampaignInfo, workload
 
 
 def _highest(estimated: pd.DataFrame, mean: str) -> float:
-    return float(np.nanmax(estimated[[mean, "high"]].to_numpy()))
+    values = estimated[[mean, "high"]].to_numpy(np.float64)
+    return float(values[np.isfinite(values)].max(initial=0))
 
 
 def _regression(timeout_ms: pd.Series, rate: pd.Series) -> tuple[Any, Any] | None:
-    """The paper's thick line: least squares of the third order, over log(BTO). None for too few points."""
+    """The paper's thick line: least squares of the third order, over log(BTO), of the rates that are numbers.
+    None for too few points."""
+    timeout_ms, rate = timeout_ms[np.isfinite(rate)], rate[np.isfinite(rate)]
     if timeout_ms.nunique() <= _DEGREE + 1:
         return None
     log = np.log(timeout_ms)
@@ -238,12 +241,13 @@ def _panels(campaign: CampaignInfo, rates: pd.DataFrame) -> tuple[Figure, list[A
 def _draw_rates(
     axes: Axes, at: Any, rows: pd.DataFrame, campaign: CampaignInfo, variant: str, line: str
 ) -> None:
-    """ξ with its interval, where it has one."""
+    """ξ with its interval, where it has one; at the upper end of the axis where it is ∞."""
     look = looks(campaign)[variant]
+    rate = rows["ratio"].clip(upper=axes.get_ylim()[1])
     axes.errorbar(
         at,
-        rows["ratio"],
-        yerr=[rows["ratio"] - rows["low"], rows["high"] - rows["ratio"]],
+        rate,
+        yerr=[rate - rows["low"], rows["high"] - rate],
         color=look.color,
         marker=look.marker,
         markeredgecolor="black",

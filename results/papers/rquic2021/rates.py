@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from results.analysis import frames
-from results.analysis.intervals import ratio_intervals
+from results.analysis.intervals import LEVEL, ratio_intervals
 from results.analysis.pairing import baseline_of, paired
 from results.figures.nothing import NothingToDraw
 from results.papers.claims import Estimate
@@ -50,17 +50,20 @@ NETWORKS = {
 }
 
 
-def completion_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> pd.DataFrame:
+def completion_rates(
+    frame: pd.DataFrame, campaign: CampaignInfo, workload: str, level: float = LEVEL
+) -> pd.DataFrame:
     """The completion rate ξ, equation (4), of each variant with FEC at each point, for workloads so named.
 
-    ξ is the mean DCT with FEC divided by that without, over the repetitions in which both are ok. Columns:
-    those of `intervals.ratio_intervals` (`ratio` is ξ), `variant`, and the factors of the point.
+    ξ is the mean DCT with FEC divided by that without, as `pairing.paired` takes it: ∞ or 0 where one arm
+    timed out. Columns: those of `intervals.ratio_intervals` (`ratio` is ξ; the intervals have the confidence
+    1 - `level`), `variant`, and the factors of the point.
     """
     networks_of(campaign)
     trials = frame[frame["workload"].isin(labels_of(campaign, workload))]
     baseline = fec_off(campaign)
     of_variants = [
-        ratio_intervals(paired(trials, baseline, variant, DCT, "mean"), "mean").assign(variant=variant)
+        ratio_intervals(paired(trials, baseline, variant, DCT, "mean"), "mean", level).assign(variant=variant)
         for variant in variants_with_fec(campaign)
     ]
     rates = pd.concat(of_variants, ignore_index=True).merge(frames.points(campaign), on="point")
@@ -71,10 +74,13 @@ def completion_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str)
     return rates
 
 
-def overheads(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> pd.DataFrame:
+def overheads(
+    frame: pd.DataFrame, campaign: CampaignInfo, workload: str, level: float = LEVEL
+) -> pd.DataFrame:
     """The overhead Ô, equation (5), of the ok trials with FEC: one row a (variant, network, loss.p).
 
-    Columns: `mean`, its interval `low` to `high` by Student's t (NaN below FEWEST trials), and `trials`.
+    Columns: `mean`, its interval `low` to `high` by Student's t, of confidence 1 - `level` (NaN below FEWEST
+    trials), and `trials`.
     """
     trials = ok_trials(frame, campaign, workload)
     trials = trials[trials["variant"].isin(variants_with_fec(campaign))]
@@ -83,7 +89,7 @@ def overheads(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> pd.
     by_rate = trials.dropna(subset=OVERHEAD).groupby(["variant", "network", LOSS], observed=True)[OVERHEAD]
     rows = []
     for (variant, network, loss), values in by_rate:
-        mean = Estimate.of_mean(values)
+        mean = Estimate.of_mean(values, level)
         rows.append((variant, network, loss, mean.value, mean.low, mean.high, len(values)))
     return pd.DataFrame(rows, columns=["variant", "network", LOSS, "mean", "low", "high", "trials"])
 

@@ -76,6 +76,7 @@ def expected_of(names: list[str], drawn: list[dict[str, Any]]) -> dict[str, floa
     return columns
 
 
+CHECKED = ("stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 NAMES = ["internet/up", "internet/down", "path 2/up", "path 2/down"]
 
 
@@ -90,11 +91,13 @@ def test_a_frame_has_what_the_record_of_a_trial_has(
         drawn = [data.draw(directions()) for _ in NAMES]
         content, stalled_s, at_once = data.draw(seeds), data.draw(durations), data.draw(st.integers(1, 64))
         fields = measured_by(NAMES, content, drawn, stalled_s=stalled_s, trials_at_once=at_once)
+        times = {name: data.draw(durations) for name in CHECKED}
+        fields["checks"] |= times | {"lost_elsewhere": {"packets": n, "places": {"r1": {"r1-r2: drops": n}}}}
         record = make(n, overhead_s={"droppers": 0.1, "total": stalled_s / 3}, **fields)
         database.record(campaign.id, record)
         records.append(record)
         row = {"trials_at_once": at_once, "stalled_s": stalled_s, "overhead_s": stalled_s / 3}
-        expected.append(row | expected_of(NAMES, drawn))
+        expected.append(row | times | {"lost_elsewhere": n} | expected_of(NAMES, drawn))
     frame = frames.trials(database, campaign)
     for n, record in enumerate(records):
         row = frame.iloc[n]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from results.analysis import intervals
-from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
 from results.analysis.pairing import Pairing, paired
 from results.metrics import DEFAULT
 
@@ -118,6 +118,7 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
         unpaired=parts[0].unpaired,
         matched=pd.concat([part.matched.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
         decided=parts[0].decided,
+        timeouts=parts[0].timeouts,
     )
     found = intervals.ratio_intervals(together)
     expected = pd.concat([each.assign(point=i) for i, each in enumerate(alone)], ignore_index=True)
@@ -217,3 +218,28 @@ def test_left_of_all_values_the_share_is_none_and_the_band_goes_on() -> None:
 
 def test_no_values_have_an_empty_ecdf() -> None:
     assert intervals.ecdf([]).empty
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("end", [-math.inf, math.inf])
+def test_an_interval_of_a_median_reaches_to_infinity_where_a_resample_of_it_does(end: float) -> None:
+    units = list(range(9))
+    few, many = [1.0] * 8 + [end], [1.0] * 5 + [end] * 4
+    assert median_interval(few, units) == (1, 1)
+    assert median_interval(many, units) == ((end, 1) if end < 0 else (1, end))
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_interval_of_a_median_that_may_be_anything_is_everything() -> None:
+    assert median_interval([-math.inf] * 4 + [math.inf] * 4, list(range(8))) == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [([0.0] * 8, (0, 0, 0)), ([math.inf] * 8, (math.inf,) * 3), ([0.0] + [2.0] * 7, (2, 2, 2))],
+)
+def test_a_median_of_ratios_of_timeouts_has_its_ends_at_0_and_infinity(
+    ratios: list[float], expected: tuple[float, float, float]
+) -> None:
+    rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0, math.inf) for ratio in ratios]})
+    assert median_ratio_interval(rows, list(range(8))) == expected

@@ -308,6 +308,22 @@ def test_what_cannot_be_explained_says_why() -> None:
         explain(pairing, replace(campaign, points=[{"owd_ms": 5}] * 3))
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_the_variant_timed_out_the_rule_is_infinite_and_its_figures_are_drawn() -> None:
+    pairing, campaign = compared(np.random.default_rng(4), 60)
+    lost = pairing.ratios["point"].map(lambda i: campaign.points[i]["loss.p"] > 0.045)
+    ratios = pairing.ratios.assign(
+        ratio=pairing.ratios["ratio"].mask(lost, math.inf), censored=lost, timeouts=lost.astype(int)
+    )
+    found = explain(replace(pairing, ratios=ratios), campaign)
+    assert [rule.ratio for rule in found.rules if "loss.p ≥" in str(rule)] == [math.inf]
+    assert ": ratio ∞ [∞, ∞], " in str(found.rules[-1])
+    assert all(rule.ratio < 2 for rule in found.rules[:-1])
+    assert found.table["ratio"].max() == math.inf
+    for draw in (benefit_map, effects):
+        draw(found, XOR, OFF)
+
+
 @pytest.mark.parametrize("draw", [benefit_map, effects])
 def test_figures_are_the_same_bytes_each_time(
     found: Explanation, draw: Callable[..., Any], tmp_path: Any

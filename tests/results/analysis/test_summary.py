@@ -29,6 +29,7 @@ from tests.results.analysis.outcomes import (
     outcomes,
 )
 
+WORSE = "a timeout counts as worse than any value; which of two is worse, nobody can tell."
 MORE = "competition.foreground_mbps"
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 
@@ -48,12 +49,14 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
             run = [outcomes[k] for k in outcomes if (k.workload, k.variant) == (row.workload, row.variant)]
             ok = [dct_s for state, dct_s in run if state == "ok"]
             assert (row.trials, row.ok) == (len(run), len(ok))
-            median = statistics.median(ok) if ok else float("nan")
+            whole = values_in_whole_groups(outcomes, row.workload, row.variant)
+            assert row.whole_groups == len(whole)
+            median = statistics.median(whole) if whole else float("nan")
             assert row.median_dct_s == pytest.approx(median, nan_ok=True)
             compared = ratios[(ratios["workload"] == row.workload) & (row.variant == XOR)]["ratio"].tolist()
             assert row.points == len(compared)
             assert row.planned_points == (len(POINTS) if row.variant == XOR else 0)
-            if compared:
+            if compared and 0 not in compared:
                 assert row.median_ratio == pytest.approx(statistics.median(compared))
             decided = pairing.decided[(pairing.decided["workload"] == row.workload) & (row.variant == XOR)]
             assert row.decided_points == len(decided) >= row.points
@@ -61,6 +64,31 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
                 assert row.faster * len(decided) == pytest.approx(decided["faster"].sum())
 
     law()
+
+
+def values_in_whole_groups(outcomes: Outcomes, workload: str, variant: str) -> list[float]:
+    """The ok values of a variant in the repetitions in which every variant is ok that ever is."""
+    ok = {
+        key: value for key, (state, value) in outcomes.items() if state == "ok" and key.workload == workload
+    }
+    variants = {key.variant for key in ok}
+    return [
+        value
+        for key, value in ok.items()
+        if key.variant == variant and all(replace(key, variant=other) in ok for other in variants)
+    ]
+
+
+def test_no_median_is_of_those_trials_that_one_variant_alone_got_through(filled: Filled) -> None:
+    """XOR is slower in every pair, and times out in the slow network: the median of its ok trials is less."""
+    times = {(OFF, 0): 1.0, (XOR, 0): 2.0, (OFF, 1): 9.0}
+    outcomes = {key: ("ok", times.get((key.variant, key.point), math.nan)) for key in KEYS}
+    lost = {key: ("timeout", 60.0) for key in KEYS if (key.variant, key.point) == (XOR, 1)}
+    _, campaign = filled({})
+    rows = summary(frame_with(outcomes | lost), campaign).query("workload == 'download-2000'")
+    assert rows["median_dct_s"].tolist() == [1.0, 2.0]
+    assert rows["whole_groups"].tolist() == [3, 3]
+    assert rows["median_ratio"].tolist()[1] == math.inf
 
 
 def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_those_that_are_left(
@@ -75,16 +103,16 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
     )
     frame = frames.trials(database, campaign)
     row = summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
-    assert (row["points"], row["planned_points"], row["decided_points"]) == (7, 20, 20)
-    assert (row["median_ratio"], row["faster"]) == (0.5, 7 / 20)
+    assert (row["points"], row["planned_points"], row["decided_points"]) == (20, 20, 20)
+    assert (row["median_ratio"], row["faster"]) == (math.inf, 7 / 20)
     there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
     assert left_out(there, campaign, OFF, XOR) == (
-        "Of 40 planned pairs of rquic-xor and rquic-off, 7 have a ratio."
-        " rquic-xor alone timed out in 13 pairs, rquic-off alone in 0: these are in no ratio."
+        "Of 40 planned pairs of rquic-xor and rquic-off, 20 have a ratio."
+        f" rquic-xor alone timed out in 13 pairs, rquic-off alone in 0, both in 0: {WORSE}"
     )
     assert left_out(back, campaign, XOR, OFF) == (
-        "Of 40 planned pairs of rquic-off and rquic-xor, 7 have a ratio."
-        " rquic-off alone timed out in 0 pairs, rquic-xor alone in 13: these are in no ratio."
+        "Of 40 planned pairs of rquic-off and rquic-xor, 20 have a ratio."
+        f" rquic-off alone timed out in 0 pairs, rquic-xor alone in 13, both in 0: {WORSE}"
     )
 
 
@@ -111,10 +139,13 @@ def test_a_summary_names_the_metric_where_it_is_not_the_default_of_all_workloads
     assert "median_dct_s" not in table
 
 
-def test_a_summary_of_the_default_metric_has_the_columns_that_it_always_had(filled: Filled) -> None:
+def test_a_summary_of_the_default_metric_has_the_columns_that_it_always_had_and_new_ones_behind(
+    filled: Filled,
+) -> None:
     _, campaign = filled({})
     columns = (
         "workload variant trials ok median_dct_s points planned_points median_ratio decided_points faster"
+        " whole_groups"
     )
     assert list(summary(frame_with({}), campaign)) == columns.split()
 

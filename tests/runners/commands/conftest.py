@@ -22,6 +22,7 @@ def _plant(
     labels: tuple[str, ...] = (OFF, XOR),
     state: str = "ok",
     timed_out: tuple[str, ...] = (),
+    failed: tuple[str, ...] = (),
 ) -> Path:
     """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
     random = np.random.default_rng(1)
@@ -52,9 +53,10 @@ def _plant(
             for label in labels:
                 helped = label == XOR and factors["loss.p"] > 0.035
                 dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
+                ended = "timeout" if label in timed_out else "failed" if label in failed else state
                 record = TrialRecord(
                     key=TrialKey(label, "download-1000", point, 0),
-                    state="timeout" if label in timed_out else state,  # type: ignore[arg-type]
+                    state=ended,  # type: ignore[arg-type]
                     reason="",
                     started_at="2026-01-02T03:04:05+00:00",
                     duration_s=1.0,

@@ -46,22 +46,22 @@ def test_explain_says_that_points_are_too_few(
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
+    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), failed=(XOR,))
     done = fecbench_here("explain", "--db", database)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: timeout (5)"
+    assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: failed (5)"
     assert lines[1].startswith(f"client.dct_s of {RS} / {OFF}")
     first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert (first["variant"], first["everywhere"], first["sentence"]) == (
         XOR,
         None,
-        f"nothing to explain: no pair has a ratio: {XOR}: timeout (5)",
+        f"nothing to explain: no pair has a ratio: {XOR}: failed (5)",
     )
     assert second["everywhere"]["points"] == 5
-    lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR, RS))
+    lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), failed=(XOR, RS))
     refused = fecbench_here("explain", "--db", lost).refusal()
-    assert f"{XOR}: timeout (5); {RS} against {OFF}: nothing to explain" in refused
+    assert f"{XOR}: failed (5); {RS} against {OFF}: nothing to explain" in refused
 
 
 def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
@@ -69,12 +69,16 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
 ) -> None:
     database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     sentence = (
-        f"Of 5 planned pairs of {XOR} and {OFF}, 0 have a ratio."
-        f" {XOR} alone timed out in 5 pairs, {OFF} alone in 0: these are in no ratio."
+        f"Of 5 planned pairs of {XOR} and {OFF}, 5 have a ratio."
+        f" {XOR} alone timed out in 5 pairs, {OFF} alone in 0, both in 0: a timeout counts as worse than any"
+        " value; which of two is worse, nobody can tell."
     )
     assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
     found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert [each["left_out"] for each in found] == [sentence, ""]
+    everywhere = found[0]["everywhere"]
+    assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 points"
+    assert everywhere["ratio"] is None  # JSON knows no infinity
     printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
     assert "planned pairs" not in printed
 

@@ -14,6 +14,7 @@ from results.store.database import Database
 from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 
 LABEL = "rQUIC [/4]"
+CHECKS = {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
 KEY = TrialKey(LABEL, "download-1", 0, 0)
 TASK = {
     "topology": "single-path",
@@ -94,7 +95,7 @@ def path(tmp_path: Path) -> Path:
                     exits={"client": 0, "server": None},
                     stderr={"client": "", "server": "first\x1b]0;mine\x07 line\n[second] line\n"},
                     overhead_s={"topology": 0.0125, "total": 0.5},
-                    checks={"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}},
+                    checks={**CHECKS, "late_max_ms": None},
                     series=[
                         series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.1], "x_bytes": [1, 2]}))
                     ],
@@ -130,6 +131,7 @@ def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: 
         "packets_sent 40 30",
         "stalled_s 0.004",
         "trials_at_once 6",
+        "late_max_ms not known",
         "topology 12.5",
         "client cwnd 2 t_s, x_bytes",
         "client ended with 0, with nothing on standard error",
@@ -152,7 +154,7 @@ def test_one_trial_in_json_has_its_whole_task_all_attempts_and_its_start(
     assert document["start"]["host"] == "a-host"
     assert document["start"]["provenance"]["kernel"] == "6.66"
     assert (document["stalled_s"], document["trials_at_once"]) == (0.004, 6)
-    assert document["checks"] == {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
+    assert document["checks"] == {**CHECKS, "late_max_ms": None}
     assert document["verdicts"] == {"internet/up": {"packets": 23, "dropped": [0, 5]}}
     assert document["series"] == [
         {"endpoint": "client", "name": "cwnd", "columns": ["t_s", "x_bytes"], "rows": 2}
@@ -262,3 +264,22 @@ def test_a_wrong_call_is_refused_in_one_line(
     fecbench_here: Any, path: Path, arguments: list[str], said: str
 ) -> None:
     assert said in fecbench_here("show", *arguments, "--db", path).refusal()
+
+
+def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("show", "--db", path, "--campaign", "first")
+    assert f"Invalid attempts, of all: {LABEL} 1 of 3 (33.3 %, " in done.stdout
+    assert f"Trials that were run again: {LABEL} 1." in done.stdout
+    document = json.loads(fecbench_here("show", "--db", path, "--json").stdout)
+    (first, _) = (campaign["attempts"] for campaign in document["campaigns"])
+    counted = {"variant": LABEL, "attempts": 3, "ok": 1, "failed": 1, "invalid": 1, "superseded": 1}
+    assert first[0].items() >= (counted | {"retried_groups": 1, "p_value": None}).items()
+
+
+def test_first_attempts_alone_are_shown_in_the_table_of_ratios(fecbench_here: Any, path: Path) -> None:
+    done = fecbench_here("show", "--db", path, "--campaign", "first", "--first-attempts")
+    assert "first attempts alone: 1 of 2 groups are left out" in done.stdout
+    for other in (["--trials"], ["--overhead"], ["--json"], ["2"]):
+        refused = fecbench_here("show", "--db", path, "--first-attempts", *other)
+        assert refused.returncode == 2
+        assert "--first-attempts is of the table of ratios" in refused.stderr

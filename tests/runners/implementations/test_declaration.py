@@ -27,6 +27,13 @@ def rewrite(folder: Path, before: str, after: str) -> None:
         ("[fec]", "[fek]", "fek"),
         ("off = { scheme =", "off = { shceme =", "there is no option 'shceme'; did you mean 'scheme'"),
         ('off = { scheme = "none"', 'off = { scheme = "off"', "scheme = 'off' must be one of none, xor"),
+        ("[fec]", "[fec]\nalso_off = [{}]", "fec.also_off.0"),
+        ("[fec]", '[fec]\nalso_off = [{ code = "no" }]', "there is no option 'code'"),
+        (
+            "[fec]",
+            '[fec]\nrepair_may_lack = [{ window = "x" }]',
+            "option window = 'x' must be of type integer",
+        ),
         ("workloads =", 'series = ["../cwnd"]\nworkloads =', "series.0 = '../cwnd'"),
         ("workloads =", 'local_addresses = "yes"\nworkloads =', "local_addresses = 'yes'"),
         ('client = ["build/example"', 'client = [""', "client.0 = ''"),
@@ -52,3 +59,23 @@ def test_series_and_local_addresses_are_declared(folder: Path) -> None:
     rewrite(folder, "workloads =", 'series = ["cwnd"]\nlocal_addresses = true\nworkloads =')
     declaration = load(folder).declaration
     assert (declaration.series, declaration.local_addresses) == (["cwnd"], True)
+
+
+def test_fec_is_on_unless_all_options_that_turn_it_off_are_chosen(folder: Path) -> None:
+    rewrite(folder, "[fec]", '[fec]\nalso_off = [{ scheme = "xor", window = 1 }]')
+    switch = load(folder).declaration.fec
+    assert switch is not None
+    options = {"scheme": "xor", "window": 20, "pacing": True}
+    assert switch.is_on(options)
+    assert not switch.is_on(options | {"scheme": "none"})
+    assert not switch.is_on(options | {"window": 1})
+
+
+def test_a_repair_symbol_is_owed_unless_options_are_declared_with_which_it_may_lack(folder: Path) -> None:
+    rewrite(folder, "[fec]", "[fec]\nrepair_may_lack = [{ window = 1 }, { pacing = false }]")
+    switch = load(folder).declaration.fec
+    assert switch is not None
+    options = {"scheme": "xor", "window": 20, "pacing": True}
+    assert switch.owes_repair(options)
+    assert not switch.owes_repair(options | {"window": 1})
+    assert not switch.owes_repair(options | {"pacing": False})

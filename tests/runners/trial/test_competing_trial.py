@@ -15,6 +15,7 @@ from runners.trial.competition import FULL_RTTS, INTERVAL_S
 from runners.trial.judge import Judgement, judge
 from runners.trial.site import Commands
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -27,12 +28,12 @@ KEY = TrialKey("variant", "competing-other-1000", 0, 0)
 MBPS = 2.0
 
 HEAD = """
-import json, signal, socket, sys, time
+import json, os, signal, socket, sys, time
 task = json.load(open(sys.argv[1]))
 socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 server = (task["address"], task["port"])
-def say(event, **metrics):
-    print(json.dumps({"event": event, "metrics": metrics}), flush=True)
+def say(event, **metrics):  # a signal's handler may call it within another call, and print() may not be
+    os.write(1, f"{json.dumps({'event': event, 'metrics': metrics})}\\n".encode())
 """
 # Sends 1000 bytes to whoever asked, more than the link can carry of it.
 SERVER = (
@@ -87,7 +88,7 @@ def task(timeout_s: float = 20, capture: bool = False) -> Task:
         pairs=[pair("foreground"), pair("background")],
         completion="dct_s",
         timeout_s=timeout_s,
-        stall_share=1000,
+        validity=Validity(stall_share=1000, stolen_share=1000),
         capture=capture,
     )
 

@@ -8,16 +8,25 @@ import numpy as np
 import pytest
 
 from dropper.command import Counters
-from dropper.model import Uniform, pack, verdicts
+from dropper.model import Uniform, dropped_packets, pack, verdicts
 from runners.trial.judge import judge
 from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from runners.workloads.workload import Demand
 from topologies.link import DIRECTIONS, Direction, LinkSettings
-from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
+from topologies.link_report import (
+    DirectionConfiguration,
+    DirectionReport,
+    LinkConfiguration,
+    LinkReport,
+    Quantiles,
+)
 
 SEEDS: dict[Direction, int] = {"up": 5, "down": 6}
 PACKETS: dict[Direction, int] = {"up": 300, "down": 1000}
 OTHER_PACKETS = 2
+SIZE_BYTES = 900_000
 
 
 def task() -> Task:
@@ -34,10 +43,32 @@ def task() -> Task:
             )
         },
         seeds=Seeds(content=1, losses={"internet": SEEDS}),
-        pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
+        pairs=[
+            PairTask(
+                client=end,
+                server=end,
+                workload={"name": "download", "size_bytes": SIZE_BYTES},
+                demand=Demand(down_bytes=SIZE_BYTES, round_trips=1),
+            )
+        ],
         completion="dct_s",
         timeout_s=10,
     )
+
+
+def task_with(
+    client_fec: bool | None = None,
+    server_fec: bool | None = None,
+    owes_repair: bool = True,
+    **demand: float,
+) -> Task:
+    """The task with another switch of FEC at its ends, and another demand."""
+    usual = task()
+    (pair,) = usual.pairs
+    client = pair.client.model_copy(update={"fec": client_fec, "owes_repair": owes_repair})
+    server = pair.server.model_copy(update={"fec": server_fec, "owes_repair": owes_repair})
+    changes = {"client": client, "server": server, "demand": replace(pair.demand, **demand)}
+    return usual.model_copy(update={"pairs": [pair.model_copy(update=changes)]})
 
 
 def dropped_by(direction: Direction) -> Any:
@@ -61,7 +92,7 @@ def reported(direction: Direction) -> DirectionReport:
     frames = PACKETS[direction] + OTHER_PACKETS
     return DirectionReport(
         frames_in=frames,
-        bytes_in=None,
+        bytes_in=1000 * frames,
         queue_dropped=0,
         oversize_dropped=0,
         frames_out=frames,
@@ -82,6 +113,7 @@ def outcome() -> Outcome:
     """A trial with which nothing is wrong."""
     return Outcome(
         backend="wire",
+        client_s=1.1,
         endpoints={
             "client": EndpointOutcome(metrics={"dct_s": 1.0}, exit_code=0),
             "server": EndpointOutcome(ready=True, metrics={}, exit_code=0),
@@ -121,7 +153,7 @@ def change_reported(broken: Outcome, **changes: object) -> None:
 def test_a_trial_with_which_nothing_is_wrong_is_ok() -> None:
     judgement = judge(task(), outcome())
     assert (judgement.state, judgement.reason) == ("ok", "")
-    assert judgement.verdicts["internet", "down"].differing == 0
+    assert judgement.checks.verdicts["internet", "down"].differing == 0
 
 
 def flip_one_verdict(broken: Outcome) -> None:
@@ -197,14 +229,14 @@ def test_endpoints_may_be_kept_from_running_for_a_twentieth_of_the_completion_ti
     stalled.stalled_s = 0.05
     judgement = judge(task(), stalled)
     assert judgement.state == "ok"
-    assert judgement.stalled_s == 0.05
+    assert judgement.checks.stalled_s == 0.05
 
 
 def test_a_short_download_may_be_stalled_for_5_ms() -> None:
     short = outcome()
-    short.endpoints["client"].metrics = {"dct_s": 0.02}
+    short.endpoints["client"].metrics = {"dct_s": 0.03}
     short.stalled_s = 0.005
-    assert judge(task(), short).state == "ok"
+    assert judge(task_with(down_bytes=1000), short).state == "ok"
 
 
 def test_a_program_that_fails_has_failed_whatever_it_had_to_wait_for() -> None:
@@ -311,3 +343,468 @@ def test_a_series_that_cannot_be_read_is_a_failure(content: bytes, said: str) ->
     assert judgement.reason.startswith("server: series cwnd: ")
     assert said in judgement.reason
     assert "\n" not in judgement.reason
+
+
+# ---- What the harness or the machine did: invalid ----
+
+
+def lose_at(node: str, place: str) -> Callable[[Outcome], None]:
+    def lose(broken: Outcome) -> None:
+        broken.discarded = {node: {place: 3}}
+
+    return lose
+
+
+def be_overdue(ms: float, frames: int = 10) -> Callable[[Outcome], None]:
+    """Frames that are late together, by so much."""
+
+    def delay(broken: Outcome) -> None:
+        late = Quantiles(p50=10, p99=20, p999=1e3 * ms, max=1e3 * ms)
+        change_reported(broken, late=frames, late_sum_us=1e3 * ms * bool(frames), lateness_us=late)
+
+    return delay
+
+
+def be_overdue_again_and_again(broken: Outcome) -> None:
+    change_reported(broken, late=10, late_sum_us=51e3, lateness_us=Quantiles(p50=1, p99=2, p999=6e3, max=6e3))
+
+
+def be_stolen(seconds: float) -> Callable[[Outcome], None]:
+    def steal(broken: Outcome) -> None:
+        broken.stolen_s = seconds
+
+    return steal
+
+
+@pytest.mark.parametrize(
+    ("breakage", "said"),
+    [
+        (be_overdue(3000), "internet/down: packets were overdue for 3000.0 ms, the bound is 50.0"),
+        (be_overdue(50.1), "overdue for 50.1 ms, the bound is 50.0"),
+        (be_overdue_again_and_again, "overdue for 51.0 ms, the bound is 50.0"),
+        (be_stolen(0.06), "a hypervisor took a CPU for 60.0 ms, the bound is 50.0"),
+        (lose_at("r1", "r1-client: receive drops"), "3 packets were lost at r1"),
+        (lose_at("client", "UDP checksum"), "3 packets were lost at client"),
+        (lose_at("server", "UDP memory of the machine"), "3 packets were lost at server"),
+    ],
+)
+def test_what_the_machine_did_to_the_transfer_is_invalid(
+    breakage: Callable[[Outcome], None], said: str
+) -> None:
+    broken = outcome()
+    breakage(broken)
+    judgement = judge(task(), broken)
+    assert judgement.state == "invalid"
+    assert said in judgement.reason
+
+
+@pytest.mark.parametrize("breakage", [be_overdue(50), be_stolen(0.05), be_overdue(3000, frames=0)])
+def test_a_twentieth_of_the_completion_time_may_be_late_or_stolen(
+    breakage: Callable[[Outcome], None],
+) -> None:
+    hindered = outcome()
+    breakage(hindered)
+    assert judge(task(), hindered).state == "ok"
+
+
+def test_a_short_download_may_be_late_by_5_ms_and_lose_one_tick_of_a_cpu() -> None:
+    short = outcome()
+    short.endpoints["client"].metrics = {"dct_s": 0.03}
+    be_overdue(5)(short)
+    be_stolen(0.01)(short)
+    asked = task_with(down_bytes=1000)
+    assert judge(asked, short).state == "ok"
+    be_overdue(5.1)(short)
+    assert judge(asked, short).state == "invalid"
+    be_overdue(5)(short)
+    be_stolen(0.02)(short)
+    assert judge(asked, short).state == "invalid"
+
+
+def test_a_timeout_is_judged_by_its_limit() -> None:
+    late = outcome()
+    late.timed_out = True
+    late.endpoints["client"].metrics = None
+    be_overdue(500)(late)
+    assert judge(task(), late).state == "timeout"
+    be_overdue(501)(late)
+    assert judge(task(), late).state == "invalid"
+
+
+def test_the_bounds_are_those_of_the_task() -> None:
+    late = outcome()
+    be_overdue(3000)(late)
+    lenient = task().model_copy(update={"validity": Validity(late_time_share=3.0)})
+    assert judge(lenient, late).state == "ok"
+
+
+def test_what_was_measured_is_told_of_a_trial_that_is_ok_too() -> None:
+    measured = outcome()
+    be_overdue(40)(measured)
+    measured.stolen_s, measured.longest_gap_s, measured.stalled_s = 0.01, 0.012, 0.002
+    measured.backlog_drops = 7
+    checks = judge(task(), measured).checks
+    assert (checks.late_max_ms, checks.late_sum_ms) == pytest.approx((40, 40))
+    assert (checks.stolen_s, checks.watch_gap_s, checks.stalled_s) == (0.01, 0.012, 0.002)
+    assert checks.backlog_drops == 7
+
+
+def test_a_backend_that_does_not_know_its_lateness_has_none() -> None:
+    unknown = outcome()
+    change_reported(unknown, late=None)
+    judgement = judge(task(), unknown)
+    assert judgement.state == "ok"
+    assert (judgement.checks.late_max_ms, judgement.checks.late_sum_ms) == (None, None)
+
+
+def overflow(broken: Outcome, node: str = "client") -> None:
+    broken.discarded = {node: {"UDP receive buffer": 12}}
+
+
+def test_a_full_buffer_of_a_socket_is_the_endpoints_failure_with_its_place_and_the_mend() -> None:
+    broken = outcome()
+    overflow(broken)
+    judgement = judge(task(), broken)
+    assert judgement.state == "failed"
+    assert "12 packets were lost at client" in judgement.reason
+    assert "SO_RCVBUF" in judgement.reason
+    assert judgement.checks.lost_elsewhere == {"client": {"UDP receive buffer": 12}}
+
+
+def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_it() -> None:
+    broken = outcome()
+    overflow(broken)
+    broken.stalled_s = 0.003  # far below the bound
+    judgement = judge(task(), broken)
+    assert judgement.state == "invalid"
+    assert "kept from running for 3.0 ms" in judgement.reason
+
+
+def test_a_timeout_of_an_endpoint_that_lost_packets_itself_is_its_failure() -> None:
+    broken = outcome()
+    overflow(broken, "server")
+    broken.timed_out = True
+    assert judge(task(), broken).state == "failed"
+
+
+def be_slow_to_start(broken: Outcome) -> None:
+    broken.endpoints = {"server": EndpointOutcome(was_slow=True, exit_code=-2)}
+    broken.phases_s["server_start"] = 10.0
+
+
+def be_slow_to_end(broken: Outcome) -> None:
+    broken.endpoints["server"] = EndpointOutcome(ready=True, was_forced=True, exit_code=-15)
+    broken.phases_s["endpoints_end"] = 3.0
+
+
+@pytest.mark.parametrize(
+    ("breakage", "phase", "bound_s", "said"),
+    [
+        (be_slow_to_start, "server_start", 0.5, "server was not ready in time"),
+        (be_slow_to_end, "endpoints_end", 0.15, "server did not end in time"),
+    ],
+)
+def test_a_server_is_to_blame_for_its_limits_only_if_it_had_the_cpu(
+    breakage: Callable[[Outcome], None], phase: str, bound_s: float, said: str
+) -> None:
+    broken = outcome()
+    breakage(broken)
+    broken.hindered_s = {phase: bound_s}
+    assert judge(task(), broken).state == "failed"
+    broken.hindered_s = {phase: bound_s + 0.001}
+    judgement = judge(task(), broken)
+    assert judgement.state == "invalid"
+    assert said in judgement.reason
+
+
+def test_a_server_that_was_hindered_but_in_time_is_fine() -> None:
+    hindered = outcome()
+    hindered.hindered_s = {"server_start": 5.0, "endpoints_end": 2.0}
+    hindered.phases_s = {"server_start": 6.0, "endpoints_end": 2.5}
+    assert judge(task(), hindered).state == "ok"
+
+
+def test_more_packets_than_a_sequence_of_verdicts_has_are_judged_by_their_total() -> None:
+    """A day at 1 Gbit/s: more than 2**24 packets, of which the first are recorded."""
+    packets = 2**24 + 10
+    long = outcome()
+    report, dropper_ = long.links["internet"].directions["down"], long.droppers["internet"]["down"]
+    dropped = dropped_packets(Uniform(0.05), SEEDS["down"], packets)
+    change_recorded(long, "down", seen=packets, dropped=dropped)
+    dropper_ = long.droppers["internet"]["down"]
+    dropper_.packets = packets
+    change_reported(
+        long, frames_out=packets + OTHER_PACKETS, frames_in=packets + OTHER_PACKETS, bytes_out=1000 * packets
+    )
+    assert judge(task(), long).state == "ok"
+    change_recorded(long, "down", dropped=dropped + 1)
+    assert judge(task(), long).state == "invalid"
+    assert report.frames_out < packets
+
+
+@pytest.mark.parametrize("text", ["\x1b]0;mine\x07", "a\nb", "\x9b31m", "\u202egnihton", "\r\n\v\f"])
+def test_a_reason_is_one_line_that_no_terminal_obeys(text: str) -> None:
+    broken = outcome()
+    broken.endpoints["client"].complaint = f"wrote {text} and more"
+    reason = judge(task(), broken).reason
+    assert reason.isprintable()
+    assert reason.endswith("and more")
+    assert judge(task(), Outcome(failure=text)).reason.isprintable()
+
+
+# ---- What endpoints say and cannot be: failed ----
+
+
+def say(**values: float) -> Callable[[Outcome], None]:
+    """Metrics by endpoint and name: `client__dct_s`."""
+
+    def change(broken: Outcome) -> None:
+        for place, value in values.items():
+            endpoint, _, name = place.partition("__")
+            metrics = broken.endpoints[endpoint].metrics or {}
+            broken.endpoints[endpoint].metrics = {**metrics, name: value}
+
+    return change
+
+
+DROPPED_DOWN = int(dropped_by("down").sum())
+CARRIED_DOWN = (1000 - 34) * (PACKETS["down"] + OTHER_PACKETS)
+ENTERED_UP = (1000 - 34) * (PACKETS["up"] + OTHER_PACKETS)
+
+# Of each law: what is just possible, what is just impossible, and what is said of it.
+LAWS = [
+    (
+        say(client__dct_s=1.105),
+        say(client__dct_s=1.1051),
+        "client: dct_s = 1.1051: must be above 0 and at most 1.105",
+    ),
+    (
+        say(client__handshake_s=1.0),
+        say(client__handshake_s=1.0001),
+        "client: handshake_s = 1.0001: must be between 0 and 1, its dct_s",
+    ),
+    (say(client__handshake_s=0.0), say(client__handshake_s=-0.1), "client: handshake_s = -0.1"),
+    # 900,000 bytes at 10 Mbit/s are 0.72 s, and the round trip has 20 ms.
+    (
+        say(client__dct_s=0.7327),
+        say(client__dct_s=0.7325),
+        "client: dct_s = 0.7325: the links carry what was asked for in 0.74 s at the soonest",
+    ),
+    (
+        say(client__packets_sent=0),
+        say(client__packets_sent=-1),
+        "client: packets_sent = -1: must be at least 0",
+    ),
+    (
+        say(server__packets_sent=9, server__packets_lost=9),
+        say(server__packets_sent=9, server__packets_lost=10),
+        "server: packets_lost = 10: must be at most 9, its packets_sent",
+    ),
+    (
+        say(server__packets_lost=3, server__spurious_losses=3),
+        say(server__packets_lost=3, server__spurious_losses=4),
+        "server: spurious_losses = 4: must be at most 3",
+    ),
+    (
+        say(client__repair_received=3, client__repair_useless=3),
+        say(client__repair_received=3, client__repair_useless=4),
+        "client: repair_useless = 4: must be at most 3",
+    ),
+    (
+        say(client__bytes_received=SIZE_BYTES),
+        say(client__bytes_received=SIZE_BYTES - 1),
+        f"client: bytes_received = {SIZE_BYTES - 1}",
+    ),
+    (
+        say(client__bytes_received=CARRIED_DOWN),
+        say(client__bytes_received=CARRIED_DOWN + 1),
+        f"client: bytes_received = {CARRIED_DOWN + 1}",
+    ),
+    (
+        say(client__bytes_sent=ENTERED_UP),
+        say(client__bytes_sent=ENTERED_UP + 1),
+        f"client: bytes_sent = {ENTERED_UP + 1}: but {ENTERED_UP} bytes came to the links up",
+    ),
+    (
+        say(server__bytes_sent=950_000 - 8 * 1472, client__bytes_received=950_000),
+        say(server__bytes_sent=949_999 - 8 * 1472, client__bytes_received=950_000),
+        "client: bytes_received = 950000: but bytes_sent of server is 938223",
+    ),
+    (
+        say(server__packets_sent=100, client__packets_received=108),
+        say(server__packets_sent=100, client__packets_received=109),
+        "client: packets_received = 109: but packets_sent of server is 100",
+    ),
+    (
+        say(client__source_sent=10, server__source_received=18),
+        say(client__source_sent=10, server__source_received=19),
+        "server: source_received = 19: but source_sent of client is 10",
+    ),
+    (
+        say(server__repair_sent=10, client__repair_received=18),
+        say(server__repair_sent=10, client__repair_received=19),
+        "client: repair_received = 19: but repair_sent of server is 10",
+    ),
+    (
+        say(server__source_sent=10, client__packets_recovered=18),
+        say(server__source_sent=10, client__packets_recovered=19),
+        "client: packets_recovered = 19: but source_sent of server is 10",
+    ),
+    (
+        say(client__packets_recovered=DROPPED_DOWN),
+        say(client__packets_recovered=DROPPED_DOWN + 1),
+        f"packets_recovered = {DROPPED_DOWN + 1}: but {DROPPED_DOWN} packets were lost on internet/down",
+    ),
+]
+
+
+@pytest.mark.parametrize(("possible", "impossible", "said"), LAWS, ids=[said[:50] for *_, said in LAWS])
+def test_a_number_that_is_impossible_is_a_failure_with_the_number(
+    possible: Callable[[Outcome], None], impossible: Callable[[Outcome], None], said: str
+) -> None:
+    fine, wrong = outcome(), outcome()
+    possible(fine)
+    assert judge(task(), fine).state == "ok"
+    impossible(wrong)
+    judgement = judge(task(), wrong)
+    assert judgement.state == "failed"
+    assert said in judgement.reason
+
+
+def test_a_terabyte_in_a_microsecond_is_a_failure() -> None:
+    instant = outcome()
+    say(client__dct_s=1e-6)(instant)
+    assert judge(task_with(down_bytes=10**12), instant).state == "failed"
+
+
+def test_a_completion_time_beyond_the_time_limit_is_a_failure() -> None:
+    endless = outcome()
+    say(client__dct_s=1e6)(endless)
+    assert judge(task(), endless).state == "failed"
+    endless.client_s = None  # of an engine that does not tell
+    assert judge(task(), endless).state == "failed"
+
+
+def test_content_that_no_link_carried_was_not_transferred() -> None:
+    asked = task_with(down_bytes=CARRIED_DOWN - 60_000, up_bytes=0)
+    assert judge(asked, slow()).state == "ok"
+    asked = task_with(down_bytes=CARRIED_DOWN + 1)
+    judgement = judge(asked, slow())
+    assert judgement.state == "failed"
+    assert f"were transferred down, but the links carried {CARRIED_DOWN}" in judgement.reason
+    asked = task_with(down_bytes=0, up_bytes=ENTERED_UP + 1)
+    assert "were transferred up" in judge(asked, slow()).reason
+
+
+def slow() -> Outcome:
+    """One that took so long that its link could have carried more than it did."""
+    long = outcome()
+    long.client_s = 5.0
+    say(client__dct_s=4.0)(long)
+    return long
+
+
+def test_content_needs_packets_that_the_loss_model_judged() -> None:
+    few = outcome()
+    change_reported(few, frames_in=17, frames_out=17, bytes_in=17 * 1500, bytes_out=17 * 1500)
+    change_recorded(few, "down", seen=10, dropped=int(dropped_by("down")[:10].sum()), other=7)
+    few.droppers["internet"]["down"].packets = 10
+    assert judge(task_with(down_bytes=10 * 1472), few).state == "ok"
+    judgement = judge(task_with(down_bytes=10 * 1472 + 1), few)
+    assert judgement.state == "failed"
+    assert "the loss model judged 10 packets" in judgement.reason
+
+
+def pass_unjudged(other: int, seen: int) -> Outcome:
+    """Packets that are not UDP, or at another port."""
+    past = outcome()
+    change_recorded(past, "down", seen=seen, dropped=int(dropped_by("down")[:seen].sum()), other=other)
+    past.droppers["internet"]["down"].packets = seen
+    change_reported(past, frames_in=seen + other, frames_out=seen + other)
+    return past
+
+
+def test_traffic_that_went_past_the_loss_model_is_a_failure() -> None:
+    asked = task_with(down_bytes=1000)
+    judgement = judge(asked, pass_unjudged(other=1300, seen=0))
+    assert judgement.state == "failed"
+    assert "internet/down: 1300 of 1300 packets went past the loss model" in judgement.reason
+    assert "UDP at port 4433" in judgement.reason
+
+
+def test_a_few_messages_of_the_kernel_may_pass_the_loss_model() -> None:
+    asked = task_with(down_bytes=1000)
+    assert judge(asked, pass_unjudged(other=20, seen=500)).state == "ok"
+    assert judge(asked, pass_unjudged(other=21, seen=500)).state == "failed"
+
+
+def test_more_of_a_long_transfer_may_pass_the_loss_model() -> None:
+    long = outcome()
+    packets = 10_000
+    change_recorded(
+        long, "down", seen=packets, dropped=dropped_packets(Uniform(0.05), SEEDS["down"], packets), other=100
+    )
+    long.droppers["internet"]["down"].packets = packets
+    change_reported(long, frames_in=packets + 100, frames_out=packets + 100, bytes_out=1000 * packets)
+    assert judge(task(), long).state == "ok"
+
+
+def test_the_time_of_a_page_is_at_least_that_of_its_objects_one_after_another() -> None:
+    fine = outcome()
+    say(client__dct_s=1.0)(fine)
+    # Ten round trips of 20 ms, and 0.8 s of processing.
+    assert judge(task_with(down_bytes=1000, round_trips=10, pauses_s=0.8), fine).state == "ok"
+    judgement = judge(task_with(down_bytes=1000, round_trips=10, pauses_s=0.9), fine)
+    assert judgement.state == "failed"
+    assert "1.1 s at the soonest" in judgement.reason
+
+
+FEC = say(server__source_sent=800, server__repair_sent=80)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "said"),
+    [
+        (task_with(True, True), FEC, ""),
+        (task_with(True, True), say(), "server: FEC is on, but it sent no source symbol (source_sent)"),
+        (
+            task_with(True, True),
+            say(server__source_sent=800, server__repair_sent=0),
+            "server: FEC is on, but it sent no repair symbol (repair_sent)",
+        ),
+        (task_with(True, True, owes_repair=False), say(server__source_sent=800), ""),
+        (task_with(True, True, owes_repair=False), say(), "no source symbol"),
+        (task_with(True, True, down_bytes=0), say(), ""),
+        (
+            task_with(True, True, down_bytes=0, up_bytes=1000),
+            FEC,
+            "client: FEC is on, but it sent no source symbol",
+        ),
+        (
+            task_with(True, True, down_bytes=0, up_bytes=1000),
+            say(client__source_sent=1, client__repair_sent=1),
+            "",
+        ),
+        (task_with(True, False), say(), ""),
+        (task_with(True, False), FEC, "server: FEC is off, but repair_sent = 80"),
+        (task_with(False, False), FEC, "server: FEC is off, but repair_sent = 80"),
+        (task_with(False, False), say(server__repair_sent=0), ""),
+        (task_with(None, None), say(), ""),
+        (task_with(None, None), FEC, ""),
+    ],
+)
+def test_fec_is_at_work_where_it_is_on_and_nowhere_else(
+    asked: Task, told: Callable[[Outcome], None], said: str
+) -> None:
+    trial = outcome()
+    told(trial)
+    judgement = judge(asked, trial)
+    assert judgement.state == ("failed" if said else "ok"), judgement.reason
+    assert said in judgement.reason
+
+
+def test_an_older_task_keeps_its_bound_of_stalls() -> None:
+    older = task().model_dump(mode="json")
+    del older["validity"]
+    read = Task.model_validate({**older, "stall_share": 0.25})
+    assert read.validity == Validity(stall_share=0.25)

@@ -7,9 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from runners.trial.starvation import INTERVAL_S, Watch
+from runners.trial import starvation
+from runners.trial.starvation import INTERVAL_S, Stall, Watch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 
@@ -115,7 +119,61 @@ def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
 def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
     with Watch([worker.pid + 1]) as watch, started(HOG) as hog:
+        assert hog.stdin
         begun = time.monotonic()
-        hog.communicate("go\n")
+        hog.stdin.write("go\n")
+        hog.stdin.flush()
+        times = [begun]
+        while hog.poll() is None:
+            watch.sample()
+            times.append(time.monotonic())
+        # Of this test itself, which a busy machine may keep from running.
+        gaps_s = sum(gap for gap in np.diff(times) if gap > INTERVAL_S)
+        assert watch.stalled_s(begun, time.monotonic()) <= gaps_s
+
+
+def test_a_gap_between_samples_is_a_stall_whoever_was_kept_from_running() -> None:
+    with Watch([]) as watch:
+        begun = time.monotonic()
+        for _ in range(20):
+            time.sleep(INTERVAL_S)
+            watch.sample()
+        before_s = watch.stalled_s(begun, time.monotonic())
+        time.sleep(1.0)  # the gap
         watch.sample()
-        assert watch.stalled_s(begun, time.monotonic()) == 0.0
+        for _ in range(20):
+            time.sleep(INTERVAL_S)
+            watch.sample()
+        assert watch.stalled_s(begun, time.monotonic()) - before_s > 1.0 - INTERVAL_S
+        assert watch.longest_gap_s > 1.0
+
+
+@given(
+    begun_at=st.integers(0, 9),
+    length_s=st.integers(0, 9),
+    lasted_s=st.integers(0, 9),
+    window=st.integers(0, 9),
+)
+def test_a_stall_counts_at_most_while_it_was_in_the_window(
+    begun_at: int, length_s: int, lasted_s: int, window: int
+) -> None:
+    stall = Stall(begun_at, begun_at + length_s, lasted_s)
+    inside_s = stall.within_s(window, window + 1)
+    assert 0 <= inside_s <= min(lasted_s, 1)
+    assert stall.within_s(0, 20) == min(lasted_s, stall.ended_at - stall.begun_at)
+    if stall.ended_at <= window:
+        assert inside_s == 0
+
+
+STAT = "cpu  1 2 3 4 5 6 7 {} 0 0\ncpu0 1 2 3 4 5 6 7 {} 0 0\ncpu1 1 2 3 4 5 6 7 {} 0 0\nintr 12 0\n"
+
+
+def test_what_was_stolen_is_that_of_the_cpu_that_lost_the_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = tmp_path / "stat"
+    monkeypatch.setattr(starvation, "STAT", stat)
+    stat.write_text(STAT.format(30, 10, 20))
+    with Watch([]) as watch:
+        stat.write_text(STAT.format(39, 17, 22))
+        assert watch.stolen_s() == pytest.approx(7 / os.sysconf("SC_CLK_TCK"))

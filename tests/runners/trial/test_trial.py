@@ -15,6 +15,7 @@ from runners.engines.namespaces import NamespaceEngine
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.transfer import has_timed_out
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -109,7 +110,7 @@ TASK = Task(
     pairs=[PairTask(client=SCRIPT, server=SCRIPT, workload={"name": "download", "size_bytes": 1000})],
     completion="dct_s",
     timeout_s=20,
-    stall_share=1000,
+    validity=Validity(stall_share=1000, stolen_share=1000),
 )
 
 
@@ -231,9 +232,70 @@ def test_a_dropper_that_is_detached_makes_the_trial_invalid() -> None:
     assert "r1-r2" in judgement.reason
 
 
+# A server that answers with 300 kB over TCP, and its client.
+TCP_SERVER = """
+import json, signal, socket, sys
+task = json.load(open(sys.argv[1]))
+def finish(*_):
+    print(json.dumps({"event": "done", "metrics": {}}), flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGINT, finish)
+listening = socket.create_server((task["address"], task["port"]))
+print(json.dumps({"event": "ready"}), flush=True)
+while True:
+    connection, _ = listening.accept()
+    connection.sendall(bytes(300_000))
+    connection.close()
+"""
+TCP_CLIENT = """
+import json, socket, sys, time
+task = json.load(open(sys.argv[1]))
+begun = time.monotonic()
+with socket.create_connection((task["address"], task["port"])) as connection:
+    while connection.recv(10_000):
+        pass
+print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun}}), flush=True)
+"""
+
+
+def test_a_transfer_over_tcp_meets_no_loss_and_is_a_failure() -> None:
+    finished, judgement = run(client=TCP_CLIENT, server=TCP_SERVER)
+    assert finished.outcome.droppers["internet"]["down"].counters.seen == 0
+    assert judgement.state == "failed"
+    assert "went past the loss model" in judgement.reason
+
+
+# Of its forty packets, some come while it does not read, and its buffer holds few.
+SLOW_READER = CLIENT.replace(
+    "socket_.settimeout(0.2)",
+    "socket_.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2000)\nsocket_.settimeout(0.2)",
+).replace("    try:", "    time.sleep(0.3)\n    try:")
+
+
+def test_packets_that_a_socket_has_no_room_for_are_told_with_their_place() -> None:
+    finished, _ = run(client=SLOW_READER)
+    unhindered = finished.outcome.model_copy(update={"stalled_s": None})
+    judgement = judge(TASK, unhindered)
+    assert judgement.checks.lost_elsewhere["client"]["UDP receive buffer"] > 0
+    assert judgement.state == "failed"
+    assert "packets were lost at client, outside of link and dropper: UDP receive buffer" in judgement.reason
+
+
+def test_nothing_is_lost_elsewhere_in_a_trial_with_losses() -> None:
+    """What dropper and queue drop is counted there, and nowhere else."""
+    (link,) = TASK.links.values()
+    narrow = LinkSettings.symmetric(bandwidth_mbps=1, owd_ms=5, queue_packets=3)
+    asked = changed(links={"internet": link.model_copy(update={"settings": narrow})})
+    finished, judgement = run(asked)
+    assert finished.outcome.links["internet"].directions["down"].queue_dropped > 0
+    assert finished.outcome.droppers["internet"]["down"].counters.dropped > 0
+    assert finished.outcome.discarded == {}
+    assert judgement.state == "ok", judgement.reason
+
+
 FORK = "import os, time\nif os.fork() == 0: os.setsid(); "
 READY = 'print(\'{"event": "ready"}\', flush=True)\n'
-DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 1}}\', flush=True)\n'
+DONE = 'print(\'{"event": "done", "metrics": {"dct_s": 0.001}}\', flush=True)\n'
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,14 @@ pub struct Way {
     pub loss: Loss,
     late: Option<(u64, Duration)>,
     pub sent: u64,
+    lost: u64,
     is_bad: bool,
     free_at: Option<Instant>,
 }
 
 impl Way {
     pub fn new(loss: Loss, late: Option<(u64, Duration)>) -> Self {
-        Self { loss, late, sent: 0, is_bad: false, free_at: None }
+        Self { loss, late, sent: 0, lost: 0, is_bad: false, free_at: None }
     }
 
     /// By how much the datagram is late that was sent last.
@@ -210,6 +211,8 @@ pub struct Outcome {
     pub server: Counters,
     /// Datagrams sent, up and down.
     pub sent: (u64, u64),
+    /// Of those, the ones that were lost, or were still on their way at the end.
+    pub missing: (u64, u64),
 }
 
 impl Outcome {
@@ -261,7 +264,9 @@ impl World<Request, Answers> {
             }
         };
         let sent = (self.up.sent, self.down.sent);
-        Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent }
+        let flying = |to_server| self.flying.iter().filter(|Reverse((_, _, up, _))| *up == to_server).count() as u64;
+        let missing = (self.up.lost + flying(true), self.down.lost + flying(false));
+        Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent, missing }
     }
 }
 
@@ -335,7 +340,9 @@ impl<C: Application, S: Application> World<C, S> {
         let start = way.free_at.unwrap_or(self.now).max(self.now);
         let free_at = start + Duration::from_secs_f64(bits / (self.bandwidth_mbps * 1e6));
         way.free_at = Some(free_at);
-        if !way.loses() {
+        if way.loses() {
+            way.lost += 1;
+        } else {
             self.count += 1;
             let share = (content::word(self.seed, self.count) >> 32) as f64 / 4_294_967_296.0;
             let arrival = free_at + self.owd + self.jitter.mul_f64(share) + way.lateness();

@@ -186,16 +186,22 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 		m["packets_received"] += float64(stats.PacketsReceived)
 		m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT) // of the last one
 	}
-	counters := &rquic.Counters{}
 	if e.fec != nil {
-		counters = &e.fec.Counters
+		e.fec.ReadCounters(func(counters *rquic.Counters) { addFEC(m, counters) })
+	} else {
+		addFEC(m, &rquic.Counters{})
 	}
+	return m
+}
+
+// addFEC adds the counters of FEC to metrics, and what follows from them.
+func addFEC(m map[string]float64, counters *rquic.Counters) {
 	for name, counter := range map[string]*atomic.Int64{
 		"source_sent":         &counters.SourceSent,
 		"repair_sent":         &counters.RepairSent,
 		"source_received":     &counters.SourceReceived,
 		"repair_received":     &counters.RepairReceived,
-		"packets_recovered":   &counters.Recovered,
+		"recovered_spurious":  &counters.RecoveredSpurious,
 		"recovered_late":      &counters.RecoveredLate,
 		"malformed_received":  &counters.Malformed,
 		"generations_sent":    &counters.Generations,
@@ -206,11 +212,12 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	} {
 		m[name] = float64(counter.Load())
 	}
-	m["repair_useless"] = m["repair_received"] - m["packets_recovered"]          // a system of equations has as many as it solves
+	rebuilt := float64(counters.Recovered.Load())
+	m["packets_recovered"] = rebuilt - m["recovered_spurious"]
+	m["repair_useless"] = m["repair_received"] - rebuilt                         // a system of equations has as many as it solves
 	m["overhead"] = m["repair_sent"] / max(m["source_sent"]+m["repair_sent"], 1) // equation (5)
 	m["code_rate_mean"] = m["source_sent"] / max(m["repair_sent"], 1)            // equation (6)
 	m["residual_loss"] = m["protected_lost"] / max(m["protected_delivered"], 1)
-	return m
 }
 
 // explain says why a transfer was cut short: a deadline or a signal is a better reason than the error that it caused.

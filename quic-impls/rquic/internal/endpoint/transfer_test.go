@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -460,5 +461,47 @@ func TestTheHoldTimeFollowsTheSmoothedRTT(t *testing.T) {
 	}
 	if more := dct[4] - dct[0.1]; more < 0.05 {
 		t.Errorf("DCTs by RTTs: %v", dct)
+	}
+}
+
+// comesLate takes the n-th datagram with a source packet that fills it out of the link, and hands it to the client later on.
+func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(client, server *lossylink.End) {
+	var deliver func(datagram []byte)
+	sources := 0
+	down.Drops = func(_ uint64, datagram []byte) bool {
+		_, h, _, err := header.Parse(slices.Clone(datagram))
+		if header.IsLong(datagram) || err != nil || h.Kind != header.Source || len(datagram) < 1200 {
+			return false
+		}
+		sources++
+		if sources == n {
+			deliver(slices.Clone(datagram))
+		}
+		return sources == n
+	}
+	return func(client, server *lossylink.End) {
+		deliver = func(datagram []byte) {
+			time.AfterFunc(lateness, func() { client.Inject(datagram, server.LocalAddr()) })
+		}
+	}
+}
+
+// Over a link that loses nothing, there is nothing to recover: a packet that was rebuilt because it was late counts apart.
+func TestAPacketThatWasMerelyLateIsNotRecovered(t *testing.T) {
+	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond} {
+		down := wifi(lossylink.Nothing) // 1.7 packets a ms
+		down.Queue = 1 << 20
+		o := transfer{
+			workload: download(500_000), options: fecOptions, up: wifi(lossylink.Nothing),
+			hostile: comesLate(100, lateness, &down), down: down,
+		}.succeed(t)
+		c, s := o.client, o.server
+		if c["packets_recovered"] != 0 || c["recovered_spurious"] != 1 || c["repair_useless"] != c["repair_received"]-1 {
+			t.Errorf("late by %v: %v recovered, %v spurious, %v of %v coded packets useless", lateness,
+				c["packets_recovered"], c["recovered_spurious"], c["repair_useless"], c["repair_received"])
+		}
+		if c["source_received"] > s["source_sent"] || c["packets_received"] > s["packets_sent"] {
+			t.Errorf("late by %v: more was received than sent: client %v, server %v", lateness, c, s)
+		}
 	}
 }

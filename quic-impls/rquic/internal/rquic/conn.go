@@ -56,7 +56,8 @@ type Settings struct {
 type Counters struct {
 	SourceSent, RepairSent         atomic.Int64
 	SourceReceived, RepairReceived atomic.Int64
-	Recovered                      atomic.Int64
+	Recovered                      atomic.Int64 // rebuilt from coded packets
+	RecoveredSpurious              atomic.Int64 // of those, the ones that came themselves later on
 	RecoveredLate                  atomic.Int64 // their place in the order had gone before
 	Malformed                      atomic.Int64 // received, unreadable, and dropped
 	Delivered, Lost                atomic.Int64 // sent, and acknowledged or declared lost by QUIC
@@ -95,6 +96,13 @@ func (c *Conn) Observe(o *observer.Observer) {
 	if c.settings.Code != nil {
 		o.Open = func(number int) observer.Connection { return c.newSender(number) }
 	}
+}
+
+// ReadCounters calls read while no datagram is taken in, so that what was received and what was recovered fit together.
+func (c *Conn) ReadCounters(read func(*Counters)) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	read(&c.Counters)
 }
 
 // WriteTo sends a datagram of the QUIC library, and the coded packets that are due after it.

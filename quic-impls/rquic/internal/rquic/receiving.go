@@ -3,6 +3,7 @@ package rquic
 import (
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
@@ -20,9 +21,10 @@ const maxDatagram = 2048
 // maxSpare is the number of buffers that are kept for packets to come: what one receiver can hold.
 const maxSpare = 128
 
-// receiving belongs to the one goroutine that reads, except for the deadlines.
+// receiving belongs to the one goroutine that reads, except for the deadlines and the right to count.
 type receiving struct {
 	deadlines
+	counting  sync.Mutex // while a datagram changes counters
 	receivers map[receiverKey]*receiver
 	ready     queue[delivery] // leaves before anything else is read
 	released  []delivery      // reused
@@ -40,6 +42,7 @@ type receiverKey struct {
 type receiver struct {
 	order    order
 	decoder  coding.Decoder
+	rebuilt  rebuilt
 	hold     *hold.Buffer[delivery]
 	lastUsed time.Time
 }
@@ -57,6 +60,8 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 	if header.IsLong(datagram) {
 		return datagram
 	}
+	c.counting.Lock()
+	defer c.counting.Unlock()
 	prefix, h, rest, err := header.Parse(datagram)
 	if err != nil {
 		c.Malformed.Add(1)
@@ -83,6 +88,9 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header.Header, from net.Addr) {
 	c.SourceReceived.Add(1)
 	id, generations := r.order.source(h)
+	if r.rebuilt.take(id) {
+		c.RecoveredSpurious.Add(1)
+	}
 	c.symbol = appendSymbol(c.symbol[:0], packet)
 	recovered := r.decoder.Source(id, generations, c.symbol)
 	c.recover(now, r, recovered, packet[:header.Prefix], from)
@@ -110,6 +118,7 @@ func (c *Conn) recover(now time.Time, r *receiver, recovered []coding.Recovered,
 		}
 		d.length = len(packet)
 		c.Recovered.Add(1)
+		r.rebuilt.add(symbol.ID)
 		if r.hold.Passed(symbol.ID) {
 			c.RecoveredLate.Add(1)
 		}

@@ -1,0 +1,112 @@
+"""Second tries: how many attempts each variant took, and a campaign without the groups that needed one.
+
+A trial that is run until it is valid is kept when it was lucky, and so may be an arm that asks more of the
+machine. A group is a (workload, point, repetition): all its variants met the same losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+from scipy import stats
+
+from results.analysis.intervals import LEVEL
+from results.analysis.pairing import baseline_of
+from results.store.database import Database
+from results.store.records import STATES, AttemptCount, CampaignInfo
+
+_GROUP = ["workload", "point", "repetition"]
+
+
+def first_attempts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The trials of `frames.trials` but for those of groups in which any was run again, or is invalid."""
+    again = (frame["attempt"] > 1) | (frame["state"] == "invalid")
+    left_out = again.groupby([frame[column] for column in _GROUP], observed=True).transform("any")
+    return frame[~left_out].reset_index(drop=True)
+
+
+def groups(frame: pd.DataFrame) -> int:
+    """How many groups have a trial in `frames.trials`."""
+    return len(frame[_GROUP].drop_duplicates())
+
+
+def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
+    """One row a variant of the design: how often its trials were run, superseded runs included.
+
+    Columns: `variant`, `attempts`, those in each of STATES, `superseded` (those that a later one replaced),
+    `retried_groups` (groups in which this variant was run again); `invalid_share` of the attempts, its exact
+    binomial interval `low` to `high`, and the `p_value` of Fisher's exact test that the baseline's share is
+    the same, NaN for the baseline. Attempts of a campaign share a machine: they are not quite independent.
+    """
+    counts = pd.DataFrame(database.attempt_counts(campaign.id), columns=AttemptCount._fields)
+    states = database.states(campaign.id).items()
+    again = pd.Series([key.variant for key, (_, attempt) in states if attempt > 1], dtype=object)
+    rows = []
+    for label in (variant["label"] for variant in campaign.variants):
+        of_variant = counts[counts["variant"] == label]
+        attempts = int(of_variant["attempts"].sum())
+        by_state = {
+            str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
+            for state in STATES
+        }
+        low, high = _share_interval(by_state["invalid"], attempts)
+        rows.append(
+            {
+                "variant": label,
+                "attempts": attempts,
+                **by_state,
+                "superseded": int(of_variant.loc[of_variant["superseded"].astype(bool), "attempts"].sum()),
+                "retried_groups": int((again == label).sum()),
+                "invalid_share": by_state["invalid"] / attempts if attempts else math.nan,
+                "low": low,
+                "high": high,
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.assign(p_value=_p_values(table, baseline_of(campaign)))
+
+
+def _share_interval(count: int, of: int) -> tuple[float, float]:
+    if not of:
+        return math.nan, math.nan
+    interval = stats.binomtest(count, of).proportion_ci(1 - LEVEL)
+    return float(interval.low), float(interval.high)
+
+
+def _p_values(table: pd.DataFrame, baseline: str | None) -> list[float]:
+    invalid, valid = table["invalid"].to_list(), (table["attempts"] - table["invalid"]).to_list()
+    labels: list[str] = table["variant"].to_list()
+    counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
+    return [
+        float(stats.fisher_exact([of_label, counts[baseline]]).pvalue)
+        if baseline is not None and label != baseline and sum(of_label) and sum(counts[baseline])
+        else math.nan
+        for label, of_label in counts.items()
+    ]
+
+
+def sentences(table: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
+    """What `by_variant` says, for a person; nothing where every trial was run once and is valid."""
+    if not table[["invalid", "retried_groups"]].to_numpy().any():
+        return []
+    baseline, rows = baseline_of(campaign), table.to_dict("records")
+    shares = "; ".join(
+        f"{row['variant']} {share_text(row)}{_against(row['p_value'], baseline)}" for row in rows
+    )
+    again = ", ".join(f"{row['variant']} {row['retried_groups']}" for row in rows)
+    return [f"Invalid attempts, of all: {shares}.", f"Trials that were run again: {again}."]
+
+
+def share_text(row: Mapping[Hashable, Any]) -> str:
+    """The invalid attempts of a row of `by_variant`, with their share and its interval."""
+    if not row["attempts"]:
+        return "0 of 0"
+    share, low, high = (f"{100 * row[name]:.1f} %" for name in ("invalid_share", "low", "high"))
+    return f"{row['invalid']} of {row['attempts']} ({share}, {low} to {high})"
+
+
+def _against(p_value: float, baseline: str | None) -> str:
+    return "" if math.isnan(p_value) else f", p = {p_value:.2g} against {baseline}"

@@ -1,0 +1,75 @@
+"""Whether the answer of a campaign changes without the groups that needed a second try.
+
+Trials are run again until they are valid. If that favours an arm, it shows here: the same tables and claims
+are made of first attempts alone, beside those of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from results import metrics, papers
+from results.analysis.attempts import first_attempts, groups
+from results.analysis.intervals import verdicts
+from results.report.drawings import parts_of
+from results.report.findings import findings
+from results.store.records import CampaignInfo
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What all trials say, and what first attempts alone do."""
+
+    groups: int
+    """How many have a trial."""
+    left_out: int
+    """Those of them that needed a second try."""
+    table: pd.DataFrame
+    """One row a (workload, variant) that is compared: `points`, `median_ratio`, `low`, `high` and the
+    `verdict` of the interval, of all trials, and again, ending with `_first`, of first attempts alone."""
+    differences: list[str]
+    """A sentence for each decision that is another one of first attempts alone."""
+
+
+def compare(frame: pd.DataFrame, campaign: CampaignInfo) -> Comparison | None:
+    """Of `frames.trials`; None where no group needed a second try."""
+    first = first_attempts(frame)
+    if len(first) == len(frame):
+        return None
+    key = ["workload", "variant"]
+    table = _ratios(frame, campaign).merge(_ratios(first, campaign), on=key, suffixes=("", "_first"))
+    differences = [*_of_medians(table), *_of_claims(frame, first, campaign)]
+    return Comparison(groups(frame), groups(frame) - groups(first), table, differences)
+
+
+def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    ratios = pd.concat([part.ratios for part in parts_of(frame, campaign)])
+    found = findings(frame, campaign, ratios).query("planned_points > 0")
+    names = metrics.of_workloads(campaign)
+    more_is_better = found["workload"].map(lambda label: metrics.of(names[label]).more_is_better).astype(bool)
+    low, high = found["low"].astype(float), found["high"].astype(float)
+    columns = ["workload", "variant", "points", "median_ratio", "low", "high"]
+    return found[columns].assign(verdict=verdicts(low, high, more_is_better).astype(str))
+
+
+def _of_medians(table: pd.DataFrame) -> Iterator[str]:
+    for row in table.to_dict("records"):
+        if row["verdict"] != row["verdict_first"]:
+            what = f"{row['variant']}, {row['workload']}: the median ratio says"
+            yield _sentence(what, row["verdict"], row["verdict_first"])
+
+
+def _of_claims(frame: pd.DataFrame, first: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
+    for figure in papers.figures_of(campaign):
+        of_first = {claim.text: claim.verdict for claim in figure.claims(first, campaign)}
+        for claim in figure.claims(frame, campaign):
+            other = of_first.get(claim.text, "cannot tell")
+            if claim.verdict != other:
+                yield _sentence(f"{figure.number}, {claim.text}:", claim.verdict, other)
+
+
+def _sentence(what: str, of_all: str, of_first: str) -> str:
+    return f"{what} {of_all} of all trials, and {of_first} of first attempts."

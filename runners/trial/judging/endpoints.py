@@ -1,0 +1,76 @@
+"""The state of a trial by its endpoints, when the harness can vouch for the network and the CPU."""
+
+from collections.abc import Iterator, Mapping
+
+from results.store.records import State
+from runners.trial.endpoint import UNSUPPORTED
+from runners.trial.judging import network, plausibility
+from runners.trial.outcome import EndpointOutcome, Outcome
+from runners.trial.task import Task
+
+BACKGROUND_CLIENT = "background_client"
+
+
+def state(task: Task, outcome: Outcome) -> tuple[State, str]:
+    """The first state that there is a reason for, and the reason."""
+    return next(_reasons(task, outcome), ("ok", ""))
+
+
+def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
+    endpoints = outcome.endpoints
+    for name, endpoint in endpoints.items():
+        if endpoint.complaint:
+            yield "failed", f"{name} {endpoint.complaint}"
+    if any(endpoint.exit_code == UNSUPPORTED for endpoint in endpoints.values()):
+        yield "unsupported", _last_line(endpoints, "unsupported by an endpoint")
+    for problem in (network.overflow(outcome), network.bypass(task, outcome)):
+        if problem:
+            yield "failed", problem
+    if outcome.timed_out and "client" not in endpoints:
+        yield "timeout", "the background transfer did not fill the link in time"
+    if outcome.timed_out:
+        yield "timeout", "the client did not end in time"
+    for name, endpoint in endpoints.items():
+        if endpoint.was_slow:
+            yield "failed", f"{name} was not ready in time: {_tail(endpoint)}"
+    yield from (("failed", problem) for problem in _ends(endpoints))
+    if BACKGROUND_CLIENT in endpoints and not outcome.background_lasted:
+        yield "failed", f"{BACKGROUND_CLIENT} ended first: {_tail(endpoints[BACKGROUND_CLIENT])}"
+    if "client" not in endpoints:
+        yield "failed", _unready(endpoints)
+    elif not completion_s(task, outcome) > 0.0:
+        yield "failed", f"client reported no {task.completion} above 0"
+    else:
+        for problem in plausibility.problems(task, outcome):
+            yield "failed", problem
+
+
+def completion_s(task: Task, outcome: Outcome) -> float:
+    """What the client reported as the time that its transfer took, in s; 0 when it reported none."""
+    client = outcome.endpoints.get("client")
+    return (client.metrics or {}).get(task.completion, 0.0) if client else 0.0
+
+
+def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
+    for name, endpoint in endpoints.items():
+        if name == BACKGROUND_CLIENT:  # it is ended with the client's transfer
+            continue
+        if endpoint.exit_code != 0:
+            yield f"{name} ended with {endpoint.exit_code}: {_tail(endpoint)}"
+        elif endpoint.metrics is None:
+            yield f"{name} ended without a done message"
+
+
+def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:
+    name, server = next((name, endpoint) for name, endpoint in endpoints.items() if not endpoint.ready)
+    return f"{name} was not ready in time: {_tail(server)}"
+
+
+def _tail(endpoint: EndpointOutcome) -> str:
+    lines = endpoint.stderr.strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def _last_line(endpoints: Mapping[str, EndpointOutcome], otherwise: str) -> str:
+    ends = [endpoint.stderr.strip().splitlines() for endpoint in endpoints.values()]
+    return next((lines[-1] for lines in ends if lines), otherwise)

@@ -1,0 +1,80 @@
+"""Whether the network was what was asked for: conservation, lateness, and what was lost outside of link and
+dropper. What the endpoints did to it themselves is told apart."""
+
+from collections.abc import Iterator
+
+from runners.trial.assignment import PORT
+from runners.trial.outcome import DropperOutcome, Outcome
+from runners.trial.task import Task
+from runners.trial.validity import Validity
+from topologies.counters import RECEIVE_BUFFER
+from topologies.link_report import DirectionReport
+
+
+def doubts_of_link(
+    report: DirectionReport, recorded: DropperOutcome, validity: Validity, duration_s: float
+) -> Iterator[str]:
+    """Why the harness cannot vouch for one direction of a link, of a trial whose result is `duration_s`."""
+    if not report.conserved:
+        yield f"the link did not conserve its packets: {report.model_dump()}"
+    crossed = recorded.counters.seen + recorded.counters.other
+    if crossed != report.frames_out:
+        yield f"the link sent {report.frames_out} packets, the dropper met {crossed}"
+    if report.late and report.late > validity.late_frames_share * report.frames_out:
+        yield f"{report.late} of {report.frames_out} packets left the emulator later than its bound"
+    bound_s = max(validity.late_time_at_least_s, validity.late_time_share * duration_s)
+    if duration_s and late_s(report) > bound_s:
+        yield f"packets were overdue for {1e3 * late_s(report):.1f} ms, the bound is {1e3 * bound_s:.1f}"
+
+
+def late_s(report: DirectionReport) -> float:
+    """How long late frames of one direction were overdue; 0 where the backend does not know."""
+    return max((report.late_sum_us or 0.0) / 1e6, longest_late_s(report))
+
+
+def longest_late_s(report: DirectionReport) -> float:
+    """How late the latest frame was, if it was late at all."""
+    return report.lateness_us.max / 1e6 if report.late and report.lateness_us else 0.0
+
+
+def doubts_of_losses(outcome: Outcome) -> Iterator[str]:
+    """What was lost where nobody lets packets be lost, and was no endpoint's doing.
+
+    A full buffer of a socket is the endpoint's doing, unless it was kept from emptying it.
+    """
+    for node, places in outcome.discarded.items():
+        for place, count in places.items():
+            if place != RECEIVE_BUFFER:
+                yield f"{count} packets were lost at {node}, outside of link and dropper: {place}"
+            elif outcome.stalled_s:
+                yield (
+                    f"{count} packets were lost at {node}, {place}, while endpoints were kept from running"
+                    f" for {1e3 * outcome.stalled_s:.1f} ms"
+                )
+
+
+def overflow(outcome: Outcome) -> str:
+    """Which endpoint lost packets that had come, since it left them in its socket; or nothing."""
+    full = {
+        node: places[RECEIVE_BUFFER] for node, places in outcome.discarded.items() if RECEIVE_BUFFER in places
+    }
+    return "; ".join(
+        f"{count} packets were lost at {node}, outside of link and dropper: {RECEIVE_BUFFER} full;"
+        " the endpoint must ask for a larger one (SO_RCVBUF), or read sooner"
+        for node, count in full.items()
+    )
+
+
+def bypass(task: Task, outcome: Outcome) -> str:
+    """In which direction endpoints sent more than a few packets past the loss model; or nothing."""
+    validity = task.validity
+    for link, directions in outcome.droppers.items():
+        for direction, recorded in directions.items():
+            counters = recorded.counters
+            crossed = counters.seen + counters.other
+            if counters.other > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
+                return (
+                    f"{link}/{direction}: {counters.other} of {crossed} packets went past the loss model,"
+                    f" which judges UDP at port {PORT} over IPv4"
+                )
+    return ""

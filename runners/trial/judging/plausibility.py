@@ -1,0 +1,200 @@
+"""Whether the numbers of endpoints are possible: beside the harness's clock, the links' counters, the other
+end's numbers, and what their options promise.
+
+Each law here holds of any implementation, whether it speaks QUIC or not:
+
+- A transfer has not taken longer than its program ran, and its handshake not longer than the transfer.
+- A link carries a bit no sooner than its rate allows, and not before its one-way delay. What is transferred
+  is asked for or confirmed at the other end, so it takes a round trip at least. (QUIC takes a second one for
+  its handshake, but an implementation need not have one.)
+- Pseudo-random content cannot be compressed: so many bytes have crossed, in packets that the loss model
+  judged.
+- Nobody receives what was not sent, or recovers what was not protected. Links keep the order of packets, so
+  what never came by itself was dropped by the loss model or the queue.
+- With FEC on, there are source and repair symbols. With FEC off, there is no repair symbol.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from runners.trial.outcome import Outcome
+from runners.trial.task import PairTask, Role, Task, endpoint_name
+from topologies.link import MTU, Direction
+from topologies.link_report import DirectionReport
+
+HANDSHAKE = "handshake_s"
+Metrics = Mapping[str, float]
+
+# In front of what a frame carries for IPv4: Ethernet's header and the shortest one of IPv4.
+HEADER_BYTES = 14 + 20
+# The most that a UDP datagram carries in one frame.
+DATAGRAM_BYTES = MTU - 20 - 8
+
+COUNTERS = (
+    *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received"),
+    *("spurious_losses", "source_sent", "repair_sent", "source_received", "repair_received"),
+    *("packets_recovered", "repair_useless", "recovered_late"),
+)
+# What one end has received or recovered, and what the other one must have sent for it.
+OF_PEER = (
+    ("packets_received", "packets_sent"),
+    ("source_received", "source_sent"),
+    ("repair_received", "repair_sent"),
+    ("packets_recovered", "source_sent"),
+)
+# Parts of what the same end has counted.
+OF_ITSELF = (
+    ("packets_lost", "packets_sent"),
+    ("spurious_losses", "packets_lost"),
+    ("repair_useless", "repair_received"),
+)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of the measured transfer: who sends, who receives, and what the links in between did."""
+
+    direction: Direction
+    sender: str
+    """The name of the endpoint."""
+    receiver: str
+    sent: Metrics
+    received: Metrics
+    content_bytes: int
+
+
+def problems(task: Task, outcome: Outcome) -> Iterator[str]:
+    """What is impossible of a transfer that both ends say was a success, a sentence each."""
+    metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
+    client, server, demand = metrics["client"], metrics["server"], task.pairs[0].demand
+    lasted_s = task.timeout_s if outcome.client_s is None else outcome.client_s
+    for problem in problems_of_times(client, task.completion, lasted_s + task.validity.clock_s):
+        yield f"client: {problem}"
+    yield from _too_soon(task, client.get(task.completion, 0.0))
+    for name, counted in metrics.items():
+        yield from _wrong_counters(name, counted)
+    for way in (
+        Way("up", "client", "server", client, server, demand.up_bytes),
+        Way("down", "server", "client", server, client, demand.down_bytes),
+    ):
+        yield from _not_carried(outcome, way)
+        yield from _not_sent(task, way)
+        yield from _not_lost(outcome, way)
+    for number, pair in enumerate(task.pairs):
+        yield from _wrong_fec(pair, number, metrics)
+
+
+def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
+    """What is impossible of the times of a client that ran for `lasted_s`."""
+    completion_s, handshake_s = metrics.get(completion, lasted_s), metrics.get(HANDSHAKE, 0.0)
+    if not 0 < completion_s <= lasted_s:
+        bounds = f"must be above 0 and at most {lasted_s:.3f}, as long as it ran"
+        yield f"{completion} = {completion_s:g}: {bounds}"
+    elif not 0 <= handshake_s <= completion_s:
+        yield f"{HANDSHAKE} = {handshake_s:g}: must be between 0 and {completion_s:g}, its {completion}"
+
+
+def least_s(task: Task) -> float:
+    """The least time that the measured transfer can take: by the fastest of all implementations, over all
+    links at once."""
+    demand, links = task.pairs[0].demand, [link.settings for link in task.links.values()]
+    round_trip_s = min(link.rtt_ms for link in links) / 1e3
+    up_s = 8 * demand.up_bytes / sum(link.up.rate_bps for link in links)
+    down_s = 8 * demand.down_bytes / sum(link.down.rate_bps for link in links)
+    waiting_s = demand.round_trips * round_trip_s + demand.pauses_s
+    carrying_s = max(up_s, down_s) + min(demand.round_trips, 1) * round_trip_s
+    return max(waiting_s, carrying_s)
+
+
+def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
+    bound_s = task.validity.least_share * least_s(task)
+    if 0 < completion_s < bound_s:
+        yield (
+            f"client: {task.completion} = {completion_s:g}: the links carry what was asked for"
+            f" in {least_s(task):.6g} s at the soonest"
+        )
+
+
+def _wrong_counters(name: str, counted: Metrics) -> Iterator[str]:
+    for counter in COUNTERS:
+        if counted.get(counter, 0) < 0:
+            yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
+    for part, whole in OF_ITSELF:
+        if part in counted and whole in counted and counted[part] > counted[whole]:
+            yield f"{name}: {part} = {counted[part]:g}: must be at most {counted[whole]:g}, its {whole}"
+
+
+def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
+    """What the links have not carried, of what was transferred, sent and received."""
+    reports = [report.directions[way.direction] for report in outcome.links.values()]
+    carried = sum(report.bytes_out - HEADER_BYTES * report.frames_out for report in reports)
+    judged = sum(directions[way.direction].counters.seen for directions in outcome.droppers.values())
+    content, received = way.content_bytes, way.received.get("bytes_received")
+    if content > carried:
+        yield f"{content} bytes were transferred {way.direction}, but the links carried {carried}"
+    elif content > judged * DATAGRAM_BYTES:
+        yield (
+            f"{content} bytes were transferred {way.direction}, but the loss model judged {judged} packets:"
+            f" they hold {judged * DATAGRAM_BYTES} bytes at most"
+        )
+    if received is not None and not content <= received <= carried:
+        yield (
+            f"{way.receiver}: bytes_received = {received:g}: must be between {content}, the content,"
+            f" and {carried}, what the links carried {way.direction}"
+        )
+    entered, sent = _entered(reports), way.sent.get("bytes_sent")
+    if sent is not None and entered is not None and sent > entered:
+        yield f"{way.sender}: bytes_sent = {sent:g}: but {entered} bytes came to the links {way.direction}"
+
+
+def _entered(reports: list[DirectionReport]) -> int | None:
+    """What came to the links, without headers; None where a backend does not know."""
+    entered = 0
+    for report in reports:
+        if report.bytes_in is None:
+            return None
+        entered += report.bytes_in - HEADER_BYTES * report.frames_in
+    return entered
+
+
+def _not_sent(task: Task, way: Way) -> Iterator[str]:
+    closing = task.validity.closing_packets
+    of_bytes = ("bytes_received", "bytes_sent")
+    for got, given in (*OF_PEER, of_bytes):
+        slack = closing * DATAGRAM_BYTES if (got, given) == of_bytes else closing
+        received, sent = way.received.get(got), way.sent.get(given)
+        if received is not None and sent is not None and received > sent + slack:
+            yield f"{way.receiver}: {got} = {received:g}: but {given} of {way.sender} is {sent:g}"
+
+
+def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
+    """Over several links packets overtake each other: there, one that never came may be on its way still."""
+    recovered = way.received.get("packets_recovered", 0)
+    if len(outcome.links) != 1:
+        return
+    (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
+    of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
+    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped
+    if recovered > lost:
+        yield (
+            f"{way.receiver}: packets_recovered = {recovered:g}:"
+            f" but {lost} packets were lost on {link}/{way.direction}"
+        )
+
+
+def _wrong_fec(pair: PairTask, number: int, metrics: Mapping[str, Metrics]) -> Iterator[str]:
+    roles: tuple[Role, Role] = ("client", "server")
+    for role in roles:
+        name = endpoint_name(number, role)
+        repair = metrics.get(name, {}).get("repair_sent", 0)
+        if pair.end(role).fec is False and repair > 0:
+            yield f"{name}: FEC is off, but repair_sent = {repair:g}"
+    demand = pair.demand
+    if not (pair.client.fec and pair.server.fec and demand.up_bytes + demand.down_bytes):
+        return
+    sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
+    name, end = endpoint_name(number, sender), pair.end(sender)
+    owed = {"source": "source_sent"} | ({"repair": "repair_sent"} if end.owes_repair else {})
+    for kind, counter in owed.items():
+        if not metrics.get(name, {}).get(counter, 0) > 0:
+            yield f"{name}: FEC is on, but it sent no {kind} symbol ({counter})"
