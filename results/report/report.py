@@ -33,6 +33,7 @@ from results.report import repeating, second_tries
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
+from results.store.postgresql_url import without_secrets
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
@@ -241,6 +242,8 @@ def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
     }
     elsewhere = ("calibration", "pages", "implementations")
     rest = {name: value for name, value in provenance.items() if name not in elsewhere}
+    if "command" in rest:  # older campaigns kept passwords in some forms of a URL
+        rest["command"] = [without_secrets(word) for word in rest["command"]]
     return rest | {"pages": pages, "implementations": implementations}
 
 

@@ -19,6 +19,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +29,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, Statemen
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
 from results.store.error import DatabaseError, HasResult, UnfitRecord
-from results.store.postgresql import PostgreSQL
+from results.store.postgresql_url import is_url
 from results.store.records import (
     STATES,
     AttemptCount,
@@ -75,8 +76,7 @@ class Database:
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        is_url = "://" in path_or_url
-        database = cls(PostgreSQL(path_or_url) if is_url else SQLite(path_or_url, create=create))
+        database = cls(_connector(path_or_url, create))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -99,7 +99,12 @@ class Database:
         return isinstance(self._connector, SQLite)
 
     def close(self) -> None:
-        self._readers.dispose()
+        with self.alone():
+            self._readers.dispose()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Held while this process reads or writes, so that libraries of SQLite do not disturb each other."""
+        return self._connector.alone()
 
     def __enter__(self) -> Self:
         return self
@@ -501,7 +506,7 @@ class Database:
     def _transaction(self, engine: sa.Engine, purpose: str = "") -> Iterator[sa.Connection]:
         """`purpose` ends the message of a failure."""
         try:
-            with engine.begin() as connection:
+            with self.alone(), engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
             # What the driver has not seen is a value that cannot be written, such as JSON with a NaN.
@@ -514,3 +519,11 @@ class Database:
             return "another process stored the same campaign or trial at the same time"
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         return self._connector.cause(cause) or str(cause).splitlines()[0]
+
+
+def _connector(path_or_url: str, create: bool) -> Connector:
+    if not is_url(path_or_url):
+        return SQLite(path_or_url, create=create)
+    from results.store.postgresql import PostgreSQL  # takes longer to load than most commands take to run
+
+    return PostgreSQL(path_or_url)

@@ -15,6 +15,7 @@ from typing import Any
 
 from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
+from results.store.postgresql_url import without_secrets
 from runners.implementations.implementation import DECLARATION, Implementation
 from runners.probe import output_of, sha256_of
 from runners.trial import confinement
@@ -133,18 +134,13 @@ def of_programs(implementations: Collection[Implementation]) -> dict[str, Any]:
     }
 
 
-def without_password(argument: str) -> str:
-    """An argument as it may be kept and shown: the password of a URL is left out."""
-    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", argument)
-
-
 def collect(implementations: Collection[Implementation], link: str) -> dict[str, Any]:
     """The provenance of a campaign that uses these implementations and this link backend."""
     cpuinfo = Path("/proc/cpuinfo")
     return {
         "fecbench": metadata.version("fecbench"),
         "revision": revision(),
-        "command": [without_password(argument) for argument in sys.argv],
+        "command": [without_secrets(argument) for argument in sys.argv],
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpu": cpu_model(cpuinfo.read_text()) if cpuinfo.is_file() else None,

@@ -34,7 +34,7 @@ def write_sample(path: str) -> None:
 def engine_of(address: str) -> sa.Engine:
     is_url = "://" in address
     return sa.create_engine(
-        address.replace("postgresql:", "postgresql+pg8000:", 1) if is_url else f"sqlite:///{address}",
+        address.replace("postgresql:", "postgresql+psycopg:", 1) if is_url else f"sqlite:///{address}",
         poolclass=sa.NullPool,
     )
 
