@@ -32,7 +32,7 @@ class Message(BaseModel):
 
     @model_validator(mode="after")
     def _only_done_has_metrics(self) -> Self:
-        if self.event == "ready" and "metrics" in self.model_fields_set:
+        if self.event == "ready" and self.metrics:
             raise ValueError("a ready message has no metrics")
         return self
 
