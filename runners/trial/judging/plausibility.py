@@ -81,7 +81,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield from _not_sent(task, way)
         yield from _not_lost(outcome, way)
     for number, pair in enumerate(task.pairs):
-        yield from _wrong_fec(pair, number, metrics)
+        yield from _wrong_fec(pair, number, metrics, task.validity.short_packets)
 
 
 def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
@@ -182,18 +182,24 @@ def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
         )
 
 
-def _wrong_fec(pair: PairTask, number: int, metrics: Mapping[str, Metrics]) -> Iterator[str]:
+def _wrong_fec(
+    pair: PairTask, number: int, metrics: Mapping[str, Metrics], short_packets: int
+) -> Iterator[str]:
     for role in ROLES:
         name = endpoint_name(number, role)
         repair = metrics.get(name, {}).get("repair_sent", 0)
         if pair.end(role).fec is False and repair > 0:
             yield f"{name}: FEC is off, but repair_sent = {repair:g}"
     demand = pair.demand
-    if not (pair.client.fec and pair.server.fec and demand.up_bytes + demand.down_bytes):
+    content_bytes = max(demand.up_bytes, demand.down_bytes)
+    if not (pair.client.fec and pair.server.fec and content_bytes):
         return
     sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
     name, end = endpoint_name(number, sender), pair.end(sender)
-    owed = {"source": "source_sent"} | ({"repair": "repair_sent"} if end.owes_repair else {})
-    for kind, counter in owed.items():
-        if not metrics.get(name, {}).get(counter, 0) > 0:
-            yield f"{name}: FEC is on, but it sent no {kind} symbol ({counter})"
+    if not metrics.get(name, {}).get("source_sent", 0) > 0:
+        yield f"{name}: FEC is on, but it sent no source symbol (source_sent)"
+    # The peer may have all of a short content before there was room for a repair symbol of it.
+    is_short = content_bytes <= short_packets * DATAGRAM_BYTES
+    names = [endpoint_name(number, role) for role in ROLES] if is_short else [name]
+    if end.owes_repair and not sum(metrics.get(other, {}).get("repair_sent", 0) for other in names) > 0:
+        yield f"{' and '.join(names)}: FEC is on, but no repair symbol was sent (repair_sent)"

@@ -770,7 +770,23 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
         (
             task_with(True, True),
             say(server__source_sent=800, server__repair_sent=0),
-            "server: FEC is on, but it sent no repair symbol (repair_sent)",
+            "server: FEC is on, but no repair symbol was sent (repair_sent)",
+        ),
+        (
+            task_with(True, True),
+            say(server__source_sent=800, client__repair_sent=1),
+            "server: FEC is on, but no repair symbol was sent (repair_sent)",
+        ),
+        (task_with(True, True, down_bytes=14720), say(server__source_sent=10, client__repair_sent=1), ""),
+        (
+            task_with(True, True, down_bytes=14721),
+            say(server__source_sent=10, client__repair_sent=1),
+            "no repair",
+        ),
+        (
+            task_with(True, True, down_bytes=14720),
+            say(server__source_sent=10),
+            "client and server: FEC is on, but no repair symbol was sent (repair_sent)",
         ),
         (task_with(True, True, owes_repair=False), say(server__source_sent=800), ""),
         (task_with(True, True, owes_repair=False), say(), "no source symbol"),
