@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
  * The loss injector: a tc classifier that judges each packet that matches its filter, by a seeded loss model.
  * It is compiled once; model, seed and filter come from the map `configuration`. It never prints.
@@ -314,4 +315,4 @@ int fecbench_drop(struct __sk_buff *skb) {
     return TC_ACT_SHOT;
 }
 
-char _license[] SEC("license") = "Apache-2.0";
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the BPF program and its command share: the layout of the maps, the limits, and where on an
  * interface the program sits. The contract of the models is in README.md.

@@ -652,7 +652,7 @@ COLUMNS = (
     Column("point", "", "The index of its point in the design, from 0."),
     Column("repetition", "", "The index of its repetition, from 0."),
     Column("state", "", "ok, failed, timeout, unsupported or invalid."),
-    Column("attempt", "", "Counts from 1: above 1 when invalid runs of this trial came before."),
+    Column("attempt", "", "Counts from 1: above 1 when runs of this trial came before that it replaced."),
     Column("started_at", "", "When it began: UTC, ISO 8601."),
     Column("host", "", "The name of the machine on which it ran."),
     Column("reason", "", "Why it is not ok, in a sentence; empty when it is."),

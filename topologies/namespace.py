@@ -23,11 +23,16 @@ def run_inside(netns_path: str, work: Callable[[], Result]) -> Result:
     """
 
     def enter_and_work() -> Result:
-        with Path(netns_path).open() as netns:
-            _check(_libc.setns(netns.fileno(), _CLONE_NEWNET), f"setns {netns_path}")
+        enter(netns_path)
         return work()
 
     return _in_thread(enter_and_work)
+
+
+def enter(netns_path: str) -> None:
+    """Move the calling thread there. Raises OSError."""
+    with Path(netns_path).open() as netns:
+        _check(_libc.setns(netns.fileno(), _CLONE_NEWNET), f"setns {netns_path}")
 
 
 def run_in_new(work: Callable[[], Result]) -> Result:

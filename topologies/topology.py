@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from topologies import namespace
 from topologies.counters import discarded, received_bytes
 from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
@@ -56,12 +57,30 @@ class Host:
         return self.addresses[0]
 
     def popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
-        """Starts a program in the host, in a session and process group of its own.
+        """Starts a program of ours in the host, in a session and process group of its own.
 
         It is killed when the calling thread ends, and by the topology's close() if it still runs.
         """
         enter = ["setpriv", "--pdeathsig", "KILL", "mnexec", "-a", str(self.pid)]
-        process = subprocess.Popen([*enter, *args], start_new_session=True, **kwargs)
+        return self._popen([*enter, *args], **kwargs)
+
+    def popen_prepared(
+        self, args: list[str], preexec_fn: Callable[[], None], **kwargs: Any
+    ) -> "subprocess.Popen[Any]":
+        """Starts a program in the host's network, in a session and process group of its own.
+
+        `preexec_fn` is called in the new process when it is there, with all rights still: it decides what
+        else the program may do, and that it ends with its parent. close() kills it if it still runs.
+        """
+
+        def prepare() -> None:
+            namespace.enter(f"/proc/{self.pid}/ns/net")
+            preexec_fn()
+
+        return self._popen(args, preexec_fn=prepare, **kwargs)
+
+    def _popen(self, args: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
+        process = subprocess.Popen(args, start_new_session=True, **kwargs)
         self._processes.append(process)
         return process
 

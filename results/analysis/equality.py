@@ -23,8 +23,6 @@ from results.analysis.intervals import LEVEL, median_interval, signed_rank
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
-AA_PREFIX = "aa-"  # of the names of campaigns that run one variant against itself
-
 POWER = 0.8
 DIFFERENCES = (0.01, 0.02, 0.05, 0.10)
 QUANTILES = (0.05, 0.25, 0.75, 0.95)

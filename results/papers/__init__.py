@@ -6,7 +6,6 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from results.analysis.equality import AA_PREFIX
 from results.papers import networking2019, rquic2021
 from results.papers.claims import PaperFigure
 from results.store.records import CampaignInfo
@@ -20,7 +19,7 @@ def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:
 
     A campaign that runs a variant against itself has the design's name, and nothing of a paper's.
     """
-    if campaign.name.startswith(AA_PREFIX):
+    if campaign.kind == "against-itself":
         return []
     name = f"{campaign.design_name}-"
     return [

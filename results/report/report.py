@@ -24,6 +24,7 @@ from results.analysis import attempts, equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
+from results.analysis.starts import starts_of
 from results.analysis.summary import whole_groups
 from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
@@ -32,6 +33,7 @@ from results.report import repeating, second_tries
 from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
+from results.store.postgresql_url import without_secrets
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 _MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
@@ -121,6 +123,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
+        starts=starts_of(database, campaign),
         repeat=repeating.commands(campaign, filters or []),
         doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
@@ -170,7 +173,7 @@ def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[st
     """What the A/A campaigns in the same database found, by name: how small a difference can be seen."""
     sentences = {}
     for other in database.campaigns():
-        if other.name.startswith(equality.AA_PREFIX) and other.id != campaign.id:
+        if other.kind == "against-itself" and other.id != campaign.id:
             with contextlib.suppress(NothingToCompare):  # it has not run far enough
                 sentences[other.name] = equality.sentences(equality.of_itself(database, other))
     return sentences
@@ -239,6 +242,8 @@ def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
     }
     elsewhere = ("calibration", "pages", "implementations")
     rest = {name: value for name, value in provenance.items() if name not in elsewhere}
+    if "command" in rest:  # older campaigns kept passwords in some forms of a URL
+        rest["command"] = [without_secrets(word) for word in rest["command"]]
     return rest | {"pages": pages, "implementations": implementations}
 
 

@@ -2,8 +2,8 @@
 
 A Python object for each value would cost several times what the database needs for it.
 
-ADBC has an SQLite of its own, and to the system the locks on a file are the process's, whichever library took
-them. So other processes may write meanwhile, this one must not.
+ADBC has an SQLite of its own, beside Python's: `Database.alone` keeps the two apart. Other processes may
+write meanwhile.
 """
 
 from __future__ import annotations
@@ -133,9 +133,9 @@ def _in_range(campaign_id: int, first_id: int, last_id: int) -> list[sa.ColumnEl
 def _read(database: Database, query: sa.Select[Any]) -> pa.Table:
     wanted = pa.schema([(column.name, _TYPES[type(column.type)]) for column in query.selected_columns])
     try:
-        table = (
-            _from_sqlite(database.uri, query) if database.is_file else _from_postgresql(database.uri, query)
-        )
+        with database.alone():
+            read = _from_sqlite if database.is_file else _from_postgresql
+            table = read(database.uri, query)
         # SQLite's columns have the types of what is in them: without rows, none that can be trusted.
         return table.cast(wanted) if len(table) else wanted.empty_table()
     except (adbc_driver_manager.Error, OSError, pa.ArrowInvalid) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import sqlalchemy as sa
@@ -41,6 +42,10 @@ class Connector(ABC):
     @abstractmethod
     def lock(self, connection: sa.Connection) -> None:
         """Keep other processes from making or upgrading the schema until the transaction ends."""
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Held while this process reads or writes: nothing else in it may use the database then."""
+        return nullcontext()
 
     @abstractmethod
     def cause(self, error: BaseException) -> str | None:

@@ -8,7 +8,7 @@ A database of an earlier schema version is upgraded when it is opened (`upgrade`
 
 Refused, with one line that says why: a file that is missing, no database, of another program or of a newer
 schema version; a database that is locked, read-only or on a full disk; a second result for a trial that has a
-valid one.
+valid one, unless it is said to replace that one.
 """
 
 from __future__ import annotations
@@ -19,24 +19,29 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
-from results.store.error import DatabaseError
-from results.store.postgresql import PostgreSQL
+from results.store.error import DatabaseError, HasResult, UnfitRecord
+from results.store.postgresql_url import is_url
 from results.store.records import (
     STATES,
     AttemptCount,
     CampaignInfo,
+    Claimant,
+    Group,
     NewCampaign,
+    NewStart,
     SeriesTable,
     Start,
     State,
+    StoredTask,
     StoredTrial,
     TrialKey,
     TrialRecord,
@@ -44,12 +49,14 @@ from results.store.records import (
 )
 from results.store.sqlite import SQLite
 
-__all__ = ["Database", "DatabaseError"]
+__all__ = ["Database", "DatabaseError", "HasResult", "UnfitRecord"]
 
 # Trials read per transaction: a slow reader must not hold a lock that keeps a campaign from writing.
 PAGE_TRIALS = 500
 # Each may be some megabytes long.
 PAGE_SERIES = 20
+# Of what another process may undo between two statements: each time, it has got further itself.
+_TRIES = 5
 
 
 class Database:
@@ -69,8 +76,7 @@ class Database:
     @classmethod
     def open(cls, path_or_url: str, *, create: bool = False) -> Self:
         """Open the SQLite file or PostgreSQL URL; `create` gives an absent or empty one the schema."""
-        is_url = "://" in path_or_url
-        database = cls(PostgreSQL(path_or_url) if is_url else SQLite(path_or_url, create=create))
+        database = cls(_connector(path_or_url, create))
         try:
             database._recognise(create)
         except DatabaseError:
@@ -93,7 +99,12 @@ class Database:
         return isinstance(self._connector, SQLite)
 
     def close(self) -> None:
-        self._readers.dispose()
+        with self.alone():
+            self._readers.dispose()
+
+    def alone(self) -> AbstractContextManager[object]:
+        """Held while this process reads or writes, so that libraries of SQLite do not disturb each other."""
+        return self._connector.alone()
 
     def __enter__(self) -> Self:
         return self
@@ -108,13 +119,18 @@ class Database:
     def create_campaign(self, campaign: NewCampaign) -> CampaignInfo:
         """Store a campaign before its first trial. Its name must be new."""
         with self._transaction(self._writers) as connection:
-            same_name = sa.select(schema.campaigns.c.id).where(schema.campaigns.c.name == campaign.name)
-            if connection.scalar(same_name) is not None:
-                raise DatabaseError(
-                    f"{self.address}: campaign {campaign.name!r} exists: resume it, or choose another name"
-                )
             campaign_id = rows.write_campaign(connection, campaign)
+        if campaign_id is None:
+            raise DatabaseError(
+                f"{self.address}: campaign {campaign.name!r} exists: resume it, or choose another name"
+            )
         return self._campaign(campaign_id)
+
+    def begin(self, campaign: NewCampaign, start: NewStart) -> Start | None:
+        """Store a campaign with its first start; None when another process has stored one of that name."""
+        with self._transaction(self._writers) as connection:
+            campaign_id = rows.write_campaign(connection, campaign)
+            return None if campaign_id is None else rows.write_start(connection, campaign_id, start)
 
     def add_calibrations(self, campaign_id: int, calibrations: Sequence[Mapping[str, Any]]) -> CampaignInfo:
         """Append to `calibration` in the campaign's provenance, a list with one entry for each start."""
@@ -128,11 +144,20 @@ class Database:
         self._campaigns.pop(campaign_id, None)
         return self._campaign(campaign_id)
 
-    def start(self, campaign_id: int, host: str, provenance: Mapping[str, Any]) -> Start:
-        """Store that trials of the campaign will be run on that machine from now on."""
+    def start(
+        self,
+        campaign_id: int,
+        host: str,
+        provenance: Mapping[str, Any],
+        holder: Mapping[str, Any] | None = None,
+    ) -> Start:
+        """Store that trials of the campaign will be run on that machine from now on, by that process."""
         self._campaign(campaign_id)  # refused when there is none
+        start = NewStart(
+            host=host, provenance=dict(provenance), holder=None if holder is None else dict(holder)
+        )
         with self._transaction(self._writers) as connection:
-            return rows.write_start(connection, campaign_id, host, dict(provenance))
+            return rows.write_start(connection, campaign_id, start)
 
     def starts(self, campaign_id: int) -> list[Start]:
         """Every start of the campaign, oldest first; none where version 1 has run it."""
@@ -145,6 +170,10 @@ class Database:
         with self._transaction(self._readers) as connection:
             campaign_id = connection.scalar(named)
         return None if campaign_id is None else self._campaign(campaign_id)
+
+    def campaign_of(self, start: Start) -> CampaignInfo:
+        """The campaign that the start has begun or gone on with."""
+        return self._campaign(start.campaign_id)
 
     def campaigns(self) -> list[CampaignInfo]:
         """All campaigns, oldest first."""
@@ -161,15 +190,75 @@ class Database:
             self._campaigns[campaign_id] = campaign
         return self._campaigns[campaign_id]
 
+    # Claims: which start runs the trials of which group
+
+    def claim(self, campaign_id: int, start_id: int, group: Group) -> int:
+        """The start that holds the claim on the group now: this one, unless another was sooner."""
+        for _ in range(_TRIES):
+            with self._transaction(self._readers) as connection:
+                owner = rows.read_owner(connection, campaign_id, group)
+            if owner is None:
+                with self._transaction(self._writers) as connection:
+                    rows.claim(connection, campaign_id, start_id, group)
+                    owner = rows.read_owner(connection, campaign_id, group)
+            if owner is not None:  # it may have been given up between the two statements
+                return owner
+        raise DatabaseError(f"{self.address}: {group}: others claim it and give it up all the time")
+
+    def give_up(self, campaign_id: int, start_id: int, group: Group) -> None:
+        """Let go of a group that the start may have claimed."""
+        its = schema.claims.c.start_id == start_id
+        with self._transaction(self._writers) as connection:
+            connection.execute(sa.delete(schema.claims).where(*rows.is_claim_on(campaign_id, group), its))
+
+    def give_up_all(self, start_id: int, beat: int | None = None) -> None:
+        """Let go of all that the start has claimed; with `beat`, only if it has stood still there."""
+        starts, claims = schema.starts.c, schema.claims.c
+        where = [starts.id == start_id] + ([] if beat is None else [starts.beat == beat])
+        of_start = claims.start_id.in_(sa.select(starts.id).where(*where))
+        with self._transaction(self._writers) as connection:
+            connection.execute(sa.delete(schema.claims).where(of_start))
+
+    def beat(self, start_id: int) -> None:
+        """Show others that the start goes on."""
+        its = schema.starts.c.id == start_id
+        with self._transaction(self._writers) as connection:
+            connection.execute(sa.update(schema.starts).where(its).values(beat=schema.starts.c.beat + 1))
+
+    def claims(self, campaign_id: int) -> dict[Group, Claimant]:
+        """Every group of the campaign that is claimed, and by whom."""
+        with self._transaction(self._readers) as connection:
+            return rows.read_claims(connection, campaign_id)
+
     # Trials
 
-    def record(self, campaign_id: int, record: TrialRecord, start_id: int | None = None) -> StoredTrial:
+    def record(
+        self,
+        campaign_id: int,
+        record: TrialRecord,
+        start_id: int | None = None,
+        *,
+        replaces: int | None = None,
+    ) -> StoredTrial:
         """Commit one finished trial of a start of the campaign (None: it is not known of which).
 
-        An invalid run of the same trial is kept as a superseded attempt; any other result that it has makes
-        this one refused: a trial is never run twice. Returns the trial as it would be read.
+        An invalid run of the same trial is kept as a superseded attempt, and so is the attempt of number
+        `replaces`, whatever its state. Returns the trial as it would be read. Raises UnfitRecord for a record
+        that cannot be stored, and HasResult when the trial has any other result: it is never run twice.
         """
         self._check_record(campaign_id, record)
+        for _ in range(_TRIES):
+            try:
+                return self._record(campaign_id, record, start_id, replaces)
+            except DatabaseError as error:
+                # Another process recorded the same trial meanwhile: its result is looked at anew.
+                if not isinstance(error.__cause__, IntegrityError):
+                    raise
+        raise HasResult(f"{self.address}: {record.key}: others record results of it all the time")
+
+    def _record(
+        self, campaign_id: int, record: TrialRecord, start_id: int | None, replaces: int | None
+    ) -> StoredTrial:
         with self._transaction(self._writers) as connection:
             if start_id is not None and start_id not in rows.start_ids(connection, campaign_id):
                 raise DatabaseError(f"{self.address}: {record.key}: its campaign has no start {start_id}")
@@ -179,8 +268,8 @@ class Database:
                 .with_for_update()
             ).one_or_none()
             if before is not None:
-                if before.state != "invalid":
-                    raise DatabaseError(
+                if before.state != "invalid" and before.attempt != replaces:
+                    raise HasResult(
                         f"{self.address}: {record.key}: has a result ({before.state}): it cannot have another"
                     )
                 connection.execute(
@@ -199,46 +288,75 @@ class Database:
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
         campaign, key = self._campaign(campaign_id), record.key
         if record.state not in STATES:
-            raise DatabaseError(f"{key}: state {record.state!r}: must be one of {', '.join(STATES)}")
+            raise UnfitRecord(f"{key}: state {record.state!r}: must be one of {', '.join(STATES)}")
         if key.variant not in (variant["label"] for variant in campaign.variants):
-            raise DatabaseError(f"{key}: campaign {campaign.name!r} has no variant {key.variant!r}")
+            raise UnfitRecord(f"{key}: campaign {campaign.name!r} has no variant {key.variant!r}")
         if key.workload not in (workload["label"] for workload in campaign.workloads):
-            raise DatabaseError(f"{key}: campaign {campaign.name!r} has no workload {key.workload!r}")
+            raise UnfitRecord(f"{key}: campaign {campaign.name!r} has no workload {key.workload!r}")
         if not 0 <= key.point < len(campaign.points):
-            raise DatabaseError(
-                f"{key}: campaign {campaign.name!r} has points 0 to {len(campaign.points) - 1}"
-            )
+            raise UnfitRecord(f"{key}: campaign {campaign.name!r} has points 0 to {len(campaign.points) - 1}")
         if not 0 <= key.repetition < campaign.repetitions:
-            raise DatabaseError(
+            raise UnfitRecord(
                 f"{key}: campaign {campaign.name!r} has repetitions 0 to {campaign.repetitions - 1}"
             )
         for endpoint, values in record.metrics.items():
             for name, value in values.items():
                 if not math.isfinite(value):
-                    raise DatabaseError(
-                        f"{key}: metric {endpoint}.{name} is {value}: must be a finite number"
-                    )
+                    raise UnfitRecord(f"{key}: metric {endpoint}.{name} is {value}: must be a finite number")
         names = [(table.endpoint, table.name) for table in record.series]
         for endpoint, name in names:
             if names.count((endpoint, name)) > 1:
-                raise DatabaseError(f"{key}: series {endpoint}.{name}: is there twice: must be one table")
+                raise UnfitRecord(f"{key}: series {endpoint}.{name}: is there twice: must be one table")
 
     def states(self, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
         """The state of every trial that has been run, and its number of attempts so far."""
-        columns = schema.trials.c
-        query = sa.select(
-            columns.variant,
-            columns.workload,
-            columns.point,
-            columns.repetition,
-            columns.state,
-            columns.attempt,
-        ).where(columns.campaign_id == campaign_id, schema.counts)
         with self._transaction(self._readers) as connection:
-            return {
-                TrialKey(variant, workload, point, repetition): (state, attempt)
-                for variant, workload, point, repetition, state, attempt in connection.execute(query)
-            }
+            return rows.read_states(connection, schema.trials.c.campaign_id == campaign_id)
+
+    def states_in(self, campaign_id: int, group: Group) -> dict[TrialKey, tuple[State, int]]:
+        """As `states`, of the trials of one group."""
+        columns = schema.trials.c
+        in_group = (
+            columns.campaign_id == campaign_id,
+            columns.workload == group.workload,
+            columns.point == group.point,
+            columns.repetition == group.repetition,
+        )
+        with self._transaction(self._readers) as connection:
+            return rows.read_states(connection, *in_group)
+
+    def tasks(self, campaign_id: int) -> list[StoredTask]:
+        """What trials were asked for: an entry for each variant, workload, point and different task."""
+        trials, tasks = schema.trials.c, schema.tasks.c
+        of_key = trials.variant, trials.workload, trials.point
+        query = (
+            sa.select(tasks.id, *of_key, sa.func.min(trials.repetition), tasks.digest)
+            .join_from(schema.trials, schema.tasks)
+            .where(trials.campaign_id == campaign_id)
+            .group_by(tasks.id, *of_key, tasks.digest)
+            .order_by(sa.func.min(trials.id))
+        )
+        with self._transaction(self._readers) as connection:
+            return [
+                StoredTask(task_id, TrialKey(*key), digest)
+                for task_id, *key, digest in connection.execute(query)
+            ]
+
+    def task(self, task_id: int) -> dict[str, Any]:
+        """The document of the task of that id."""
+        of_id = sa.select(schema.tasks.c.document).where(schema.tasks.c.id == task_id)
+        with self._transaction(self._readers) as connection:
+            document: dict[str, Any] = connection.execute(of_id).scalar_one()
+        return document
+
+    def trials_by_start(self, campaign_id: int) -> dict[int | None, int]:
+        """How many of the trials that count each start has run; None: it is not known which."""
+        columns = schema.trials.c
+        query = sa.select(columns.start_id, sa.func.count().label("trials")).where(
+            columns.campaign_id == campaign_id, schema.counts
+        )
+        with self._transaction(self._readers) as connection:
+            return {row.start_id: row.trials for row in connection.execute(query.group_by(columns.start_id))}
 
     def attempt_counts(self, campaign_id: int) -> list[AttemptCount]:
         """How often trials of each variant were run to each state, superseded attempts apart."""
@@ -388,13 +506,24 @@ class Database:
     def _transaction(self, engine: sa.Engine, purpose: str = "") -> Iterator[sa.Connection]:
         """`purpose` ends the message of a failure."""
         try:
-            with engine.begin() as connection:
+            with self.alone(), engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise DatabaseError(f"{self.address}: {self._explain(error)}{purpose}") from error
+            # What the driver has not seen is a value that cannot be written, such as JSON with a NaN.
+            unfit = isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+            kind = UnfitRecord if unfit else DatabaseError
+            raise kind(f"{self.address}: {self._explain(error)}{purpose}") from error
 
     def _explain(self, error: SQLAlchemyError) -> str:
         if isinstance(error, IntegrityError):  # what one process can see was checked before
             return "another process stored the same campaign or trial at the same time"
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         return self._connector.cause(cause) or str(cause).splitlines()[0]
+
+
+def _connector(path_or_url: str, create: bool) -> Connector:
+    if not is_url(path_or_url):
+        return SQLite(path_or_url, create=create)
+    from results.store.postgresql import PostgreSQL  # takes longer to load than most commands take to run
+
+    return PostgreSQL(path_or_url)

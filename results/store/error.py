@@ -3,3 +3,11 @@
 
 class DatabaseError(ValueError):
     """Says in one line which database cannot be used, why, and what would be right."""
+
+
+class UnfitRecord(DatabaseError):
+    """The record of a trial cannot be stored as it is; the database is as it was."""
+
+
+class HasResult(DatabaseError):
+    """The trial has a result that this one may not replace; the database is as it was."""

@@ -11,6 +11,8 @@ from results.store.error import DatabaseError
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
+Kind = Literal["comparison", "against-itself"]
+"""What a campaign compares: different variants, or one with itself (A/A)."""
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
@@ -67,6 +69,7 @@ class NewCampaign:
     points: list[dict[str, Value]]
     variants: list[Variant]
     workloads: list[Workload]
+    kind: Kind = "comparison"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +94,48 @@ class CampaignInfo(NewCampaign):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class NewStart:
+    """One run of the harness, before its first trial."""
+
+    host: str
+    """The name of the machine."""
+    provenance: dict[str, Any]
+    holder: dict[str, Any] | None = None
+    """Which process it is, as others on the same machine recognise it; None: nobody can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start(NewStart):
     """One run of the harness that has added trials to a campaign."""
 
     id: int
     campaign_id: int
     started_at: str
     """UTC, ISO 8601."""
+    beat: int
+    """Goes up while it runs."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Group:
+    """The trials of all variants that meet the same losses: what one harness claims at a time."""
+
+    workload: str
+    point: int
+    repetition: int
+
+    def __str__(self) -> str:
+        return f"{self.workload}, point {self.point}, repetition {self.repetition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """A start that has claimed groups, as those see it who wait for them."""
+
+    start_id: int
     host: str
-    """The name of the machine."""
-    provenance: dict[str, Any]
+    holder: dict[str, Any] | None
+    beat: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,8 +147,22 @@ class TrialKey:
     point: int
     repetition: int
 
+    @property
+    def group(self) -> Group:
+        return Group(self.workload, self.point, self.repetition)
+
     def __str__(self) -> str:
         return f"{self.variant}, {self.workload}, point {self.point}, repetition {self.repetition}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTask:
+    """Where the database has a task, without its document."""
+
+    id: int
+    key: TrialKey
+    """One of the trials that were asked for it."""
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,5 +238,5 @@ class StoredTrial:
     start_id: int | None
     """The start that has run it; None where it is not known, as in version 1."""
     attempt: int
-    """Counts from 1: above 1 when invalid runs came before."""
+    """Counts from 1: above 1 when runs came before that it has superseded."""
     record: TrialRecord

@@ -19,9 +19,13 @@ from results.metrics import DEFAULT
 from results.store import schema
 from results.store.records import (
     CampaignInfo,
+    Claimant,
+    Group,
     NewCampaign,
+    NewStart,
     SeriesTable,
     Start,
+    State,
     StoredTrial,
     TrialKey,
     TrialRecord,
@@ -37,22 +41,23 @@ _INSERT: dict[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]] = {
 }
 
 
-def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int:
-    """Returns the campaign's id."""
-    campaign_id = _insert(
-        connection,
-        schema.campaigns,
-        {
-            "name": campaign.name,
-            "title": campaign.title,
-            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "design_text": campaign.design_text,
-            "seed": str(campaign.seed),
-            "repetitions": campaign.repetitions,
-            "statistic": campaign.statistic,
-            "provenance": campaign.provenance,
-        },
-    )
+def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int | None:
+    """Returns the campaign's id; None when its name is taken, also by a transaction that ends meanwhile."""
+    row = {
+        "name": campaign.name,
+        "title": campaign.title,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "design_text": campaign.design_text,
+        "seed": str(campaign.seed),
+        "repetitions": campaign.repetitions,
+        "statistic": campaign.statistic,
+        "provenance": campaign.provenance,
+        "kind": campaign.kind,
+    }
+    insert = _INSERT[connection.dialect.name](schema.campaigns).values(row).on_conflict_do_nothing()
+    campaign_id: int | None = connection.scalar(insert.returning(schema.campaigns.c.id))
+    if campaign_id is None:
+        return None
     points = [
         {"campaign_id": campaign_id, "point": i, "factors": factors}
         for i, factors in enumerate(campaign.points)
@@ -107,6 +112,7 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
         repetitions=campaign.repetitions,
         statistic=campaign.statistic,
         provenance=campaign.provenance,
+        kind=campaign.kind,
         points=[row.factors for row in parts(schema.points, "point")],
         variants=[
             Variant(
@@ -129,13 +135,15 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
     )
 
 
-def write_start(connection: sa.Connection, campaign_id: int, host: str, provenance: dict[str, Any]) -> Start:
+def write_start(connection: sa.Connection, campaign_id: int, start: NewStart) -> Start:
     """The start as it is stored, which begins now."""
     values: dict[str, Any] = {
         "campaign_id": campaign_id,
         "started_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        "host": host,
-        "provenance": provenance,
+        "host": start.host,
+        "provenance": start.provenance,
+        "holder": start.holder,
+        "beat": 0,
     }
     return Start(id=_insert(connection, schema.starts, values), **values)
 
@@ -151,6 +159,59 @@ def start_ids(connection: sa.Connection, campaign_id: int) -> set[int]:
     """The ids of the starts of that campaign."""
     columns = schema.starts.c
     return set(connection.scalars(sa.select(columns.id).where(columns.campaign_id == campaign_id)))
+
+
+def claim(connection: sa.Connection, campaign_id: int, start_id: int, group: Group) -> None:
+    """Claim the group for the start, unless one has claimed it."""
+    row = {"campaign_id": campaign_id, "start_id": start_id, **_columns_of(group)}
+    insert = _INSERT[connection.dialect.name](schema.claims)
+    connection.execute(insert.values(row).on_conflict_do_nothing())
+
+
+def read_owner(connection: sa.Connection, campaign_id: int, group: Group) -> int | None:
+    """The start that has claimed the group."""
+    owner: int | None = connection.scalar(
+        sa.select(schema.claims.c.start_id).where(*is_claim_on(campaign_id, group))
+    )
+    return owner
+
+
+def is_claim_on(campaign_id: int, group: Group) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `claims` is on that group."""
+    columns = schema.claims.c
+    of_group = [columns[name] == value for name, value in _columns_of(group).items()]
+    return [columns.campaign_id == campaign_id, *of_group]
+
+
+def _columns_of(group: Group) -> dict[str, str | int]:
+    return {"workload": group.workload, "point": group.point, "repetition": group.repetition}
+
+
+def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Claimant]:
+    """Who has claimed which groups of the campaign."""
+    claims, starts = schema.claims.c, schema.starts.c
+    query = sa.select(
+        *(claims.workload, claims.point, claims.repetition),
+        *(starts.id, starts.host, starts.holder, starts.beat),
+    ).join_from(schema.claims, schema.starts)
+    rows = connection.execute(query.where(claims.campaign_id == campaign_id))
+    return {
+        Group(workload, point, repetition): Claimant(*claimant)
+        for workload, point, repetition, *claimant in rows
+    }
+
+
+def read_states(
+    connection: sa.Connection, *conditions: sa.ColumnElement[bool]
+) -> dict[TrialKey, tuple[State, int]]:
+    """The state and the attempt of the trials that count and meet the conditions."""
+    columns = schema.trials.c
+    of_key = columns.variant, columns.workload, columns.point, columns.repetition
+    query = sa.select(*of_key, columns.state, columns.attempt).where(schema.counts, *conditions)
+    return {
+        TrialKey(variant, workload, point, repetition): (state, attempt)
+        for variant, workload, point, repetition, state, attempt in connection.execute(query)
+    }
 
 
 def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 2
+VERSION = 3
 APPLICATION = "fecbench"
 APPLICATION_ID = 0x46454342  # "FECB": the application_id in the header of an SQLite file
 
@@ -53,6 +53,13 @@ campaigns = sa.Table(
             "the binaries, implementations with their `impl.toml`, web pages; `calibration` has an entry for"
             " each start."
         ),
+    ),
+    sa.Column(
+        "kind",
+        sa.Text,
+        nullable=False,
+        server_default="comparison",
+        doc="`comparison`, or `against-itself` (A/A): all variants are the same under several labels.",
     ),
     info={"meaning": "One row an execution of a design."},
 )
@@ -113,6 +120,21 @@ starts = sa.Table(
     sa.Column("started_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
     sa.Column("host", sa.Text, nullable=False, doc="The name of the machine."),
     sa.Column("provenance", sa.JSON, nullable=False, doc="As that of the campaign, of this start."),
+    sa.Column(
+        "holder",
+        sa.JSON,
+        doc=(
+            "Which process it is: the machine's `boot`, its namespace of `processes`, the `process` and "
+            "`since` when it runs (clock ticks after boot); null where it is not known."
+        ),
+    ),
+    sa.Column(
+        "beat",
+        sa.Integer,
+        nullable=False,
+        server_default="0",
+        doc="Goes up every 10 s while it runs. What it claimed is free when it stands still for 60 s.",
+    ),
     info={"meaning": "One row a start of the harness, on one machine, that has added trials to a campaign."},
 )
 
@@ -152,7 +174,10 @@ trials = sa.Table(
     sa.Column("repetition", sa.Integer, nullable=False, doc="Counts from 0."),
     sa.Column("attempt", sa.Integer, nullable=False, doc="Counts from 1."),
     sa.Column(
-        "superseded", sa.Boolean, nullable=False, doc="An invalid run that a later attempt has replaced."
+        "superseded",
+        sa.Boolean,
+        nullable=False,
+        doc="A later attempt has replaced it: it was invalid, or its state was to be run again.",
     ),
     sa.Column("state", sa.Text, nullable=False, doc="`ok`, `failed`, `timeout`, `unsupported` or `invalid`."),
     sa.Column("reason", sa.Text, nullable=False, doc="Of every state but `ok`."),
@@ -212,7 +237,7 @@ trials = sa.Table(
     sa.ForeignKeyConstraint(["campaign_id", "variant"], ["variants.campaign_id", "variants.variant"]),
     sa.ForeignKeyConstraint(["campaign_id", "workload"], ["workloads.campaign_id", "workloads.workload"]),
     sa.ForeignKeyConstraint(["campaign_id", "point"], ["points.campaign_id", "points.point"]),
-    info={"meaning": "One row a run of a trial; an invalid one that was run again stays, superseded."},
+    info={"meaning": "One row a run of a trial; one that was run again stays, superseded."},
 )
 
 # The database itself keeps a trial from counting twice, whichever machine writes it.
@@ -227,6 +252,22 @@ sa.Index(
     unique=True,
     sqlite_where=counts,
     postgresql_where=counts,
+)
+
+claims = sa.Table(
+    "claims",
+    tables,
+    sa.Column("campaign_id", sa.ForeignKey("campaigns.id"), primary_key=True, doc="The campaign's `id`."),
+    sa.Column("workload", sa.Text, primary_key=True, doc="The label of the group's workload."),
+    sa.Column("point", sa.Integer, primary_key=True, doc="The index of its point."),
+    sa.Column("repetition", sa.Integer, primary_key=True, doc="Counts from 0."),
+    sa.Column("start_id", sa.ForeignKey("starts.id"), nullable=False, doc="Who runs its trials."),
+    info={
+        "meaning": (
+            "One row a group (all variants of a workload, point and repetition) whose trials a start is "
+            "running, so that no other runs them; none when nothing runs."
+        )
+    },
 )
 
 metrics = sa.Table(

@@ -12,21 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from results.store.error import DatabaseError
+from results.store.error import DatabaseError, UnfitRecord
 from results.store.records import SeriesTable
 
 
 def of_endpoint(endpoint: str, name: str, table: pa.Table) -> SeriesTable:
-    """The table as the record of a trial has it. Raises DatabaseError for a table that `pack` refuses."""
+    """The table as the record of a trial has it. Raises UnfitRecord for a table that `pack` refuses."""
     return SeriesTable(endpoint, name, list(table.column_names), table.num_rows, pack(table))
 
 
 def pack(table: pa.Table) -> bytes:
-    """The table as Parquet. Raises DatabaseError for a table that cannot be a series."""
+    """The table as Parquet. Raises UnfitRecord for a table that cannot be a series."""
     names = table.column_names
     for name in names:
         if names.count(name) > 1:
-            raise DatabaseError(f"column {name!r} of a series: is there twice: must be one column")
+            raise UnfitRecord(f"column {name!r} of a series: is there twice: must be one column")
         _check_numbers(name, table[name])
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
@@ -50,6 +50,6 @@ def unpack(data: bytes, columns: Collection[str] | None = None) -> pa.Table:
 def _check_numbers(name: str, column: pa.ChunkedArray) -> None:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise DatabaseError(f"column {name!r} of a series: has values of type {kind}: must be numbers")
+        raise UnfitRecord(f"column {name!r} of a series: has values of type {kind}: must be numbers")
     if column.null_count or not pc.all(pc.is_finite(column), min_count=0).as_py():
-        raise DatabaseError(f"column {name!r} of a series: must have a finite number in every row")
+        raise UnfitRecord(f"column {name!r} of a series: must have a finite number in every row")

@@ -5,7 +5,10 @@ The header of the file says whose it is and of which version: `application_id` a
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -25,6 +28,21 @@ CAUSES = {
     sqlite3.SQLITE_NOTADB: "is not an SQLite database",
     sqlite3.SQLITE_READONLY: "is read-only: make it writable, or use a copy that is",
 }
+
+
+# Python's library of SQLite writes in this process, and ADBC's own reads tables. To the system the locks on a
+# file are the process's: the library that closes a file gives up the locks of the other ("How To Corrupt An
+# SQLite Database File", 2.2.1). So one of them is at work at a time. A thread may hold it more than once.
+_at_work = threading.RLock()
+
+
+def _begin_anew() -> None:
+    global _at_work
+    _at_work = threading.RLock()
+
+
+# In a forked process, the thread that held it is not there to give it back.
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 class SQLite(Connector):
@@ -56,6 +74,9 @@ class SQLite(Connector):
 
     def lock(self, connection: sa.Connection) -> None:
         """Nothing is left to do: every transaction that writes takes the lock as it begins."""
+
+    def alone(self) -> AbstractContextManager[object]:
+        return _at_work
 
     def cause(self, error: BaseException) -> str | None:
         return CAUSES.get(error.sqlite_errorcode & 0xFF) if isinstance(error, sqlite3.Error) else None

@@ -6,6 +6,7 @@ all points, and options that do not fit together.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import designs
@@ -20,7 +21,7 @@ from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.trial import validity
 from runners.trial.site import Commands
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
+from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.workloads import page_graph
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
@@ -125,18 +126,19 @@ class Experiment:
     @property
     def commands(self) -> Commands:
         """What starts the endpoints of each implementation here."""
-        roles: tuple[Role, Role] = ("client", "server")
-        return {
-            name: {role: implementation.command(role) for role in roles}
-            for name, implementation in self.implementations.items()
-        }
+        return commands_of(self.implementations)
+
+    @property
+    def folders(self) -> dict[str, Path]:
+        """Where each implementation is."""
+        return folders_of(self.implementations)
 
     @property
     def timeout_s(self) -> float:
         return self.design.timeout_s or DEFAULT_TIMEOUT_S
 
-    def task(self, key: TrialKey, backend: Backend, *, capture: bool = False) -> Task:
-        """The task of one trial. One that is to be captured is asked for all series that there are."""
+    def task(self, key: TrialKey, backend: Backend) -> Task:
+        """The task of one trial."""
         activity = self.activities[key.workload]
         return Task(
             topology=self.design.topology,
@@ -144,13 +146,12 @@ class Experiment:
             links=self._link_tasks[key.point],
             seeds=self.seeds(key),
             pairs=[
-                self._pair(transfer, activity, self._values(key.point), capture)
+                self._pair(transfer, activity, self._values(key.point))
                 for transfer in self._transfers(key, activity)
             ],
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
             validity=validity.USUAL,
-            capture=capture,
         )
 
     def seeds(self, key: TrialKey) -> Seeds:
@@ -212,11 +213,11 @@ class Experiment:
         around = Surroundings(key.variant, first_link.settings, self.timeout_s, graphs)
         return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
 
-    def _pair(self, transfer: Transfer, activity: Activity, values: Values, capture: bool) -> PairTask:
+    def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer, activity)
         return PairTask(
-            client=_end(arm, arm.series, values, capture),
-            server=_end(server, arm.series, values, capture),
+            client=_end(arm, arm.series, values),
+            server=_end(server, arm.series, values),
             workload=transfer.workload,
             demand=transfer.demand,
         )
@@ -248,6 +249,19 @@ class Experiment:
                 arm.options(values)
             for activity in self.activities.values():
                 activity.workload.check(activity.parameters(values), self.arms, self.design.path)
+
+
+def commands_of(implementations: Mapping[str, Implementation]) -> Commands:
+    """What starts the endpoints of these implementations here."""
+    return {
+        name: {role: implementation.command(role) for role in ROLES}
+        for name, implementation in implementations.items()
+    }
+
+
+def folders_of(implementations: Mapping[str, Implementation]) -> dict[str, Path]:
+    """Where each of these implementations is."""
+    return {name: implementation.folder for name, implementation in implementations.items()}
 
 
 def _layout(design: Design) -> Layout:
@@ -293,13 +307,13 @@ def _label(design: Design, where: str, label: object) -> str:
     return str(label)
 
 
-def _end(arm: Arm, wanted: Iterable[str], values: Values, capture: bool) -> EndpointTask:
+def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
     """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
     declaration, options = arm.implementation.declaration, arm.options(values)
     return EndpointTask(
         implementation=declaration.name,
         options=options,
-        series=[name for name in declaration.series if capture or name in wanted],
+        series=[name for name in declaration.series if name in wanted],
         local_addresses=declaration.local_addresses,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),

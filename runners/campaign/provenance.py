@@ -3,6 +3,7 @@
 A probe never raises and never hangs: what cannot be found out is None.
 """
 
+import hashlib
 import os
 import platform
 import re
@@ -14,9 +15,40 @@ from typing import Any
 
 from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
+from results.store.postgresql_url import without_secrets
 from runners.implementations.implementation import DECLARATION, Implementation
 from runners.probe import output_of, sha256_of
+from runners.trial import confinement
 from topologies.programs import WIRE
+
+_SOURCES = {
+    **{name: (f"{name}/**/*",) for name in ("dropper", "topologies", "designs")},
+    **{f"runners/{name}": (f"runners/{name}/**/*",) for name in ("trial", "workloads", "engines")},
+    "runners/campaign": ("runners/campaign/experiment.py", "runners/campaign/links.py"),
+}
+"""The sources that decide what a trial is and how it is judged, by the part of the harness."""
+_LANGUAGES = (".py", ".c", ".h")
+_BUILT = "build"
+
+
+def harness() -> dict[str, Any]:
+    """Which harness this is: its version, and a hash of the sources of each part that decides about trials.
+
+    What only describes them, such as a README, is no part of it.
+    """
+    return {
+        "version": metadata.version("fecbench"),
+        "sources": {part: _hash_of_sources(patterns) for part, patterns in _SOURCES.items()},
+    }
+
+
+def _hash_of_sources(patterns: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    paths = {path for pattern in patterns for path in REPOSITORY.glob(pattern)}
+    for path in sorted(path.relative_to(REPOSITORY) for path in paths):
+        if path.suffix in _LANGUAGES and _BUILT not in path.parts:
+            digest.update(f"{path}\0{sha256_of(REPOSITORY / path)}\n".encode())
+    return digest.hexdigest()
 
 
 def cpu_model(cpuinfo: str) -> str | None:
@@ -93,9 +125,13 @@ def of_implementation(implementation: Implementation) -> dict[str, Any]:
     }
 
 
-def without_password(argument: str) -> str:
-    """An argument as it may be kept and shown: the password of a URL is left out."""
-    return re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", argument)
+def of_programs(implementations: Collection[Implementation]) -> dict[str, Any]:
+    """What runs the trials of these implementations: our programs and theirs."""
+    return {
+        "harness": harness(),
+        "binaries": binaries(implementations),
+        "implementations": {known.declaration.name: of_implementation(known) for known in implementations},
+    }
 
 
 def collect(implementations: Collection[Implementation], link: str) -> dict[str, Any]:
@@ -104,7 +140,7 @@ def collect(implementations: Collection[Implementation], link: str) -> dict[str,
     return {
         "fecbench": metadata.version("fecbench"),
         "revision": revision(),
-        "command": [without_password(argument) for argument in sys.argv],
+        "command": [without_secrets(argument) for argument in sys.argv],
         "kernel": platform.release(),
         "machine": platform.machine(),
         "cpu": cpu_model(cpuinfo.read_text()) if cpuinfo.is_file() else None,
@@ -112,6 +148,6 @@ def collect(implementations: Collection[Implementation], link: str) -> dict[str,
         "python": platform.python_version(),
         "libraries": libraries(),
         "link": link,
-        "binaries": binaries(implementations),
-        "implementations": {known.declaration.name: of_implementation(known) for known in implementations},
+        "confinement": confinement.of_this_machine(),
+        **of_programs(implementations),
     }

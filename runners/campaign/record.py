@@ -1,21 +1,44 @@
 """What a campaign keeps of a trial that was judged."""
 
 import dataclasses
+import logging
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
-from runners.trial.judge import Checks, Judgement
+from runners.trial.judge import Checks, Judgement, judge
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Seeds
-from topologies.link import Direction
+from topologies.link import DIRECTIONS, Direction
+
+_log = logging.getLogger(__name__)
 
 
-def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
-    """Everything that is kept of a trial."""
-    outcome, endpoints = finished.outcome, finished.outcome.endpoints
+def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
+    """What the judge decides of a trial, and its record.
+
+    One that cannot be judged, or of which no record can be made, is invalid: the campaign goes on.
+    """
+    try:
+        judgement = judge(finished.task, finished.outcome)
+        return judgement, record_of(finished, judgement)
+    except Exception as error:
+        _log.info("cannot be judged: %s", finished.key, exc_info=True)
+        reason = f"it cannot be judged: {type(error).__name__}: {error}"
+        return unfit(finished, reason)
+
+
+def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
+    """The trial as an invalid one of which nothing is kept that was measured."""
+    judgement = Judgement("invalid", reason)
+    return judgement, _bare_record_of(finished, judgement)
+
+
+def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
+    """What can be kept of any trial."""
     return TrialRecord(
         key=finished.key,
         state=judgement.state,
@@ -24,6 +47,14 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         duration_s=finished.duration_s,
         task=finished.task.document(),
         seeds=_seeds(finished.task.seeds),
+    )
+
+
+def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
+    """Everything that is kept of a trial."""
+    outcome, endpoints = finished.outcome, finished.outcome.endpoints
+    return dataclasses.replace(
+        _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[
             _verdict_log(link, direction, recorded)
@@ -90,6 +121,17 @@ def _seeds(seeds: Seeds) -> dict[str, int]:
             for direction, seed in directions.items()
         },
     }
+
+
+def seeds_of(record: TrialRecord, task: Mapping[str, Any]) -> Seeds:
+    """The seeds of a recorded trial, for the links of its task. Raises KeyError when it lacks one."""
+    return Seeds(
+        content=record.seeds["content"],
+        losses={
+            link: {direction: record.seeds[_of_direction(link, direction)] for direction in DIRECTIONS}
+            for link in task["links"]
+        },
+    )
 
 
 def _verdict_log(link: str, direction: Direction, recorded: DropperOutcome) -> VerdictLog:

@@ -2,18 +2,24 @@
 
 import dataclasses
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 import designs
-from results.store.records import CampaignInfo, StoredTrial, VerdictLog
+from designs import DesignError
+from results.store.records import CampaignInfo, StoredTrial, TrialRecord, VerdictLog
 from runners.campaign import provenance
-from runners.campaign.experiment import Experiment
-from runners.campaign.record import record_of
+from runners.campaign.differences import compare, of_programs
+from runners.campaign.experiment import Experiment, commands_of, folders_of
+from runners.campaign.record import judged, seeds_of
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import Implementations
-from runners.trial.judge import judge
+from runners.implementations.implementation import Implementation
+from runners.refusal import Refusal, first_problem
+from runners.trial.task import EndpointTask, Task
 
 
 @dataclass(frozen=True)
@@ -40,37 +46,84 @@ def replay(
 ) -> Replay:
     """Run the trial again, and leave its files in `folder`, which must not exist. Needs root.
 
-    The design and the pages are those that were stored, not what their files hold now.
+    Its task and its seeds are those that were recorded. Where they were not, they are made of the design and
+    the pages that were, with the defaults of today.
     """
-    design = designs.parse(campaign.design_text, f"campaign {campaign.name}")
-    pages = campaign.provenance.get("pages", {})  # older campaigns have none
-    experiment = Experiment(design, campaign.points, implementations, pages)
-    experiment.check_built()
-    key, backend = stored.record.key, campaign.provenance["link"]
-    with NamespaceEngine(1, experiment.commands) as engine:
-        (finished,) = engine.run([(key, experiment.task(key, backend, capture=True))])
+    recorded = _recorded_task(stored.record)
+    try:
+        experiment = _experiment(campaign, implementations)
+    except Refusal as refusal:
+        if recorded is None:
+            raise
+        task, differences = recorded, [f"the design could not be run today: {refusal}"]
+    else:
+        today = experiment.task(stored.record.key, campaign.provenance["link"])
+        task = recorded or today
+        differences = list(_differences_of_tasks(recorded, today))
+    used = _used(task, implementations)
+    for implementation in used.values():
+        implementation.check_built()
+    now = provenance.of_programs(used.values())
+    programs = [str(other) for _, others in of_programs(campaign.provenance, now) for other in others]
+    with NamespaceEngine(1, commands_of(used), folders_of(used)) as engine:
+        (finished,) = engine.run([(stored.record.key, _captured(task, used))])
         if finished.folder is not None:
             shutil.move(finished.folder, folder)
-    record = record_of(finished, judge(finished.task, finished.outcome))
-    return Replay(
-        stored,
-        dataclasses.replace(stored, attempt=stored.attempt + 1, record=record),
-        _differences(campaign, stored, experiment),
-    )
+    _, record = judged(finished)
+    replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
+    return Replay(stored, replayed, programs + differences)
 
 
-def _differences(campaign: CampaignInfo, stored: StoredTrial, experiment: Experiment) -> list[str]:
-    ran = campaign.provenance["binaries"]
-    now = provenance.binaries(experiment.implementations.values())
-    differences = [
-        f"{program} is not the one that the campaign ran"
-        for program, digest in now.items()
-        if ran.get(program) != digest
+def _recorded_task(record: TrialRecord) -> Task | None:
+    """What the trial was asked for; None where it is not known, as in version 1."""
+    if not record.task:
+        return None
+    try:
+        return Task.model_validate({**record.task, "seeds": seeds_of(record, record.task)})
+    except (KeyError, ValidationError) as error:
+        problem = first_problem(error) if isinstance(error, ValidationError) else f"{error} is missing"
+        raise Refusal(
+            f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it"
+            " with the revision that its start names"
+        ) from error
+
+
+def _experiment(campaign: CampaignInfo, implementations: Implementations) -> Experiment:
+    """The campaign's design with the declarations of today."""
+    try:
+        design = designs.parse(campaign.design_text, f"campaign {campaign.name}")
+    except DesignError as error:
+        raise Refusal(str(error)) from error
+    pages = campaign.provenance.get("pages", {})  # older campaigns have none
+    return Experiment(design, campaign.points, implementations, pages)
+
+
+def _differences_of_tasks(recorded: Task | None, today: Task) -> Iterator[str]:
+    if recorded is None:
+        yield "the trial's task was not recorded: it is run with the defaults of today"
+        return
+    for difference in compare("the trial's task:", recorded.document(), today.document()):
+        yield f"{difference} today; it is run as it was"
+    if recorded.seeds != today.seeds:
+        yield "the trial's seeds would be others today; it is run with those that were recorded"
+
+
+def _used(task: Task, implementations: Implementations) -> dict[str, Implementation]:
+    names = {end.implementation for pair in task.pairs for end in (pair.client, pair.server)}
+    return {name: implementations.find(name, "the trial's task") for name in sorted(names)}
+
+
+def _captured(task: Task, used: Mapping[str, Implementation]) -> Task:
+    """The task with everything recorded: packets, qlog, and every series that the implementations leave."""
+
+    def all_series(end: EndpointTask) -> EndpointTask:
+        return end.model_copy(update={"series": list(used[end.implementation].declaration.series)})
+
+    pairs = [
+        pair.model_copy(update={"client": all_series(pair.client), "server": all_series(pair.server)})
+        for pair in task.pairs
     ]
-    task = experiment.task(stored.record.key, campaign.provenance["link"]).document()
-    if stored.record.task not in ({}, task):  # {}: version 1 of the schema kept none
-        differences.append("the trial's task is not the one that was recorded: defaults of options differ")
-    return differences
+    return task.model_copy(update={"capture": True, "pairs": pairs})
 
 
 def _same_losses(

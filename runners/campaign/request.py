@@ -1,12 +1,12 @@
 """What a user asked to be run, checked whole before a database is opened."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from designs import Design
-from results.store.records import TrialKey
+from results.store.records import State, TrialKey
 from runners.campaign.experiment import Experiment
 from runners.campaign.order import filtered, trial_keys
 from runners.campaign.reach import check_reach
@@ -39,6 +39,9 @@ class Request:
     backend: Backend
     jobs: Jobs
     resume: bool = False
+    """Whether there must be such a campaign."""
+    retry: frozenset[State] = frozenset()
+    """Besides what is missing, trials in these states are run again."""
     calibrate: bool = True
     keep: Keep | None = None
 
@@ -56,6 +59,7 @@ def request(
     jobs: Jobs = 1,
     filters: Sequence[str] = (),
     resume: bool = False,
+    retry: Collection[State] = (),
     calibrate: bool = True,
     keep: Keep | None = None,
 ) -> Request:
@@ -78,6 +82,7 @@ def request(
         backend=resolve_backend(backend),
         jobs=jobs,
         resume=resume,
+        retry=frozenset(retry),
         calibrate=calibrate,
         keep=keep,
     )

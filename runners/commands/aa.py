@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from designs import Design
 from results.analysis import equality
-from results.analysis.equality import AA_PREFIX, Equality, NothingToCompare
+from results.analysis.equality import Equality, NothingToCompare
 from results.store.database import Database
 from results.store.records import CampaignInfo
 from runners.campaign.against_itself import against_itself
@@ -28,6 +28,8 @@ from runners.refusal import Refusal
 from runners.trial import isolation
 from topologies.topology import Backend
 
+AA_PREFIX = "aa-"
+"""The names of campaigns that run a variant against itself begin with it."""
 FORMER = "former"
 FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
 """These may stand before the subcommand, too."""
@@ -69,14 +71,14 @@ class Manner:
     folders: Sequence[Path] | None
     """Of implementations, beside ours."""
 
-    def request(self, design: Design, name: str, jobs: Jobs) -> Request:
+    def request(self, design: Design, name: str, jobs: Jobs, *, resume: bool) -> Request:
         wanted = request(
             design,
             implementations_in(self.folders),
             name=name,
             backend=self.link,
             jobs=jobs,
-            resume=self.resume,
+            resume=resume,
             calibrate=self.calibrate,
         )
         isolation.require("fecbench aa")
@@ -165,8 +167,8 @@ def compare_with_itself(
     """Run a variant against itself: what was compared, in words, and how equal it is."""
     twice = against_itself(design, label)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
-    wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs))
-    with open_database(db, create=True) as database:
+    wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs), resume=manner.resume)
+    with open_database(db, create=not manner.resume) as database:
         info = run_here(wanted, database)
         return f"campaign {info.name}", _compared(equality.of_itself, database, metric, info)
 
@@ -178,8 +180,12 @@ def compare_jobs(
     numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", manner.jobs)
     if numbers[0] == numbers[1]:
         raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
-    requests = [manner.request(design, f"{design.name}-jobs-{number}", number) for number in numbers]
-    with open_database(db, create=True) as database:
+    # Whoever was interrupted during the first campaign has not begun the second.
+    requests = [
+        manner.request(design, f"{design.name}-jobs-{number}", number, resume=manner.resume and index == 0)
+        for index, number in enumerate(numbers)
+    ]
+    with open_database(db, create=not manner.resume) as database:
         first, second = (run_here(wanted, database) for wanted in requests)
         return f"{second.name} against {first.name}", _compared(
             equality.between, database, metric, first, second

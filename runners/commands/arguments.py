@@ -76,7 +76,7 @@ Jobs = Annotated[
     ),
 ]
 Link = Annotated[Backend, typer.Option("--link", help="The link backend.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Run what a campaign still lacks.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a campaign: refuse to begin one.")]
 NoCalibrate = Annotated[
     bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
 ]

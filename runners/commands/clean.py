@@ -4,17 +4,18 @@ from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.engines import scratch
+from runners.trial import cgroup
 
 
 def clean(
     as_json: arguments.Json = False,
 ) -> None:
-    """Remove the temporary folders of harnesses that were killed.
+    """Remove the temporary folders and the empty control groups of harnesses that were killed.
 
     There is nothing else to remove: processes, namespaces, TAPs and droppers end with the harness that made
     them. Folders of a harness that runs are left alone.
     """
-    removed = [str(path) for path in scratch.remove_abandoned()]
+    removed = [str(path) for path in (*scratch.remove_abandoned(), *cgroup.remove_abandoned())]
     if as_json:
         print_document({"removed": removed}, indent=None)
     else:

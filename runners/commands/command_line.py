@@ -11,8 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
-from runners.commands import steps, terminal
+from runners.commands import passwords, steps, terminal
 from runners.commands.failures import BAD_INPUT, status_of
+from runners.commands.passwords import without_passwords
 from runners.commands.terminal import one_line
 
 COMMANDS = {
@@ -134,6 +135,7 @@ def main() -> NoReturn:
         signal.signal(number, _interrupt)
     steps.tell(False)
     terminal.tame()
+    passwords.hide()
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:
@@ -152,5 +154,5 @@ def main() -> NoReturn:
 
 def _end(line: str, status: int) -> NoReturn:
     if line:
-        print("fecbench:", one_line(line), file=sys.stderr)
+        print("fecbench:", one_line(without_passwords(line)), file=sys.stderr)
     sys.exit(status)

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from pathlib import Path
 
 from dropper.command import COMMAND
 from runners.commands import arguments
@@ -18,10 +19,15 @@ from runners.implementations.implementation import IMPLEMENTATIONS
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
-from runners.trial.isolation import CLONE_NEWNET, IsolationError, run_isolated, unshare
+from runners.trial import cgroup, kernel
+from runners.trial.isolation import IsolationError, run_isolated
 from topologies.programs import PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
+# Endpoints have no right to go beyond the system's limits. quic-go asks for 7 MiB.
+SOCKET_BUFFER_AT_LEAST_BYTES, SOCKET_BUFFER_BYTES = 2 << 20, 7 << 20
+CGROUP_LACKS = "no cgroup can be made: single processes of endpoints are limited, not all of a trial together"
+CGROUP_MENDS = "run where the harness may make cgroups, such as outside of a container"
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,7 @@ def needs(implementations: Implementations) -> Iterator[Need]:
     yield from _built()
     yield from _implementations(implementations)
     yield from _kernel_features()
+    yield from _limits_of_endpoints()
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ class Tool:
 
 TOOLS = [
     Tool("mnexec", "mininet", ("-v",)),
+    Tool("setpriv", "util-linux"),
     Tool("ip", "iproute2", ("-V",)),
     Tool("tc", "iproute2", ("-V",)),
     Tool("ethtool", "ethtool"),
@@ -153,7 +161,7 @@ def _take_real_time_priority() -> None:
 
 
 def _make_network_namespace() -> None:
-    unshare(CLONE_NEWNET, "network namespace")
+    kernel.unshare(kernel.CLONE_NEWNET, "network namespace")
 
 
 # What it is called, how it is tried, what mends it, and whether trials need it.
@@ -192,6 +200,20 @@ def _problem_of(probe: Callable[[], None]) -> str:
     except (IsolationError, OSError) as error:
         return f"no: {error}"
     return "" if outcome == "works" else outcome
+
+
+def _limits_of_endpoints() -> Iterator[Need]:
+    """What bounds endpoints, beside the limits of single processes that there always are."""
+    counted = {controller: place for place in cgroup.usable() for controller in place.controllers}
+    for controller, counts in {"memory": "memory", "pids": "processes"}.items():
+        found = f"counted below {counted[controller].folder}" if controller in counted else CGROUP_LACKS
+        yield Need(f"limit of {counts}", controller in counted, found, CGROUP_MENDS, required=False)
+    for name in ("rmem_max", "wmem_max"):
+        limit = Path("/proc/sys/net/core", name)
+        value = int(limit.read_text()) if limit.is_file() else 0
+        mend = f"sysctl -w net.core.{name}={SOCKET_BUFFER_BYTES}, and a line of it in /etc/sysctl.d"
+        good, found = value >= SOCKET_BUFFER_AT_LEAST_BYTES, f"net.core.{name} is {value}"
+        yield Need(f"socket buffers ({name})", good, found, mend, required=False)
 
 
 def doctor(

@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from results.analysis.starts import starts_of
 from results.store.database import Database
 from results.store.records import CampaignInfo, Start, StoredTrial
 
@@ -25,8 +27,13 @@ def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> 
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
     for campaign in campaigns:
+        ran = starts_of(database, campaign)
         document["campaigns"].append(
-            campaign_document(campaign) | {"attempts": attempts_document(database, campaign)}
+            {
+                **campaign_document(campaign),
+                "attempts": attempts_document(database, campaign),
+                "start_differences": [asdict(difference) for difference in ran.differences],
+            }
         )
         document["starts"] += [start_document(start) for start in database.starts(campaign.id)]
         for stored in database.trials(campaign.id):
@@ -83,6 +90,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "points": campaign.points,
         "variants": campaign.variants,
         "workloads": campaign.workloads,
+        "kind": campaign.kind,
         "provenance": campaign.provenance,
     }
 
@@ -105,6 +113,7 @@ def start_document(start: Start) -> Document:
         "id": start.id,
         "started_at": start.started_at,
         "host": start.host,
+        "holder": start.holder,
         "provenance": start.provenance,
     }
 

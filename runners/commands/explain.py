@@ -39,12 +39,13 @@ def explain(
     if output is not None:
         check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
+        address = database.address
         info = comparing(database, one_campaign(database, campaign), metric)
-        against, variants = arms_of(db, info, baseline, variant)
+        against, variants = arms_of(address, info, baseline, variant)
         comparisons = compare(database, info, against, variants)
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
-        raise Refusal(f"{db}: {reasons}")
+        raise Refusal(f"{address}: {reasons}")
     folder = None if output is None else Folder(output)
     documents = []
     for comparison in comparisons:
@@ -100,24 +101,26 @@ def compare(
     return comparisons
 
 
-def arms_of(db: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
+def arms_of(address: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
     """The baseline, and the variants to compare with it."""
     labels = [known["label"] for known in campaign.variants]
     for option, label in (("--baseline", baseline), ("--variant", variant)):
         if label and label not in labels:
             raise Refusal(
-                f"{db}: {option} {label}: campaign {campaign.name!r} has none; {nearest(label, labels)}"
+                f"{address}: {option} {label}: campaign {campaign.name!r} has none; {nearest(label, labels)}"
             )
     against = baseline or next((known["label"] for known in campaign.variants if known["baseline"]), "")
     if not against:
         raise Refusal(
-            f"{db}: campaign {campaign.name!r} names no baseline: choose with --baseline one of {labels}"
+            f"{address}: campaign {campaign.name!r} names no baseline: choose with --baseline one of {labels}"
         )
     others = [variant] if variant else [label for label in labels if label != against]
     if not others:
-        raise Refusal(f"{db}: campaign {campaign.name!r} has one variant only: there is no ratio to explain")
+        raise Refusal(
+            f"{address}: campaign {campaign.name!r} has one variant only: there is no ratio to explain"
+        )
     if against in others:
-        raise Refusal(f"{db}: --variant {variant}: is the baseline: choose another")
+        raise Refusal(f"{address}: --variant {variant}: is the baseline: choose another")
     return against, others
 
 

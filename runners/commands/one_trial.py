@@ -110,9 +110,7 @@ def _direction_rows(record: TrialRecord) -> Iterator[tuple[object, ...]]:
                 frames["frames_in"],
                 frames["frames_out"],
                 frames["queue_dropped"],
-                "-"
-                if lateness is None
-                else "/".join(f"{lateness[name]:.0f}" for name in ("p50", "p99", "max")),
+                "-" if lateness is None else _quantiles(lateness),
                 "conserved" if frames["conserved"] else "NOT CONSERVED",
             )
 

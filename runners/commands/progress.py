@@ -72,6 +72,21 @@ class Reporter:
         elif judgement.state != "ok":
             self._say(f"{key}: {what}{', again' if again else ''}")
 
+    def elsewhere(self, trials: int) -> None:
+        """Another harness has run so many of the trials that were to be run here."""
+        self._planned -= trials
+        if self._bar.tasks:
+            self._bar.update(self._bar.tasks[0].id, total=self._planned)
+
+    def waiting(self, trials: int) -> None:
+        """Nothing is left to be run here."""
+        self._say(f"waiting for {trials} trials that another fecbench is running")
+
+    def dropped(self, key: TrialKey, why: str) -> None:
+        """A trial was run that has a result already."""
+        self._say(f"{key}: not kept: another fecbench has run it meanwhile ({why})")
+        self.elsewhere(1)
+
     def close(self) -> None:
         """Leave the terminal as it was."""
         self._bar.stop()

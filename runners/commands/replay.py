@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from runners.campaign.replay import Replay
 from runners.campaign.replay import replay as run_again
 from runners.commands import arguments
 from runners.commands.choice import implementations_in, one_trial, open_database
@@ -50,8 +51,19 @@ def replay(
         print_document(document)
     else:
         _print_comparison(document["recorded"], document["replayed"])
-        say(f"{'the same losses' if result.same else 'NOT the same'}; artefacts in {output}")
+        say(f"{comparison(result)}; artefacts in {output}")
     return 0 if result.same else 1
+
+
+def comparison(result: Replay) -> str:
+    """Whether the trial went as it was recorded, in words.
+
+    Two trials of one task that are ok met the oracle's verdicts, both of them: then their losses say nothing.
+    """
+    before, after = result.recorded.record.state, result.replayed.record.state
+    if before != after:
+        return f"NOT as recorded: the state was {before}, and is {after}"
+    return f"{after}, as recorded" if result.same else "NOT as recorded: packets met other verdicts"
 
 
 def _print_comparison(recorded: dict[str, Any], replayed: dict[str, Any]) -> None:

@@ -1,11 +1,13 @@
 """`fecbench run`: a design into a results database."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
 from fecbench.hints import nearest
+from results.store.records import State
 from runners.campaign.request import Keep, Kept, request
 from runners.commands import arguments
 from runners.commands.choice import design_of, implementations_in, open_database
@@ -18,6 +20,9 @@ from runners.engines.admission import parse_jobs
 from runners.refusal import Refusal
 from runners.trial import isolation
 
+RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")
+"""States that are run again only when it is asked for: `invalid` always is, and `ok` never."""
+
 
 def run(
     design: arguments.DesignFile,
@@ -26,6 +31,14 @@ def run(
         str, typer.Option("--campaign", help="The campaign's name; by default the design's.")
     ] = "",
     resume: arguments.Resume = False,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="failed|timeout|unsupported",
+            help="Go on with a campaign, and run its trials in this state again; repeatable. What they came"
+            " to before is kept as an earlier attempt.",
+        ),
+    ] = None,
     jobs: arguments.Jobs = "1",
     link: arguments.Link = "auto",
     filters: Annotated[
@@ -48,7 +61,13 @@ def run(
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
-    """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not."""
+    """Run the trials of a design and keep each in a database; 0 when all are ok, 1 when some are not.
+
+    What the campaign has already is not run again, so that the same command goes on after an interruption.
+    Several may run at once, also on several machines with a PostgreSQL database: they share the trials.
+    """
+    again = _states("--retry", retry or [])
+    resume = resume or bool(again)
     wanted = request(
         design_of(design),
         implementations_in(implementations),
@@ -56,12 +75,13 @@ def run(
         backend=link,
         jobs=parse_jobs("--jobs", jobs),
         resume=resume,
+        retry=again,
         filters=filters or [],
         calibrate=not no_calibrate,
         keep=None if keep is None else _keep(*keep),
     )
     isolation.require("fecbench run")
-    with open_database(db, create=True) as database:
+    with open_database(db, create=not resume) as database:
         done = run_here(wanted, database)
         states = [state for state, _ in database.states(done.id).values()]
         if as_json:
@@ -71,6 +91,16 @@ def run(
             print_summary(database, done)
             say(states_line(states, done.planned_trials))
     return 0 if all(state == "ok" for state in states) else 1
+
+
+def _states(option: str, given: Sequence[str]) -> list[State]:
+    """The states that are named, some perhaps in one word with commas. Raises Refusal for any other."""
+    named = [state for text in given for state in text.split(",")]
+    for state in named:
+        if state not in RETRIED:
+            hint = nearest(state, RETRIED)
+            raise Refusal(f"{option} {state}: must be one of {', '.join(RETRIED)}; {hint}")
+    return [cast(State, state) for state in named]
 
 
 def _keep(which: str, folder: Path) -> Keep:

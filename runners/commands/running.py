@@ -10,7 +10,8 @@ from runners.engines.namespaces import NamespaceEngine
 
 def run_here(request: Request, database: Database) -> CampaignInfo:
     """The campaign, after what was missing of it has been run."""
-    engine, reporter = NamespaceEngine(request.jobs, request.experiment.commands), Reporter()
+    experiment, reporter = request.experiment, Reporter()
+    engine = NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
     try:
         return campaign.run(request, engine, database, reporter)
     finally:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from results.analysis import frames
+from results.analysis import frames, starts
 from results.metrics import DEFAULT, of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial
@@ -109,6 +109,8 @@ def _print_campaigns(
             if set(states) - {"ok"}:
                 _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))
+        for sentence in starts.sentences(starts.starts_of(database, info)):
+            say(sentence)
 
 
 def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool = False) -> None:

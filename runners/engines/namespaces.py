@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +27,7 @@ from runners.engines import scratch
 from runners.engines.admission import Ended, Jobs, admission
 from runners.engines.engine import Finished
 from runners.engines.worker import MARGIN_S, Order
-from runners.trial import certificates
+from runners.trial import certificates, cgroup
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
 from runners.trial.site import Commands, Site
@@ -75,9 +75,10 @@ class Return:
 class Worker:
     """One worker process, and what it is at."""
 
-    def __init__(self) -> None:
+    def __init__(self, harness: str) -> None:
+        """`harness` is the name of its folder; the worker names what it makes after it."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runners.engines.worker", str(os.getpid())],
+            [sys.executable, "-m", "runners.engines.worker", str(os.getpid()), harness],
             cwd=REPOSITORY,
             # Mininet imports distutils, and setuptools' stand-in for it takes 50 ms to load.
             env={**os.environ, "SETUPTOOLS_USE_DISTUTILS": "stdlib"},
@@ -152,8 +153,12 @@ class Worker:
 class NamespaceEngine:
     """A worker for each trial that may run at a time (`Engine`)."""
 
-    def __init__(self, jobs: Jobs, commands: Commands) -> None:
+    def __init__(
+        self, jobs: Jobs, commands: Commands, implementations: Mapping[str, Path] | None = None
+    ) -> None:
+        """`implementations` has the folder of each that `commands` starts."""
         self._commands = commands
+        self._implementations = implementations or {}
         self._admission = admission(jobs)
         self._idle: list[Worker] = []
         self.busy: list[Worker] = []
@@ -164,6 +169,7 @@ class NamespaceEngine:
         self._resources = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        cgroup.remove_abandoned()
         self._folder = self._resources.enter_context(scratch.folder())
         certificates.write(self._folder, SERVER_NAME)
         return self
@@ -173,6 +179,7 @@ class NamespaceEngine:
     ) -> None:
         for worker in self._idle + self.busy:
             worker.stop()
+        cgroup.remove(self._folder.name)
         self._resources.close()
 
     def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
@@ -210,7 +217,7 @@ class NamespaceEngine:
             if wait_s > 0:
                 self._next = upcoming
                 return wait_s
-            worker = self._idle.pop() if self._idle else Worker()
+            worker = self._idle.pop() if self._idle else Worker(self._folder.name)
             self.busy.append(worker)
             worker.give(key, self._order(task))
             for other in self.busy:
@@ -234,8 +241,13 @@ class NamespaceEngine:
         self._begun += 1
         folder = self._folder / f"trial-{self._begun}"
         used = {end.implementation for pair in task.pairs for end in (pair.client, pair.server)}
-        commands = {name: self._commands[name] for name in used}
-        return Order(task=task, site=Site(commands=commands, certificates=self._folder, folder=folder))
+        site = Site(
+            commands={name: self._commands[name] for name in used},
+            implementations={name: path for name, path in self._implementations.items() if name in used},
+            certificates=self._folder,
+            folder=folder,
+        )
+        return Order(task=task, site=site)
 
     def _wait(self, limit_s: float) -> list[Return]:
         """What has ended when a worker has something to say or is overdue, or when the limit has passed."""

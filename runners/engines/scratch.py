@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,22 @@ def folder() -> Iterator[Path]:
 
 
 def abandoned() -> list[Path]:
-    """Folders whose harness has ended without removing them."""
-    candidates = sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/"))
-    return [path for path in candidates if _is_unlocked(path) or _never_got_its_lock(path)]
+    """Folders of ours whose harness has ended without removing them."""
+    named = (path for path in Path(tempfile.gettempdir()).iterdir() if OF_PROCESS.fullmatch(path.name))
+    ours = filter(_is_ours, sorted(named))
+    return [path for path in ours if _is_unlocked(path) or _never_got_its_lock(path)]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a folder as `folder` makes it: of this user, and nobody else may write into it.
+
+    Everybody may put something else of that name there, such as a link to a folder of ours.
+    """
+    try:
+        found = path.lstat()
+    except FileNotFoundError:  # its harness has ended meanwhile
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def _is_unlocked(path: Path) -> bool:
@@ -49,7 +63,7 @@ def _is_unlocked(path: Path) -> bool:
 
 def _never_got_its_lock(path: Path) -> bool:
     made = OF_PROCESS.fullmatch(path.name)
-    if made is None or path.stat().st_uid != os.geteuid() or any(path.iterdir()):
+    if made is None or any(path.iterdir()):
         return False
     return not Path(f"/proc/{made['process']}").exists()
 

@@ -4,12 +4,13 @@ It exists so that the imports are paid for once, and so that the process that fo
 thread. Each trial runs in namespaces of its own. The worker ends with its standard input, or with its parent.
 """
 
+import os
 import sys
 import time
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.trial import isolation, trial
+from runners.trial import cgroup, confinement, isolation, trial
 from runners.trial.outcome import Outcome
 from runners.trial.site import Site
 from runners.trial.task import Task
@@ -30,10 +31,11 @@ class Order(BaseModel):
 def answer(line: str) -> Outcome:
     """The outcome of the trial whose order is `line`."""
     order = Order.model_validate_json(line)
+    first_user = confinement.first_user(os.getpid())
     begun = time.monotonic()
     try:
         document = isolation.run_isolated(
-            lambda: trial.run(order.task, order.site).model_dump_json().encode(),
+            lambda: trial.run(order.task, order.site, first_user).model_dump_json().encode(),
             order.task.timeout_s + MARGIN_S,
         )
     except (isolation.IsolationError, OSError) as error:
@@ -44,7 +46,10 @@ def answer(line: str) -> Outcome:
 
 
 def main() -> None:
-    isolation.die_with_parent(int(sys.argv[1]))
+    harness, name = sys.argv[1:]
+    isolation.die_with_parent(int(harness))
+    # Who ends a worker kills it, and removes its cgroups then.
+    cgroup.join(cgroup.make(f"{name}.{os.getpid()}"))
     for line in sys.stdin:
         print(answer(line).model_dump_json(), flush=True)
 

@@ -8,6 +8,7 @@ is started in another folder.
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tomllib
 from collections.abc import Mapping
@@ -105,7 +106,21 @@ class Implementation:
             return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
         if path in self.programs() and not os.access(path, os.X_OK):
             return Lack("is no program", f"chmod +x {path}")
+        if not self._is_open_to_all(path):
+            return Lack("is not for every user; endpoints have one of their own", self._open_with)
         return None
+
+    def _is_open_to_all(self, path: Path) -> bool:
+        """Whether any user who is in the folder can read a file of it; where the folder lies matters not."""
+        if not path.is_relative_to(self.folder):
+            return True
+        above = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
+        passable = all(parent.stat().st_mode & stat.S_IXOTH for parent in above)
+        return passable and bool(path.stat().st_mode & stat.S_IROTH)
+
+    @property
+    def _open_with(self) -> str:
+        return f"chmod -R o+rX {self.folder}"
 
     @property
     def build_with(self) -> str:

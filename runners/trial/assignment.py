@@ -1,4 +1,5 @@
-"""What an endpoint is told: a JSON file, whose path is its one argument (quic-impls/README.md)."""
+"""What an endpoint is told: a JSON file, whose path is its one argument (quic-impls/README.md), and the files
+that it names."""
 
 import json
 from collections.abc import Sequence
@@ -53,3 +54,9 @@ def command(arguments: Sequence[str], document: dict[str, Any], folder: Path) ->
     path = folder / f"{document['role']}.json"
     path.write_text(json.dumps(document, indent=1))
     return [*arguments, str(path)]
+
+
+def papers(command: Sequence[str], document: dict[str, Any]) -> dict[Path, bytes]:
+    """The files that an endpoint is given: its document, which its command ends with, and certificates."""
+    named = [document[name] for name in ("authority", "certificate", "private_key") if name in document]
+    return {Path(name): Path(name).read_bytes() for name in (command[-1], *named)}

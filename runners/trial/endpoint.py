@@ -7,14 +7,13 @@ import contextlib
 import os
 import signal
 import subprocess
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from runners.refusal import first_problem
 from runners.trial.plain_text import plain
 
-MESSAGES_LIMIT_BYTES = 1 << 20
 MESSAGE_LIMIT_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 4096
 UNSUPPORTED = 127
@@ -26,9 +25,16 @@ MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z"
 class Message(BaseModel):
     """One line of an endpoint's standard output."""
 
-    model_config = ConfigDict(extra="forbid")
+    # Strict: "12" and true are no numbers.
+    model_config = ConfigDict(extra="forbid", strict=True)
     event: Literal["ready", "done"]
     metrics: dict[MetricName, FiniteFloat] = {}
+
+    @model_validator(mode="after")
+    def _only_done_has_metrics(self) -> Self:
+        if self.event == "ready" and self.metrics:
+            raise ValueError("a ready message has no metrics")
+        return self
 
 
 class Endpoint:
@@ -47,7 +53,6 @@ class Endpoint:
         self.was_slow = False
         self.was_forced = False
         self._line = b""
-        self._stdout_bytes = 0
         self._stderr = b""
 
     @property
@@ -62,11 +67,7 @@ class Endpoint:
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""
-        self._stdout_bytes += len(data)
         if self.complaint:
-            return
-        if self._stdout_bytes > MESSAGES_LIMIT_BYTES:
-            self._refuse(f"wrote more than {MESSAGES_LIMIT_BYTES} bytes of messages")
             return
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
@@ -85,6 +86,10 @@ class Endpoint:
         except ValidationError as error:
             cause = " ".join(first_problem(error).split())[:200]
             self._refuse(f"wrote {line[:80]!r}, which is neither a ready nor a done message: {cause}")
+            return
+        if "done" in self.events or message.event in self.events:
+            before = " and ".join(self.events)
+            self._refuse(f"wrote {line[:80]!r} after {before}: each is said once, and done is the last line")
             return
         self.events.append(message.event)
         if message.event == "ready":

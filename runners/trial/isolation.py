@@ -5,7 +5,6 @@ that asked for it is killed, the kernel kills everything else in there. Namespac
 attached BPF programs go with the processes that held them. Nothing has to be cleaned up afterwards.
 """
 
-import ctypes
 import os
 import select
 import signal
@@ -13,43 +12,26 @@ import time
 from collections.abc import Callable
 
 from runners.refusal import Refusal
+from runners.trial import kernel
 
-CLONE_NEWNS = 0x00020000
-CLONE_NEWNET = 0x40000000
-CLONE_NEWPID = 0x20000000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
-PR_SET_PDEATHSIG = 1
 KILL_LIMIT_S = 5.0
 TRY_LIMIT_S = 10.0
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class IsolationError(RuntimeError):
     """The function gave no answer: it was killed, crashed, or took longer than its limit."""
 
 
-def _call(attempted: str, status: int) -> None:
-    if status != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{attempted}: {os.strerror(number)}")
-
-
-def unshare(flags: int, what: str) -> None:
-    """Move this process into new namespaces. Raises OSError that names `what`."""
-    _call(f"unshare {what}", _libc.unshare(flags))
-
-
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent, whose id is `parent`, has ended."""
-    _call("prctl PR_SET_PDEATHSIG", _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    kernel.die_with_parent(signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the call above
         os._exit(1)
 
 
 def _mount_own_proc() -> None:
-    _call("make mounts private", _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
-    _call("mount /proc", _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None))
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
 
 def _first_process(function: Callable[[], bytes], answer: int) -> None:
@@ -69,7 +51,8 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
 def _keeper(function: Callable[[], bytes], answer: int, parent: int) -> None:
     """Makes the namespaces, and stands between them and the caller so that the caller stays outside."""
     die_with_parent(parent)
-    unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET, "PID, mount and network namespaces")
+    flags = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET
+    kernel.unshare(flags, "PID, mount and network namespaces")
     first = os.fork()
     if first == 0:
         _exit_after(lambda: _first_process(function, answer), answer)

@@ -16,7 +16,13 @@ class Site(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     commands: Commands
+    implementations: dict[str, Path] = {}
+    """The folder of each; of programs that are none, there is none."""
     certificates: Path
     """The folder that `certificates.write` filled."""
     folder: Path
     """Made by the trial, for itself alone."""
+
+    def folders(self, implementation: str) -> list[Path]:
+        """What its endpoints can read, wherever it lies."""
+        return [self.implementations[implementation]] if implementation in self.implementations else []

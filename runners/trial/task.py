@@ -11,6 +11,7 @@ from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
 
 Role = Literal["client", "server"]
+ROLES: tuple[Role, Role] = ("client", "server")
 
 
 class _Part(BaseModel):

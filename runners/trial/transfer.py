@@ -1,30 +1,56 @@
 """Starts the endpoints of a trial, and follows what they transfer until its end or the time limit."""
 
 import math
-import subprocess
 import time
 from pathlib import Path
 
-from runners.implementations.implementation import environment
-from runners.trial import competition, series, starvation
-from runners.trial.assignment import assignment, command
+from runners.trial import competition, logs, series, starvation
+from runners.trial.assignment import assignment, command, papers
+from runners.trial.confinement import CANNOT_START, Cell, StartError
 from runners.trial.endpoint import Endpoint
 from runners.trial.outcome import Competition, EndpointOutcome, Outcome
 from runners.trial.phases import Phases
 from runners.trial.series import SeriesError
 from runners.trial.site import Site
 from runners.trial.supervisor import Supervisor
-from runners.trial.task import Role, Task, endpoint_name
+from runners.trial.task import ROLES, Role, Task, endpoint_name
 from topologies import counters
 from topologies.topology import Topology
 
 READY_LIMIT_S = 10.0
 
 
-def run_endpoints(task: Task, site: Site, topology: Topology, outcome: Outcome, phases: Phases) -> None:
+def run_endpoints(
+    task: Task, site: Site, first_user: int, topology: Topology, outcome: Outcome, phases: Phases
+) -> None:
     """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile."""
     supervisor = Supervisor()
-    runs = [_Run(task, site, number, topology, supervisor) for number in range(len(task.pairs))]
+    runs = [_Run(task, site, number, topology, supervisor, first_user) for number in range(len(task.pairs))]
+    try:
+        _serve_and_transfer(task, topology, runs, supervisor, outcome, phases)
+    except StartError as error:
+        outcome.endpoints[error.endpoint] = EndpointOutcome(exit_code=CANNOT_START, stderr=str(error))
+    with phases("endpoints_end"), supervisor.watching(supervisor.endpoints) as watch:
+        for run in runs:
+            run.end()
+        outcome.hindered_s["endpoints_end"] = watch.hindered_s()
+    outcome.endpoints |= {
+        endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
+    }
+    with phases("logs"):
+        for run in runs:
+            run.keep_logs()
+
+
+def _serve_and_transfer(
+    task: Task,
+    topology: Topology,
+    runs: list["_Run"],
+    supervisor: Supervisor,
+    outcome: Outcome,
+    phases: Phases,
+) -> None:
+    """Raises StartError."""
     with phases("server_start"):
         servers = [run.start("server", task.timeout_s) for run in runs]
         with supervisor.watching(servers) as watch:
@@ -37,13 +63,6 @@ def run_endpoints(task: Task, site: Site, topology: Topology, outcome: Outcome, 
     if all(server.ready for server in servers):
         with phases("client"):
             _transfer(task, topology, runs, supervisor, outcome)
-    with phases("endpoints_end"), supervisor.watching(supervisor.endpoints) as watch:
-        for run in runs:
-            run.end()
-        outcome.hindered_s["endpoints_end"] = watch.hindered_s()
-    outcome.endpoints = {
-        endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
-    }
 
 
 def pair_folder(site: Site, pair: int) -> Path:
@@ -55,24 +74,33 @@ class _Run:
     """The endpoints of a pair that have been started, the client first, and what starts them."""
 
     def __init__(
-        self, task: Task, site: Site, number: int, topology: Topology, supervisor: Supervisor
+        self,
+        task: Task,
+        site: Site,
+        number: int,
+        topology: Topology,
+        supervisor: Supervisor,
+        first_user: int,
     ) -> None:
         self._task, self._site, self._number, self._supervisor = task, site, number, supervisor
+        self._first_user = first_user + len(ROLES) * number
         self._pair = task.pairs[number]
         self.hosts = topology.pairs[number]
         self._started: dict[Role, Endpoint] = {}
+        self._log_folders: list[Path] = []
 
     @property
     def endpoints(self) -> dict[Role, Endpoint]:
         """Those that were started."""
-        roles: tuple[Role, Role] = ("client", "server")
-        return {role: self._started[role] for role in roles if role in self._started}
+        return {role: self._started[role] for role in ROLES if role in self._started}
 
     def start(self, role: Role, deadline_s: float) -> Endpoint:
         task, end, folder = self._task, self._pair.end(role), pair_folder(self._site, self._number)
         host = self.hosts.server if role == "server" else self.hosts.client
         log_folder = self._log_folder(role)
-        log_folder.mkdir(parents=True)
+        cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
+        cell.make_log_folder()
+        self._log_folders.append(log_folder)
         document = assignment(
             role,
             end,
@@ -84,15 +112,15 @@ class _Run:
             log_folder=log_folder,
             deadline_s=deadline_s,
         )
-        process: subprocess.Popen[bytes] = host.popen(
-            command(self._site.commands[end.implementation][role], document, folder),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=log_folder,
-            env=_environment(task, log_folder),
+        started = command(self._site.commands[end.implementation][role], document, folder)
+        process = cell.start(
+            host.popen_prepared,
+            started,
+            folders=self._site.folders(end.implementation),
+            papers=papers(started, document),
+            variables=_recorded(log_folder) if task.capture else {},
         )
-        self._started[role] = self._supervisor.follow(endpoint_name(self._number, role), process)
+        self._started[role] = self._supervisor.follow(cell.endpoint, process)
         return self._started[role]
 
     def end(self) -> None:
@@ -118,13 +146,18 @@ class _Run:
                 outcome.complaint = str(error)
         return outcome
 
+    def keep_logs(self) -> None:
+        """Have what the endpoints left in their log folders on the disk."""
+        for folder in self._log_folders:
+            logs.keep(folder)
+
     def _log_folder(self, role: Role) -> Path:
         return pair_folder(self._site, self._number) / role
 
 
-def _environment(task: Task, log_folder: Path) -> dict[str, str]:
-    recorded = {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
-    return environment(log_folder) | (recorded if task.capture else {})
+def _recorded(log_folder: Path) -> dict[str, str]:
+    """The variables that ask an endpoint to record."""
+    return {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
 
 
 def _transfer(

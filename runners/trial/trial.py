@@ -14,6 +14,7 @@ import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
 from runners.trial import capture
 from runners.trial.assignment import PORT
+from runners.trial.confinement import OPEN_FILES
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.phases import Phases
 from runners.trial.site import Site
@@ -22,23 +23,24 @@ from runners.trial.transfer import pair_folder, run_endpoints
 from topologies.link import Direction
 from topologies.topology import Topology
 
-# What most systems begin a program with. Mininet's mnexec closes every number below the limit, open or not.
-OPEN_FILES = 1024
 
+def run(task: Task, site: Site, first_user: int) -> Outcome:
+    """The outcome of one trial; its endpoints run as `first_user` and those after it.
 
-def run(task: Task, site: Site) -> Outcome:
-    """The outcome of one trial. What fails in the harness itself stands in `failure`."""
+    What fails in the harness itself stands in `failure`.
+    """
     outcome = Outcome()
     phases = Phases()
     try:
-        _run(task, site, outcome, phases)
+        _run(task, site, first_user, outcome, phases)
     except (OSError, RuntimeError, ValueError, subprocess.SubprocessError) as error:
         outcome.failure = f"{type(error).__name__}: {error}"
     outcome.phases_s = phases.seconds
     return outcome
 
 
-def _run(task: Task, site: Site, outcome: Outcome, phases: Phases) -> None:
+def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phases) -> None:
+    # Mininet's mnexec closes every number below the limit, open or not.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
     site.folder.mkdir()
@@ -51,7 +53,7 @@ def _run(task: Task, site: Site, outcome: Outcome, phases: Phases) -> None:
         with phases("droppers"):
             droppers = _attach_droppers(task, network)
         captures = _start_captures(task, site, network) if task.capture else []
-        run_endpoints(task, site, network, outcome, phases)
+        run_endpoints(task, site, first_user, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.
             outcome.links = network.finish()

@@ -16,6 +16,7 @@ from results.store.records import TrialKey, TrialRecord, VerdictLog
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
 from runners.campaign.request import request
+from runners.campaign.share import Watcher
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
@@ -31,7 +32,7 @@ FOLDER = Path("/run/scratch")
 TOLERANCE = 0.03
 
 
-class Progress:
+class Progress(Watcher):
     """Prints each trial as it ends."""
 
     def begun(self, campaign: str, planned: int, done: int) -> None:
@@ -50,7 +51,7 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
     wanted = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
-    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands)
+    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands, wanted.experiment.folders)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
         done = campaign.run(wanted, engine, database, Progress())
         return {trial.record.key: trial.record for trial in database.trials(done.id)}

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +26,60 @@ def _programs() -> list[Path]:
     return sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 
 
-@pytest.fixture(scope="session")
-def postgresql_folder() -> Iterator[Path]:
-    """A running server that listens on a UNIX socket in this folder only."""
+@contextmanager
+def _serve(
+    *authentication: str | Path,
+    options: str = "-c listen_addresses=''",
+    files: Mapping[str, bytes] | None = None,
+) -> Iterator[Path]:
+    """A running server of our own, which listens on a UNIX socket in this folder, and where `options` say.
+
+    `authentication` are arguments of initdb; `files` are put into the folder first, for the server alone.
+    """
     programs = _programs()
     if not programs:
         pytest.skip("PostgreSQL's server is missing: apt-get install postgresql")
-    folder = Path(
-        tempfile.mkdtemp(prefix="fecbench-pg-", dir="/tmp")
-    )  # socket paths are limited to 107 bytes
+    # The path of a socket is limited to 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="fecbench-pg-", dir="/tmp"))
     as_server = {"user": SERVER_USER, "cwd": folder} if os.geteuid() == 0 else {"cwd": folder}
+    for name, content in (files or {}).items():
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_bytes(content)
     if os.geteuid() == 0:
-        os.chown(folder, pwd.getpwnam(SERVER_USER).pw_uid, -1)
+        for path in (folder, *folder.iterdir()):
+            os.chown(path, pwd.getpwnam(SERVER_USER).pw_uid, -1)
     data, log = folder / "data", folder / "log"
-    initdb = [programs[-1] / "initdb", "-D", data, "-U", "fecbench", "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(initdb, check=True, capture_output=True, **as_server)
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    initdb = [programs[-1] / "initdb", "-D", data, "-U", "fecbench", "-E", "UTF8", "--no-sync"]
+    subprocess.run([*initdb, *authentication], check=True, capture_output=True, **as_server)
     control = [programs[-1] / "pg_ctl", "-D", data, "-w"]
-    start = [*control, "-l", log, "-o", options, "start"]
+    start = [
+        *control,
+        "-l",
+        log,
+        "-o",
+        f"-c unix_socket_directories={folder} -c fsync=off {options}",
+        "start",
+    ]
     subprocess.run(start, check=True, stdout=subprocess.DEVNULL, **as_server)
-    yield folder
-    subprocess.run([*control, "-m", "immediate", "stop"], check=True, capture_output=True, **as_server)
-    shutil.rmtree(folder)
+    try:
+        yield folder
+    finally:
+        stop = [*control, "-m", "immediate", "stop"]
+        subprocess.run(stop, check=True, capture_output=True, **as_server)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def serve_postgresql() -> Callable[..., AbstractContextManager[Path]]:
+    """Runs a PostgreSQL server: `_serve`."""
+    return _serve
+
+
+@pytest.fixture(scope="session")
+def postgresql_folder() -> Iterator[Path]:
+    """A running server that listens on a UNIX socket in this folder only."""
+    with _serve("-A", "trust") as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -56,7 +89,7 @@ def postgresql(postgresql_folder: Path) -> str:
     subprocess.run(
         [_programs()[-1] / "createdb", "-h", postgresql_folder, "-U", "fecbench", name], check=True
     )
-    return f"postgresql://fecbench@/{name}?unix_sock={postgresql_folder}/.s.PGSQL.5432"
+    return f"postgresql://fecbench@/{name}?host={postgresql_folder}"
 
 
 @pytest.fixture

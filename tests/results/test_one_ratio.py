@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +46,13 @@ RATIOS = [2, 3, 0.5, 0.5, T, T, 0]
 MEDIAN, FASTER, KNOWN = 2, 3, 7
 
 
+Measured = tuple[pd.DataFrame, CampaignInfo, Database]
+
+
 @pytest.fixture
 def measured(
     sqlite: str, new_campaign: Callable[..., CampaignInfo], make: Callable[..., TrialRecord]
-) -> tuple[pd.DataFrame, CampaignInfo, Database]:
+) -> Iterator[Measured]:
     with Database.open(sqlite, create=True) as database:
         campaign = new_campaign(
             database,
@@ -68,9 +71,6 @@ def measured(
         yield frames.trials(database, campaign), campaign, database
 
 
-Measured = tuple[pd.DataFrame, CampaignInfo, Database]
-
-
 def test_the_table_the_headline_the_notebook_and_the_rules_have_the_same_median_of_the_same_points(
     measured: Measured,
 ) -> None:
@@ -83,7 +83,8 @@ def test_the_table_the_headline_the_notebook_and_the_rules_have_the_same_median_
     sentence = headline(frame, campaign, findings(frame, campaign, ratios))[1]
     assert f"faster than off at {FASTER} of {KNOWN} points (planned: {len(POINTS)})" in sentence
     assert f"median DCT ratio {MEDIAN:.2f} [" in sentence
-    notebook = results.open(database.address)["demo"].paired("off", "rlc").ratios
+    with results.open(database.address) as opened:
+        notebook = opened["demo"].paired("off", "rlc").ratios
     assert notebook["ratio"].tolist() == ratios["ratio"].tolist()
     (pairing,) = comparisons(frame, campaign).values()
     everywhere = explain(pairing, campaign).everywhere

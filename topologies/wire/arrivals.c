@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only
 #include "arrivals.h"
 
 #include <linux/bpf.h>
@@ -53,7 +54,7 @@ static int program_load(int map) {
         .prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
         .insns = (uintptr_t)program,
         .insn_cnt = sizeof program / sizeof program[0],
-        .license = (uintptr_t) "GPL",
+        .license = (uintptr_t) "Dual BSD/GPL",
     };
     return system_bpf(BPF_PROG_LOAD, &request, sizeof request, "load the program that notes arrivals");
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only
 // When each frame came to a TAP, as the kernel saw it: a BPF program on the TAP notes the time before the
 // frame waits for us. So a frame that we read late, since we were busy, stopped or kept from running, leaves
 // in time if there still is time, and if not its lateness is known.

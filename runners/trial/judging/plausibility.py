@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runners.trial.outcome import Outcome
-from runners.trial.task import PairTask, Role, Task, endpoint_name
+from runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
 from topologies.link import MTU, Direction
 from topologies.link_report import DirectionReport
 
@@ -183,8 +183,7 @@ def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
 
 
 def _wrong_fec(pair: PairTask, number: int, metrics: Mapping[str, Metrics]) -> Iterator[str]:
-    roles: tuple[Role, Role] = ("client", "server")
-    for role in roles:
+    for role in ROLES:
         name = endpoint_name(number, role)
         repair = metrics.get(name, {}).get("repair_sent", 0)
         if pair.end(role).fec is False and repair > 0:

@@ -407,5 +407,8 @@ def test_a_variant_against_itself_has_no_figure_of_a_paper(
     sqlite: str, new_campaign: Callable[..., CampaignInfo]
 ) -> None:
     with Database.open(sqlite, create=True) as database:
-        campaign = new_campaign(database, "aa-rquic2021-bulk-XOR", design_text='name = "rquic2021-bulk"')
+        text = 'name = "rquic2021-bulk"'
+        campaign = new_campaign(database, "xor-twice", design_text=text, kind="against-itself")
+        by_name_alone = new_campaign(database, "aa-rquic2021-bulk-XOR", design_text=text)
     assert papers.figures_of(campaign) == []
+    assert papers.figures_of(by_name_alone) != []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
@@ -22,8 +22,9 @@ Made = Callable[..., CampaignInfo]
 
 
 @pytest.fixture
-def database(sqlite: str) -> Database:
-    return Database.open(sqlite, create=True)
+def database(sqlite: str) -> Iterator[Database]:
+    with Database.open(sqlite, create=True) as opened:
+        yield opened
 
 
 @pytest.fixture

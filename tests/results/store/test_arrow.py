@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -96,3 +98,37 @@ def test_a_value_that_is_no_number_is_refused(
         with pytest.raises(DatabaseError, match=sqlite) as refused:
             metrics_of(database)
         assert "\n" not in str(refused.value)
+
+
+def test_one_library_of_sqlite_is_at_work_at_a_time(
+    sqlite: str, new_campaign: NewCampaign, make: Make
+) -> None:
+    """Closing a file, a library would give up the locks that the other one has on it."""
+    with Database.open(sqlite, create=True) as database, ThreadPoolExecutor(1) as another:
+        campaign = new_campaign(database)
+        database.record(campaign.id, make(0))
+        with database.alone():
+            read = another.submit(arrow.trials, database, campaign.id, 1, 1)
+            assert wait([read], timeout=0.3).not_done
+        assert len(read.result(10)) == 1
+
+
+def test_a_transaction_of_this_process_waits_for_the_other_library(
+    sqlite: str, new_campaign: NewCampaign, make: Make
+) -> None:
+    with Database.open(sqlite, create=True) as database, ThreadPoolExecutor(1) as another:
+        campaign = new_campaign(database)
+        with Database.open(sqlite) as same_file, same_file.alone():
+            written = another.submit(database.record, campaign.id, make(0))
+            assert wait([written], timeout=0.3).not_done
+        assert written.result(10).record.state == "ok"
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(sqlite: str) -> None:
+    with Database.open(sqlite, create=True) as database, database.alone():
+        child = os.fork()
+        if child == 0:
+            taken = ThreadPoolExecutor(1).submit(lambda: database.alone().__enter__())
+            os._exit(0 if wait([taken], timeout=10).done else 1)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from results.store import database as database_module
-from results.store.database import Database, DatabaseError
-from results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord, VerdictLog, Workload
+from results.store.database import Database, DatabaseError, HasResult, UnfitRecord
+from results.store.records import STATES, CampaignInfo, Group, TrialKey, TrialRecord, VerdictLog, Workload
+from results.store.rows import digest_of
 
 Make = Callable[..., TrialRecord]
 
@@ -130,6 +131,48 @@ def test_an_invalid_trial_is_replaced_and_kept_with_its_whole_record(
     assert database.trial_count(campaign.id) == 1
 
 
+def test_a_result_is_replaced_only_by_one_that_names_its_attempt(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    runs = [database.record(campaign.id, make(0, state="failed"))]
+    for wrong in (None, 0, 2):
+        with pytest.raises(HasResult, match=r"has a result \(failed\)"):
+            database.record(campaign.id, make(0), replaces=wrong)
+    runs.append(database.record(campaign.id, make(0, state="timeout"), replaces=1))
+    with pytest.raises(HasResult):
+        database.record(campaign.id, make(0), replaces=1)  # somebody was sooner
+    runs.append(database.record(campaign.id, make(0), replaces=2))
+    assert database.attempts(campaign.id, runs[0].record.key) == runs
+    assert [run.attempt for run in runs] == [1, 2, 3]
+    assert list(database.trials(campaign.id)) == runs[-1:]
+
+
+def test_states_of_a_group_are_those_of_its_trials_alone(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    for repetition in range(2):
+        for variant in ("rquic-off", "rquic-xor"):
+            database.record(campaign.id, make(repetition, variant=variant))
+    everything = database.states(campaign.id)
+    group = Group("download-10000", 0, 1)
+    inside = {key: state for key, state in everything.items() if key.repetition == 1}
+    assert database.states_in(campaign.id, group) == inside
+    assert len(inside) == 2
+
+
+def test_the_tasks_of_a_campaign_are_there_with_the_trials_that_were_asked_for_them(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    asked = [("rquic-off", {"a": 1}), ("rquic-xor", {"a": 1}), ("rquic-off", {"a": 2})]
+    for repetition, (variant, task) in enumerate(asked):
+        database.record(campaign.id, make(repetition, variant=variant, task=task))
+    database.record(campaign.id, make(3, task={"a": 1}))  # as the first
+    database.record(campaign.id, make(4))  # its task is not known
+    tasks = database.tasks(campaign.id)
+    assert [(task.key.variant, database.task(task.id)) for task in tasks] == asked
+    assert [task.digest for task in tasks] == [digest_of(task) for _, task in asked]
+
+
 def test_states_count_and_trials_tell_the_same(
     database: Database, campaign: CampaignInfo, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +214,7 @@ def test_a_slow_reader_does_not_keep_a_campaign_from_writing(
 def test_a_record_that_does_not_fit_its_campaign_is_refused_whole(
     database: Database, campaign: CampaignInfo, make: Make, change: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(DatabaseError, match=message) as refusal:
+    with pytest.raises(UnfitRecord, match=message) as refusal:
         database.record(campaign.id, dataclasses.replace(make(0), **change))
     assert "\n" not in str(refusal.value)
     assert database.trial_count(campaign.id) == 0

@@ -160,9 +160,9 @@ def test_a_locked_database_is_reported_after_a_bounded_wait(
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("mysql://me@host/x", "must be a file, or a URL postgresql://USER@HOST/DATABASE"),
-        ("sqlite:///x.sqlite", "must be a file, or a URL postgresql://USER@HOST/DATABASE"),
-        ("://", "not a database URL: must be postgresql://USER@HOST/DATABASE"),
+        ("mysql://me@host/x", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
+        ("sqlite:///x.sqlite", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
+        ("://", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
         ("postgresql://me@127.0.0.1:1/x", "127.0.0.1"),
     ],
 )
@@ -188,7 +188,7 @@ def test_an_empty_postgresql_database_is_given_the_schema_only_when_it_is_to_be_
 def test_a_postgresql_database_of_another_program_or_version_is_refused(
     postgresql: str, create: bool
 ) -> None:
-    engine = sa.create_engine(postgresql.replace("postgresql", "postgresql+pg8000", 1))
+    engine = sa.create_engine(postgresql.replace("postgresql", "postgresql+psycopg", 1))
     with engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE bookmarks (url text)")
     assert "database of another program" in refusal(postgresql, create=create)

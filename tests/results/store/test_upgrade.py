@@ -1,4 +1,4 @@
-"""A database of version 1 is upgraded when it is opened: nothing in it changes, or nothing happens."""
+"""A database of version 1 or 2 is upgraded when it is opened: nothing in it changes, or nothing happens."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 
 SAMPLE = Path(__file__).parents[3] / "notebooks" / "samples" / "demo.sqlite.xz"
 POSTGRESQL_OF_VERSION_1 = Path(__file__).parent / "version-1.postgresql.sql"
+UPGRADED = f"it has schema version 1, and is upgraded to {schema.VERSION}"
 
 
 def write_sample(path: str) -> None:
@@ -33,7 +34,7 @@ def write_sample(path: str) -> None:
 def engine_of(address: str) -> sa.Engine:
     is_url = "://" in address
     return sa.create_engine(
-        address.replace("postgresql:", "postgresql+pg8000:", 1) if is_url else f"sqlite:///{address}",
+        address.replace("postgresql:", "postgresql+psycopg:", 1) if is_url else f"sqlite:///{address}",
         poolclass=sa.NullPool,
     )
 
@@ -56,15 +57,104 @@ def copy_to_postgresql(path: str, url: str) -> None:
         writing.execute(sa.select(sa.func.setval("campaigns_id_seq", 1)))
 
 
+XOR, XOR_OF_5 = ("rquic", {"scheme": "xor"}), ("rquic", {"scheme": "xor", "n": 5})
+# Of each campaign: its variants, what else its design says of the second, and what it compares.
+CAMPAIGNS = {
+    "aa-in-name-only": ((XOR, XOR_OF_5), "", "comparison"),
+    "yardstick": ((XOR, XOR), "", "against-itself"),
+    "other-stack": ((XOR, ("noq-fec", XOR[1])), "", "comparison"),
+    "other-server": ((XOR, XOR), 'server = "0"', "comparison"),
+    "alone": ((XOR,), "", "comparison"),
+}
+
+
+def write_version_2(address: str) -> None:
+    """Campaigns as version 2 recorded them, each with a start, and one with a trial and its task."""
+    engine = engine_of(address)
+    kind = "postgresql" if "://" in address else "sqlite"
+    statements = (Path(__file__).parent / f"version-2.{kind}.sql").read_text().split(";\n")
+    with engine.begin() as connection:
+        for statement in filter(str.strip, statements):
+            connection.exec_driver_sql(statement)
+        if kind == "sqlite":
+            connection.exec_driver_sql(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+            connection.exec_driver_sql("PRAGMA user_version = 2")
+    tables = tables_of(address)
+
+    def insert(table: str, **values: Any) -> None:
+        connection.execute(sa.insert(tables.tables[table]).values(values))
+
+    with engine.begin() as connection:
+        insert("schema_version", application="fecbench", version=2)
+        for number, (name, (variants, of_second, _)) in enumerate(CAMPAIGNS.items(), 1):
+            campaign = {
+                **{"name": name, "title": "", "created_at": "2026-01-02T03:04:05+00:00"},
+                **{"seed": "1", "repetitions": 1, "statistic": "median", "provenance": {"cores": 2}},
+                "design_text": f'[[variants]]\nlabel = "0"\n[[variants]]\nlabel = "1"\n{of_second}\n',
+            }
+            insert("campaigns", id=number, **campaign)
+            insert("points", campaign_id=number, point=0, factors={"owd_ms": 20})
+            of_download = {"workload": "download", "name": "download", "parameters": {}}
+            insert("workloads", campaign_id=number, position=0, metric="client.dct_s", **of_download)
+            for position, (implementation, options) in enumerate(variants):
+                of_variant = {"variant": str(position), "position": position, "baseline": position == 0}
+                insert(
+                    "variants",
+                    campaign_id=number,
+                    implementation=implementation,
+                    options=options,
+                    **of_variant,
+                )
+            insert(
+                "starts",
+                id=number,
+                campaign_id=number,
+                started_at="2026",
+                host="ada",
+                provenance={"cores": 2},
+            )
+        insert("tasks", id=1, campaign_id=1, digest="0" * 64, document={"timeout_s": 1.0})
+        documents = ("seeds", "dropper", "links", "exits", "stderr", "overhead_s", "checks")
+        insert(
+            "trials",
+            **{"id": 1, "campaign_id": 1, "variant": "0", "workload": "download", "point": 0},
+            **{"repetition": 0, "attempt": 1, "superseded": False, "state": "ok", "reason": ""},
+            **{"started_at": "2026", "duration_s": 1.5, "start_id": 1, "task_id": 1},
+            **{name: {} for name in documents},
+        )
+
+
 @pytest.fixture
-def version_1(address: str, tmp_path: Path) -> str:
-    """The address of a database of version 1 with the recorded demo."""
+def version_2(address: str) -> str:
+    """The address of a database of version 2."""
+    write_version_2(address)
+    return address
+
+
+def write_version_1(address: str, folder: Path) -> None:
+    """The recorded demo as version 1 kept it."""
     if "://" not in address:
         write_sample(address)
     else:
-        write_sample(str(tmp_path / "sample.sqlite"))
-        copy_to_postgresql(str(tmp_path / "sample.sqlite"), address)
+        write_sample(str(folder / "sample.sqlite"))
+        copy_to_postgresql(str(folder / "sample.sqlite"), address)
     assert version_of(address) == 1
+
+
+@pytest.fixture
+def version_1(address: str, tmp_path: Path) -> str:
+    """The address of a database of version 1."""
+    write_version_1(address, tmp_path)
+    return address
+
+
+@pytest.fixture(params=[1, 2])
+def earlier(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> str:
+    """The address of a database of each earlier version in turn."""
+    if request.param == 1:
+        write_version_1(address, tmp_path)
+    else:
+        write_version_2(address)
     return address
 
 
@@ -109,21 +199,36 @@ def structure_of(address: str) -> dict[str, Any]:
     }
 
 
-def test_an_upgrade_changes_no_value(version_1: str) -> None:
-    tables = tables_of(version_1)
-    before = rows_of(version_1, tables)
-    assert len(before["trials"]) == 120
-    Database.open(version_1).close()
-    assert version_of(version_1) == schema.VERSION
-    assert rows_of(version_1, tables) == before
+def test_an_upgrade_changes_no_value(earlier: str) -> None:
+    tables = tables_of(earlier)
+    before = rows_of(earlier, tables)
+    assert len(before["trials"]) in (120, 1)
+    Database.open(earlier).close()
+    assert version_of(earlier) == schema.VERSION
+    assert rows_of(earlier, tables) == before
 
 
-def test_an_upgraded_database_has_the_tables_of_a_new_one(version_1: str, tmp_path: Path) -> None:
-    Database.open(version_1).close()
-    upgraded = structure_of(version_1)
-    if "://" in version_1:  # there is one PostgreSQL database for each test: it is made anew
-        tables_of(version_1).drop_all(engine_of(version_1))
-        new = version_1
+def test_an_upgrade_tells_by_the_record_which_campaigns_ran_one_variant_against_itself(
+    version_2: str,
+) -> None:
+    with Database.open(version_2) as database:
+        kinds = {campaign.name: campaign.kind for campaign in database.campaigns()}
+    assert kinds == {name: kind for name, (_, _, kind) in CAMPAIGNS.items()}
+
+
+def test_starts_of_version_2_are_read(version_2: str) -> None:
+    with Database.open(version_2) as database:
+        (start,) = database.starts(1)
+        assert (start.host, start.holder, start.beat) == ("ada", None, 0)
+        assert database.trials_by_start(1) == {start.id: 1}
+
+
+def test_an_upgraded_database_has_the_tables_of_a_new_one(earlier: str, tmp_path: Path) -> None:
+    Database.open(earlier).close()
+    upgraded = structure_of(earlier)
+    if "://" in earlier:  # there is one PostgreSQL database for each test: it is made anew
+        tables_of(earlier).drop_all(engine_of(earlier))
+        new = earlier
     else:
         new = str(tmp_path / "new.sqlite")
     Database.open(new, create=True).close()
@@ -186,7 +291,7 @@ def test_an_upgrade_that_fails_leaves_version_1_whole(
         connection.exec_driver_sql("no SQL")
 
     monkeypatch.setitem(upgrade.STEPS, 1, and_fail)
-    with pytest.raises(DatabaseError, match="it has schema version 1, and is upgraded to 2") as refused:
+    with pytest.raises(DatabaseError, match=UPGRADED) as refused:
         Database.open(version_1)
     assert "\n" not in str(refused.value)
     assert (version_of(version_1), structure_of(version_1)) == (1, structure)
@@ -227,7 +332,7 @@ def test_a_read_only_file_of_version_1_is_refused_with_what_to_do(sqlite: str, t
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.stderr.splitlines()[-1] == (
         f"results.store.error.DatabaseError: {disk}/x.sqlite: is read-only: make it writable, or use a copy"
-        " that is (it has schema version 1, and is upgraded to 2 when it is opened)"
+        f" that is ({UPGRADED} when it is opened)"
     )
 
 
@@ -238,7 +343,7 @@ def test_a_postgresql_user_who_may_not_upgrade_is_refused_in_a_line(postgresql: 
         connection.exec_driver_sql("DROP ROLE IF EXISTS reader")
         connection.exec_driver_sql("CREATE ROLE reader LOGIN")
         connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    with pytest.raises(DatabaseError, match="it has schema version 1, and is upgraded to 2") as refused:
+    with pytest.raises(DatabaseError, match=UPGRADED) as refused:
         Database.open(postgresql.replace("fecbench@", "reader@"))
     assert "\n" not in str(refused.value)
     assert version_of(postgresql) == 1

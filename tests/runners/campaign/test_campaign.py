@@ -2,6 +2,7 @@
 
 import json
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -70,19 +71,79 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
     assert counts["xor, 4/5"][1] > 0
 
 
-def test_a_complete_campaign_is_not_run_again(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("resume", [[], ["--resume"]])
+def test_a_campaign_goes_on_with_what_is_missing_and_a_complete_one_is_not_run_again(
+    fecbench: Any, little_design: Path, tmp_path: Path, resume: list[str]
+) -> None:
     database = tmp_path / "x.sqlite"
     fecbench.run_until_ok(little_design, database, "--filter", "point=0")
-    refused = fecbench.run(little_design, database)
-    assert refused.returncode == 2
-    assert "--resume" in refused.stderr
-    fecbench.run_until_ok(little_design, database, "--resume")
+    first = {trial["id"] for trial in fecbench.trials(database)}
+    fecbench.run_until_ok(little_design, database, *resume)
+    assert first < {trial["id"] for trial in fecbench.trials(database)}
     before = database.read_bytes()
-    again = fecbench.run(little_design, database)
+    again = fecbench.run(little_design, database, *resume)
     assert again.returncode == 0
     assert "0 trials to run" in again.stderr
     assert database.read_bytes() == before
     assert_complete(fecbench, database)
+
+
+def test_two_that_go_on_with_one_campaign_at_once_share_it_and_both_end_well(
+    fecbench: Any, little_design: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "x.sqlite"
+    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
+    command = [fecbench.path, "run", "--no-calibrate", little_design, "--db", database, "--resume"]
+    both = [
+        subprocess.Popen(
+            command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for harness in both:
+        _, said = harness.communicate(timeout=200)
+        # On a busy machine trials are invalid, of which status 1 tells.
+        assert harness.returncode in (0, 1), said
+        assert (harness.returncode == 1) == (
+            {trial["state"] for trial in fecbench.trials(database)} != {"ok"}
+        )
+    trials = fecbench.trials(database)
+    assert len(trials) == len({json.dumps(trial["key"]) for trial in trials}) == TRIALS
+
+
+def test_there_must_be_a_database_to_resume(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
+    for option in (["--resume"], ["--retry", "failed"]):
+        refused = fecbench.run(little_design, tmp_path / "mistyped.sqlite", *option)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert "mistyped.sqlite: no such database" in refused.stderr
+    assert list(tmp_path.glob("*.sqlite")) == []
+
+
+@pytest.mark.parametrize("given", [["--retry", "ok"], ["--retry", "failed,invalid"], ["--retry", ""]])
+def test_only_states_that_are_results_are_run_again(
+    fecbench: Any, little_design: Path, tmp_path: Path, given: list[str]
+) -> None:
+    refused = fecbench.run(little_design, tmp_path / "x.sqlite", *given)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "must be one of failed, timeout, unsupported" in refused.stderr
+
+
+HASTE = "timeout_s = 0.05\n"
+
+
+def test_trials_that_timed_out_are_run_again_on_request_and_stay_as_attempts(
+    fecbench: Any, write_design: Any, tmp_path: Path
+) -> None:
+    design = write_design(tmp_path, HASTE)
+    database, one = tmp_path / "x.sqlite", ("--filter", "point=0", "--filter", "repetition=0")
+    fecbench.run(design, database, *one)
+    before = {trial["id"]: trial["state"] for trial in fecbench.trials(database)}
+    assert set(before.values()) <= {"timeout", "invalid"}
+    fecbench.run(design, database, "--retry", "failed,timeout", "--retry", "unsupported", *one)
+    for trial in fecbench.trials(database):
+        assert trial["id"] not in before
+        assert trial["attempts"][0]["state"] in ("timeout", "invalid")
+        assert len(trial["attempts"]) > 1
 
 
 def test_a_campaign_of_that_name_with_another_design_is_refused(
@@ -126,7 +187,7 @@ def test_replay_meets_the_same_losses_and_records_everything(
 def test_a_trial_knows_its_start_and_its_task(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     for point in range(2):
-        fecbench.run_until_ok(little_design, path, "--resume", "--filter", f"point={point}")
+        fecbench.run_until_ok(little_design, path, "--filter", f"point={point}")
     with Database.open(str(path)) as database:
         (campaign,) = database.campaigns()
         starts = {start.id: start for start in database.starts(campaign.id)}

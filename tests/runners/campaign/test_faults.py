@@ -194,7 +194,9 @@ def foreign(temporary: Path) -> Iterator[Foreign]:
 
 def named_namespaces_and_interfaces() -> set[str]:
     """Those outside trials, where a trial makes none. Other tests make namespaces with names of their own."""
-    namespaces = {path.name for path in Path("/run/netns").iterdir() if "-test-" not in path.name}
+    of_tests = ("-test-", "-foreign-")
+    names = (path.name for path in Path("/run/netns").iterdir())
+    namespaces = {name for name in names if not any(mark in name for mark in of_tests)}
     return namespaces | {path.name for path in Path("/sys/class/net").iterdir()}
 
 
@@ -208,14 +210,13 @@ def await_no_process(mark: str) -> None:
 def kill_at_some_moment(
     fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
 ) -> tuple[int, str]:
-    """Start or resume the campaign and kill it: while it begins or while it runs; status and last words."""
+    """Run the campaign and kill it: while it begins or while it runs; status and last words."""
     arguments = [
         "run",
         "--no-calibrate",
         str(design),
         "--db",
         str(database),
-        "--resume",
         "--jobs",
         str(moments.choice((1, 2))),
     ]
@@ -266,12 +267,68 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
         if status >= 0:
             assert set(temporary.iterdir()) == left_before
         finished = nothing_lost(finished, database)
-    resumed = fecbench.run(design, database, "--resume")
+    resumed = fecbench.run(design, database)
     assert resumed.returncode in (0, 1), resumed.stderr
     assert set(nothing_lost(finished, database).trials) == TRIALS
     assert fecbench("clean").returncode == 0
     assert list(temporary.iterdir()) == [foreign.note.parent]
     assert foreign.seen() == theirs
+    assert named_namespaces_and_interfaces() == around
+
+
+def some_moment(
+    fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
+) -> None:
+    """Run the campaign by two harnesses, and kill one at some moment; the other ends by itself."""
+    command = [fecbench.path, "run", "--no-calibrate", str(design), "--db", str(database)]
+    harnesses = [
+        subprocess.Popen(
+            command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
+    time.sleep(moments.uniform(0.3, 3.0))
+    victim, other = harnesses if moments.random() < 0.5 else reversed(harnesses)
+    if isinstance(kind, signal.Signals):
+        victim.send_signal(kind)
+    else:
+        cut_the_power(victim, moments)
+    victim.communicate(timeout=LIMIT_S)
+    _, said = other.communicate(timeout=LIMIT_S)
+    assert other.returncode in (0, 1), said
+
+
+def two_harnesses_are_killed(
+    times: int, fecbench: Any, design: Path, folder: Path, temporary: Path, seed: int
+) -> None:
+    moments = random.Random(seed)
+    for number in range(times):
+        database = folder / f"shared-{number}.sqlite"
+        some_moment(fecbench, design, database, KILL_KINDS[number % len(KILL_KINDS)], moments)
+        await_no_process(str(temporary))
+        assert sorted(stored(database).trials) == sorted(TRIALS), "each trial once"
+        with closing(sqlite3.connect(database)) as connection:
+            assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+    assert fecbench("clean").returncode == 0
+    assert list(temporary.iterdir()) == []
+
+
+def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_trial_once(
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    around = named_namespaces_and_interfaces()
+    two_harnesses_are_killed(3, fecbench, design, tmp_path, temporary, seed=20261122)
+    assert named_namespaces_and_interfaces() == around
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 30 * 50)
+def test_fifty_kills_with_two_harnesses_on_one_campaign_run_each_trial_once_and_leave_nothing(
+    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+) -> None:
+    around = named_namespaces_and_interfaces()
+    two_harnesses_are_killed(50, fecbench, design, tmp_path, temporary, seed=20260314)
     assert named_namespaces_and_interfaces() == around
 
 
@@ -321,7 +378,7 @@ remount("size=4m")
 report["resumed"] = run("run", "--no-calibrate", design, "--resume")
 report["complete"] = trials()
 remount("ro")
-report["read_only"] = run("run", "--no-calibrate", design, "--resume", "--campaign", "another")
+report["read_only"] = run("run", "--no-calibrate", design, "--campaign", "another")
 report["still"] = trials()
 print(json.dumps(report))
 """

@@ -10,11 +10,13 @@ import pytest
 from results.analysis.equality import took_s
 from results.report.report import report
 from results.store.database import Database
-from results.store.records import CampaignInfo, NewCampaign, State, TrialKey, TrialRecord
+from results.store.records import CampaignInfo, Kind, NewCampaign, State, TrialKey, TrialRecord
 from runners.refusal import Refusal
 
 
-def filled(database: Database, name: str, text: str, factor: float) -> CampaignInfo:
+def filled(
+    database: Database, name: str, text: str, factor: float, kind: Kind = "comparison"
+) -> CampaignInfo:
     """A campaign of two variants over 20 repetitions, all times multiplied by `factor`."""
     campaign = database.create_campaign(
         NewCampaign(
@@ -31,6 +33,7 @@ def filled(database: Database, name: str, text: str, factor: float) -> CampaignI
             repetitions=20,
             statistic="median",
             title="x",
+            kind=kind,
         )
     )
     for repetition in range(20):
@@ -154,7 +157,9 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         campaign = filled(database, "one", 'name = "one"', 1.0)
         without = report(database, campaign, tmp_path / "without").html.read_text()
-        filled(database, "aa-one-A", "other", 1.0)
+        filled(database, "aa-by-its-name-alone", "other", 1.0)
+        assert report(database, campaign, tmp_path / "alone").html.read_text() == without
+        filled(database, "yardstick", "other", 1.0, "against-itself")
         quoted = report(database, campaign, tmp_path / "with").html.read_text()
     assert "20 pairs; median ratio" in quoted
     assert "pairs; median ratio" not in without

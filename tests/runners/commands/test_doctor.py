@@ -14,6 +14,8 @@ import pytest
 from runners.commands import doctor
 from runners.commands.doctor import Need
 from runners.implementations.finding import Implementations, ours
+from runners.trial import cgroup
+from runners.trial.cgroup import Place
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -59,6 +61,25 @@ def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytes
             False,
         )
     assert tools["ip"].required
+
+
+def test_limits_of_endpoints_are_told_and_not_required(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))
+    monkeypatch.setattr(cgroup, "usable", lambda: (place,))
+    needs = {need.name: need for need in doctor._limits_of_endpoints()}
+    assert needs["limit of memory"].good
+    assert not needs["limit of processes"].good
+    assert not any(need.required for need in needs.values())
+
+
+def test_small_socket_buffers_are_told_with_the_line_that_raises_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cgroup, "usable", lambda: ())
+    monkeypatch.setattr(Path, "read_text", lambda *_: "212992\n")
+    need = {need.name: need for need in doctor._limits_of_endpoints()}["socket buffers (rmem_max)"]
+    assert (need.good, need.found) == (False, "net.core.rmem_max is 212992")
+    assert need.mend.startswith("sysctl -w net.core.rmem_max=7340032")
 
 
 def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

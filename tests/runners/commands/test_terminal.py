@@ -61,7 +61,7 @@ def test_a_reason_that_clears_the_screen_does_not_while_a_campaign_goes_on(
     reporter.close()
     printed = capfd.readouterr().err
     assert "rQUIC [xor], download" in printed
-    assert "gone [2J]0;mine[error] no route" in printed
+    assert "gone \ufffd[2J\ufffd]0;mine\ufffd[error] no route" in printed
     assert not set(printed) & set("\x1b\x07")
 
 

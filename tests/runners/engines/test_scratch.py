@@ -24,11 +24,19 @@ def gone() -> int:
     return process.pid
 
 
+NAME = f"{scratch.PREFIX}1-abcdefgh"
+
+
+def leave(path: Path) -> Path:
+    """What a killed harness leaves."""
+    path.mkdir(mode=0o700)
+    (path / scratch.LOCK).touch()
+    (path / "trial-0").mkdir()
+    return path
+
+
 def test_the_folder_of_a_running_harness_is_kept_and_an_abandoned_one_removed(tmp_path: Path) -> None:
-    abandoned = tmp_path / f"{scratch.PREFIX}dead"
-    abandoned.mkdir()
-    (abandoned / scratch.LOCK).touch()
-    (abandoned / "trial-0").mkdir()
+    abandoned = leave(tmp_path / NAME)
     foreign = tmp_path / f"{scratch.PREFIX}of-somebody-else"
     foreign.mkdir()
     with scratch.folder() as running:
@@ -77,3 +85,42 @@ def test_a_folder_without_a_lock_is_kept_unless_it_is_an_empty_one_of_ours_and_i
     before = set(tmp_path.iterdir())
     assert scratch.remove_abandoned() == []
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_link_to_a_folder_is_left_alone_and_keeps_nothing_from_being_removed(tmp_path: Path) -> None:
+    target = leave(tmp_path / "of-somebody")
+    link = tmp_path / f"{scratch.PREFIX}0-abcdefgh"  # comes before
+    link.symlink_to(target)
+    nowhere = tmp_path / f"{scratch.PREFIX}0-bcdefghi"
+    nowhere.symlink_to(tmp_path / "nowhere")
+    left = leave(tmp_path / NAME)
+    assert scratch.remove_abandoned() == [left]
+    assert link.is_symlink()
+    assert nowhere.is_symlink()
+    assert (target / "trial-0").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives a folder to another user")
+def test_a_folder_of_another_user_is_left_alone_whatever_is_in_it(tmp_path: Path) -> None:
+    foreign = leave(tmp_path / NAME)
+    os.chown(foreign, 12345, -1)
+    assert scratch.remove_abandoned() == []
+    assert (foreign / "trial-0").is_dir()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_into_which_others_may_write_is_left_alone(tmp_path: Path, mode: int) -> None:
+    open_to_others = leave(tmp_path / NAME)
+    open_to_others.chmod(mode)
+    assert scratch.remove_abandoned() == []
+
+
+@pytest.mark.parametrize("name", ["fecbench-x", "fecbench-1", "fecbench-1-abc", "xfecbench-1-abcdefgh"])
+def test_a_folder_of_another_name_is_left_alone(tmp_path: Path, name: str) -> None:
+    leave(tmp_path / name)
+    assert scratch.remove_abandoned() == []
+
+
+def test_a_file_of_such_a_name_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / NAME).touch()
+    assert scratch.remove_abandoned() == []

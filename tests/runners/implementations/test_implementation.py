@@ -49,6 +49,20 @@ def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
         load(folder).check_built()
 
 
+@pytest.mark.parametrize(("name", "mode"), [("build/example", 0o750), ("build", 0o700), (".", 0o700)])
+def test_files_that_not_every_user_may_read_are_named(folder: Path, name: str, mode: int) -> None:
+    """Endpoints run as a user of their own."""
+    program = folder / "build/example"
+    program.parent.mkdir(exist_ok=True)
+    program.touch(0o755)
+    load(folder).check_built()
+    (folder / name).chmod(mode)
+    with pytest.raises(Refusal) as refusal:
+        load(folder).check_built()
+    problem = f"{program} is not for every user; endpoints have one of their own"
+    assert str(refusal.value) == f"example: {problem}; mend: chmod -R o+rX {folder}"
+
+
 def test_of_those_here_make_builds_a_missing_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(implementations, "is_file", lambda _: False)
     with pytest.raises(Refusal, match=r"^rquic: .*/build/rquic is missing; mend: make build$"):

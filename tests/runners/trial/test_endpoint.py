@@ -54,7 +54,12 @@ def test_ready_and_done_are_taken_from_lines_however_they_are_cut() -> None:
         "{}",
         '{"event": "finished"}',
         '{"event": "done", "metrics": {"dct_s": "fast"}}',
+        '{"event": "done", "metrics": {"dct_s": "12"}}',
+        '{"event": "done", "metrics": {"dct_s": true}}',
         '{"event": "done", "metrics": {"dct_s": NaN}}',
+        '{"event": "done", "metrics": {"dct_s": 1e999}}',
+        '{"event": "done", "metrics": null}',
+        '{"event": "ready", "metrics": {"dct_s": 1}}',
         '{"event": "done", "metrics": {"dct_s": 1}, "more": 1}',
         "[]",
         '"ready"',
@@ -66,9 +71,29 @@ def test_a_line_that_is_no_message_kills_the_endpoint_and_is_quoted(line: str) -
     assert endpoint.exit_code == -signal.SIGKILL
 
 
+READY, DONE, DONE_TWICE = (
+    '{"event": "ready"}',
+    '{"event": "done", "metrics": {"dct_s": 1.5}}',
+    '{"event": "done", "metrics": {"dct_s": 0.5}}',
+)
+
+
+@pytest.mark.parametrize(("before", "after"), [(DONE, DONE_TWICE), (DONE, READY), (READY, READY), (DONE, "")])
+def test_what_is_said_twice_or_after_done_is_refused_and_changes_nothing(before: str, after: str) -> None:
+    endpoint = run_to_end(f"import time; print({before!r}); print({after!r}, flush=True); time.sleep(60)")
+    assert repr(after.encode()) in endpoint.complaint
+    assert endpoint.exit_code == -signal.SIGKILL
+    assert endpoint.metrics == ({"dct_s": 1.5} if before == DONE else None)
+
+
+def test_a_whole_number_is_a_number() -> None:
+    endpoint = run_to_end('print(\'{"event": "done", "metrics": {"packets_sent": 7}}\')')
+    assert (endpoint.metrics, endpoint.complaint) == ({"packets_sent": 7.0}, "")
+
+
 def test_a_flood_of_messages_is_ended() -> None:
     endpoint = run_to_end('while True: print(\'{"event": "ready"}\')')
-    assert "more than" in endpoint.complaint
+    assert "each is said once" in endpoint.complaint
     assert endpoint.exit_code == -signal.SIGKILL
 
 

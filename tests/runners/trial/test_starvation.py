@@ -1,5 +1,6 @@
 """A program that is kept from running is noticed; one that waits of its own will is not."""
 
+import math
 import os
 import subprocess
 import sys
@@ -7,7 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from runners.trial.starvation import INTERVAL_S, Stall, Watch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 
-# Wakes every ms on CPU 0, in a thread that it makes when it is told to; another has ended before.
+# Wants CPU 0 all the time, in a thread that it makes when it is told to; another has ended before.
 WORKER = """
 import os, threading, time
 os.sched_setaffinity(0, {0})
@@ -28,19 +28,19 @@ input()
 ended.join()
 def work():
     while True:
-        time.sleep(0.001)
+        pass
 threading.Thread(target=work).start()
 print("working", flush=True)
 """
-# Takes CPU 0 for 60 ms when it is told to.
+# Takes 60 ms of CPU 0 when it is told to, by its own account: the kernel may let others run in between.
 HOG = """
 import os, time
 os.sched_setaffinity(0, {0})
 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 print("ready", flush=True)
 input()
-end = time.monotonic() + 0.06
-while time.monotonic() < end:
+end = time.process_time() + 0.06
+while time.process_time() < end:
     pass
 print("done", flush=True)
 """
@@ -67,6 +67,14 @@ def put_to_work(worker: subprocess.Popen[str]) -> None:
     assert worker.stdout.readline() == "working\n"
 
 
+def stalls_appear(watch: Watch, begun: float) -> bool:
+    """Whether the wait for the hog is noticed; the kernel tells of a wait only when the thread runs again."""
+    until = time.monotonic() + 10
+    while watch.stalled_s(begun, time.monotonic()) <= 0.05 and time.monotonic() < until:
+        time.sleep(INTERVAL_S)
+    return watch.stalled_s(begun, time.monotonic()) > 0.05
+
+
 def descriptors() -> set[str]:
     return {path.name for path in Path("/proc/self/fd").iterdir()}
 
@@ -78,25 +86,31 @@ def worker() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.fixture
+def no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the waits of threads count, not how late the watch itself takes its samples."""
+    monkeypatch.setattr(starvation, "GAP_AT_LEAST_S", math.inf)
+
+
+@pytest.mark.usefixtures("no_gap")
 def test_a_thread_that_a_hog_keeps_from_running_has_stalled(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
     with Watch([worker.pid]) as watch, started(HOG) as hog:
         begun = time.monotonic()
         hog.communicate("go\n")
-        watch.sample()
+        assert stalls_appear(watch, begun)
         ended = time.monotonic()
-        assert watch.stalled_s(begun, ended) > 0.05
         assert watch.stalled_s(ended, ended) < 0.05, "what was before the beginning does not count"
 
 
+@pytest.mark.usefixtures("no_gap")
 def test_a_thread_that_was_made_meanwhile_is_watched_too(worker: subprocess.Popen[str]) -> None:
     with Watch([worker.pid]) as watch, started(HOG) as hog:
         put_to_work(worker)
         watch.sample()
         begun = time.monotonic()
         hog.communicate("go\n")
-        watch.sample()
-        assert watch.stalled_s(begun, time.monotonic()) > 0.05
+        assert stalls_appear(watch, begun)
 
 
 def test_a_watch_leaves_no_file_open(worker: subprocess.Popen[str]) -> None:
@@ -116,20 +130,14 @@ def test_the_time_without_a_sample_is_a_stall_beyond_one_interval() -> None:
         assert watch.stalled_s(now, now + 3 + INTERVAL_S) == pytest.approx(3, abs=0.5)
 
 
+@pytest.mark.usefixtures("no_gap")
 def test_a_program_of_another_session_is_not_watched(worker: subprocess.Popen[str]) -> None:
     put_to_work(worker)
     with Watch([worker.pid + 1]) as watch, started(HOG) as hog:
-        assert hog.stdin
         begun = time.monotonic()
-        hog.stdin.write("go\n")
-        hog.stdin.flush()
-        times = [begun]
-        while hog.poll() is None:
-            watch.sample()
-            times.append(time.monotonic())
-        # Of this test itself, which a busy machine may keep from running.
-        gaps_s = sum(gap for gap in np.diff(times) if gap > INTERVAL_S)
-        assert watch.stalled_s(begun, time.monotonic()) <= gaps_s
+        hog.communicate("go\n")
+        watch.sample()
+        assert watch.stalled_s(begun, time.monotonic()) == 0
 
 
 def test_a_gap_between_samples_is_a_stall_whoever_was_kept_from_running() -> None:

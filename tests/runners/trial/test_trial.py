@@ -1,9 +1,14 @@
 """Trials with endpoints and parts that fail: each ends in the right state, in time, and leaves nothing."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -58,41 +63,25 @@ while got < 40:
         pass
 print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun}}), flush=True)
 """
-# Finds a program of the harness from inside the trial and kills it.
-KILL_THE_WIRE = """
-import os, signal, sys, time
-for name in os.listdir("/proc"):
-    if name.isdigit():
-        try:
-            program = open(f"/proc/{name}/cmdline").read().split("\\0")[0]
-        except OSError:
-            continue
-        if program.endswith("/wire"):
-            os.kill(int(name), signal.SIGKILL)
-time.sleep(0.2)
-sys.exit(1)
+# Begins when it is sent SIGUSR1.
+WAIT = """
+import signal, time
+told = []
+signal.signal(signal.SIGUSR1, lambda *_: told.append("go on"))
+while not told:
+    time.sleep(0.01)
 """
-# Stops the wire while packets are in its delay line, for longer than they should stay there.
-STOP_THE_WIRE = """
-import json, os, signal, socket, sys, time
+# Sends packets that are in the delay line of a slow link when it goes on.
+SEND_AND_WAIT = (
+    """
+import json, socket, sys
 task = json.load(open(sys.argv[1]))
 socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for _ in range(20):
     socket_.sendto(b"x", (task["address"], task["port"]))
-for name in os.listdir("/proc"):
-    if name.isdigit() and open(f"/proc/{name}/cmdline").read().split("\\0")[0].endswith("/wire"):
-        os.kill(int(name), signal.SIGSTOP)
-        time.sleep(0.4)
-        os.kill(int(name), signal.SIGCONT)
 """
-# Detaches the dropper of one direction from outside, as root can.
-DETACH_THE_DROPPER = f"""
-import os, subprocess
-for name in os.listdir("/proc"):
-    if name.isdigit():
-        where = ["--netns", name, "--dev", "r1-r2", "--ingress"]
-        subprocess.run([{str(DROPPER)!r}, "detach", *where], stderr=subprocess.DEVNULL)
-"""
+    + WAIT
+)
 
 
 SCRIPT = EndpointTask(implementation="script", options={})
@@ -210,8 +199,58 @@ def test_a_server_that_never_gets_ready_is_a_failure() -> None:
     assert judgement.reason
 
 
+def descendants(process: int) -> list[int]:
+    """The processes below one, found as they are now."""
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if folder.name.isdigit():
+                parents[int(folder.name)] = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    below = {process}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    return sorted(below - {process})
+
+
+def waits(process: int) -> bool:
+    """Whether it is a client that handles SIGUSR1 by now."""
+    proc = Path(f"/proc/{process}")
+    caught = int((proc / "status").read_text().split("SigCgt:")[1].split()[0], 16)
+    return WAIT in (proc / "cmdline").read_text() and bool(caught >> (signal.SIGUSR1 - 1) & 1)
+
+
+def disturbed(task: Task, client: str, disturb: Callable[[list[int]], None]) -> Judgement:
+    """A trial to which `disturb`, which gets its processes, does something while the client waits."""
+    with engine(client=client) as running:
+
+        def meddle() -> None:
+            waiting: list[int] = []
+            deadline = time.monotonic() + 20
+            while not waiting and time.monotonic() < deadline:
+                time.sleep(0.01)
+                for worker in list(running.busy):
+                    with contextlib.suppress(OSError):
+                        waiting = [one for one in descendants(worker.process.pid) if waits(one)]
+            disturb(descendants(running.busy[0].process.pid))
+            os.kill(waiting[0], signal.SIGUSR1)
+
+        meddler = threading.Thread(target=meddle, daemon=True)
+        meddler.start()
+        (finished,) = running.run([(KEY, task)])
+        meddler.join()
+    return judge(task, finished.outcome)
+
+
+def signal_the_wire(processes: list[int], *numbers: signal.Signals) -> None:
+    for process in processes:
+        if Path(f"/proc/{process}/cmdline").read_text().split("\0")[0].endswith("/wire"):
+            for number in numbers:
+                os.kill(process, number)
+                time.sleep(0.4)
+
+
 def test_a_wire_that_is_killed_makes_the_trial_invalid() -> None:
-    _, judgement = run(client=KILL_THE_WIRE)
+    judgement = disturbed(TASK, WAIT, lambda all_: signal_the_wire(all_, signal.SIGKILL))
     assert judgement.state == "invalid"
     assert judgement.reason
 
@@ -221,13 +260,22 @@ def test_a_wire_that_is_stopped_for_a_while_makes_the_trial_invalid() -> None:
     slow = link.model_copy(
         update={"settings": LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=200), "late_bound_us": 50_000}
     )
-    _, judgement = run(changed(links={"internet": slow}), client=STOP_THE_WIRE + CLIENT)
+    judgement = disturbed(
+        changed(links={"internet": slow}),
+        SEND_AND_WAIT + CLIENT,
+        lambda all_: signal_the_wire(all_, signal.SIGSTOP, signal.SIGCONT),
+    )
     assert judgement.state == "invalid"
     assert "packets left the emulator later than its bound" in judgement.reason
 
 
 def test_a_dropper_that_is_detached_makes_the_trial_invalid() -> None:
-    _, judgement = run(client=CLIENT + DETACH_THE_DROPPER)
+    def detach(processes: list[int]) -> None:
+        for process in processes:
+            where = ["--netns", str(process), "--dev", "r1-r2", "--ingress"]
+            subprocess.run([DROPPER, "detach", *where], stderr=subprocess.DEVNULL)
+
+    judgement = disturbed(TASK, WAIT + CLIENT, detach)
     assert judgement.state == "invalid"
     assert "r1-r2" in judgement.reason
 

@@ -1,0 +1,139 @@
+"""Claims on groups: several harnesses share a campaign, and each group is run by one of them.
+
+Whoever claims a group shows that it goes on by a beat, a number that goes up. Others watch the beat by their
+own clock, so that clocks need not agree. On the claimant's own machine, a look at its process is enough.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from results.store.database import Database, DatabaseError
+from results.store.records import Claimant, Group, Start
+
+_log = logging.getLogger(__name__)
+
+BEAT_S = 10.0
+# Several beats: a database that is locked for a while, or a busy machine, is not yet a death.
+DEAD_AFTER_S = 60.0
+
+Holder = dict[str, Any]
+
+
+def this_process() -> Holder:
+    """What tells this process from all others, on whichever machine: as a start keeps it."""
+    return {**_machine(), "process": os.getpid(), "since": _began(os.getpid())}
+
+
+def _machine() -> Holder:
+    """The running system, and which of its namespaces a number of a process is of."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return {"boot": boot, "processes": Path("/proc/self/ns/pid").stat().st_ino}
+    except OSError:
+        return {"boot": None, "processes": None}
+
+
+def _began(process: int) -> int | None:
+    """When the process began, in clock ticks after the boot; None when it has ended."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    state, *numbers = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else int(numbers[18])
+
+
+class Watch:
+    """Tells the dead from the living among those that hold claims."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._machine = _machine()
+        self._seen: dict[int, tuple[int, float]] = {}
+        """Of each start: its beat, and since when it has been that."""
+
+    def is_dead(self, claimant: Claimant) -> bool:
+        """Whether it has ended, or has not gone on for DEAD_AFTER_S that we have watched it."""
+        now = self._clock()
+        beat, since = self._seen.get(claimant.start_id, (None, now))
+        if beat != claimant.beat:
+            self._seen[claimant.start_id] = (claimant.beat, now)
+            since = now
+        return self._is_gone(claimant.holder) or now - since >= DEAD_AFTER_S
+
+    def _is_gone(self, holder: Holder | None) -> bool:
+        """Whether it was a process of this machine that is there no more."""
+        if holder is None or self._machine["boot"] is None:
+            return False
+        if any(holder.get(name) != value for name, value in self._machine.items()):
+            return False
+        began: int | None = holder["since"]
+        return _began(holder["process"]) != began
+
+
+class Claims:
+    """The groups that one start holds: a context manager, at whose end it holds none."""
+
+    def __init__(self, database: Database, start: Start) -> None:
+        self._database = database
+        self._start = start
+        self._watch = Watch()
+        self._over = threading.Event()
+        self._heart = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._heart.join()
+        try:
+            self._database.give_up_all(self._start.id)
+        except DatabaseError as problem:
+            if error is None:
+                raise
+            # What ended the campaign is what matters; others find out by themselves that it has ended.
+            _log.info("claims could not be given up: %s", problem)
+
+    def take(self, group: Group) -> bool:
+        """Claim the group, also from one that is dead; False when another holds it."""
+        owner = self._database.claim(self._start.campaign_id, self._start.id, group)
+        if owner != self._start.id:
+            self.bury_the_dead()
+            owner = self._database.claim(self._start.campaign_id, self._start.id, group)
+        return owner == self._start.id
+
+    def give_up(self, group: Group) -> None:
+        self._database.give_up(self._start.campaign_id, self._start.id, group)
+
+    def bury_the_dead(self) -> Collection[Group]:
+        """Free what the dead had claimed; the groups that living others hold."""
+        held: list[Group] = []
+        dead: dict[int, Claimant] = {}
+        for group, claimant in self._database.claims(self._start.campaign_id).items():
+            if claimant.start_id == self._start.id:
+                continue
+            if claimant.start_id in dead or self._watch.is_dead(claimant):
+                dead[claimant.start_id] = claimant
+            else:
+                held.append(group)
+        for claimant in dead.values():
+            _log.info("start %d, on %s, has ended: its groups are free", claimant.start_id, claimant.host)
+            self._database.give_up_all(claimant.start_id, claimant.beat)
+        return held
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT_S):
+            try:
+                self._database.beat(self._start.id)
+            except DatabaseError as error:  # the next beat may succeed; the campaign itself meets it, too
+                _log.info("no beat: %s", error)

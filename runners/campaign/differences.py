@@ -1,0 +1,167 @@
+"""What differs between what a campaign was run with and what is here now, in words.
+
+A campaign holds trials of one kind: whoever goes on with it must run the same points, tasks, programs and
+rules. Kernel, machine, libraries and revision may differ; each start keeps its own.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from results.store.rows import digest_of
+from runners.campaign.experiment import Experiment
+from runners.refusal import Refusal
+
+SHOWN = 3
+"""A refusal names so many differences, and counts the others."""
+_LONGEST = 60
+_HASH = re.compile("[0-9a-f]{64}")
+_OF_HASH = 12
+_UNKNOWN = "not known"
+_ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that is not as it was."""
+
+    what: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.what} was {self.was}, is {self.now}"
+
+
+def check_same(
+    database: Database, campaign: CampaignInfo, experiment: Experiment, collected: Mapping[str, Any]
+) -> None:
+    """Raises Refusal, which names the first differences, when the campaign cannot be gone on with.
+
+    `collected` is the provenance of now.
+    """
+    found = [
+        (kind, difference)
+        for kind, differences in _differences(campaign, experiment, collected)
+        for difference in differences
+    ]
+    if not found:  # if anything else differs, tasks do because of that
+        found = [("other tasks", difference) for difference in of_tasks(database, campaign, experiment)]
+    if not found:
+        return
+    kinds = " and ".join(dict.fromkeys(kind for kind, _ in found))
+    named = "; ".join(str(difference) for _, difference in found[:SHOWN])
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    raise Refusal(
+        f"campaign {campaign.name!r} in {database.address} was run with {kinds}: {named}{more}: give a new"
+        " campaign a name with --campaign, or go back to what it was run with"
+    )
+
+
+def _differences(
+    campaign: CampaignInfo, experiment: Experiment, collected: Mapping[str, Any]
+) -> Iterator[tuple[str, Iterator[Difference]]]:
+    """Of each kind that has a name: what differs."""
+    was = campaign.provenance
+    if campaign.design_text != experiment.design.text:
+        # What follows from that is no news.
+        yield "another design", iter([of_texts("line", campaign.design_text, experiment.design.text)])
+        return
+    yield "other points", compare("point", list(campaign.points), list(experiment.points))
+    yield "another link", compare("link", was["link"], collected["link"])
+    yield "other pages", compare("page", _hashes_of_pages(was), _hashes_of_pages(collected))
+    yield from of_programs(was, collected)
+
+
+def of_programs(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Iterator[Difference]]]:
+    """Of the harness and, of the implementations of now, of binaries and declarations: what differs."""
+    if "harness" in was:
+        yield "another harness", compare("harness", was["harness"], now["harness"])
+    else:
+        # An earlier fecbench did not keep it: what is not known is not the same.
+        unknown = Difference("harness", _UNKNOWN, f"version {now['harness']['version']}")
+        yield "another harness", iter([unknown])
+    for kind, what, before, after in (
+        ("other binaries", "binary", was["binaries"], now["binaries"]),
+        ("another impl.toml", "impl.toml of", _deciding(was), _deciding(now)),
+    ):
+        yield kind, compare(what, {name: before.get(name, _Absent) for name in after}, after)
+
+
+def of_tasks(database: Database, campaign: CampaignInfo, experiment: Experiment) -> Iterator[Difference]:
+    """What differs between the tasks that trials were asked for and those of now."""
+    for stored in database.tasks(campaign.id):
+        now = experiment.task(stored.key, campaign.provenance["link"]).document()
+        if digest_of(now) != stored.digest:
+            what = f"task of {stored.key.variant}, {stored.key.workload}, point {stored.key.point}:"
+            yield from compare(what, database.task(stored.id), now)
+
+
+def of_texts(what: str, was: str, now: str) -> Difference:
+    """The first line in which two different texts differ."""
+    lines = enumerate(zip_longest(was.splitlines(), now.splitlines(), fillvalue=_ABSENT), 1)
+    for number, (before, after) in lines:
+        if before != after:
+            return Difference(f"{what} {number}", _shown(before), _shown(after))
+    return Difference(f"{what} {len(was.splitlines())}", "with another end", "with this one")
+
+
+def compare(what: str, was: Any, now: Any) -> Iterator[Difference]:
+    """Where two documents differ, by the dotted names of what is in them."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        for name in dict.fromkeys([*was, *now]):
+            yield from compare(_below(what, name), was.get(name, _Absent), now.get(name, _Absent))
+    elif _is_list(was) and _is_list(now):
+        for index, (before, after) in enumerate(zip_longest(was, now, fillvalue=_Absent)):
+            yield from compare(_below(what, index), before, after)
+    elif was != now:
+        yield Difference(what, _shown(was), _shown(now))
+
+
+class _Absent:
+    """Stands for a value that is not there."""
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _below(what: str, name: object) -> str:
+    """The name of a part: the first is a word of its own, as in `point 3.owd_ms`."""
+    return f"{what}.{name}" if " " in what and not what.endswith((" of", ":")) else f"{what} {name}"
+
+
+def _shown(value: object) -> str:
+    if value is _Absent:
+        return _ABSENT
+    if value is None:
+        return _UNKNOWN
+    if isinstance(value, str) and _HASH.fullmatch(value):
+        return value[:_OF_HASH]
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _hashes_of_pages(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Of each web page; older campaigns have none."""
+    return {name: page["sha256"] for name, page in provenance.get("pages", {}).items()}
+
+
+def _deciding(provenance: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Of the impl.toml of each implementation, what decides how a trial goes."""
+    implementations = provenance.get("implementations", {})
+    return {name: _of_declaration(known["declaration"]) for name, known in implementations.items()}
+
+
+def _of_declaration(text: str) -> dict[str, Any]:
+    written = tomllib.loads(text)
+    options = {name: option.get("default") for name, option in written.pop("options", {}).items()}
+    said = {
+        name: written.get(name) for name in ("server", "client", "files", "series", "local_addresses", "fec")
+    }
+    return {**{f"options.{name}.default": value for name, value in options.items()}, **said}

@@ -1,0 +1,205 @@
+"""What a trial may use as a whole, by the kernel's control groups: memory, and processes.
+
+A worker is in cgroups of its own, and so is the trial that it runs. To move a process into a cgroup takes up
+to 14 ms, so that is done once for each worker. Our own part of a trial counts, too; it is not what is killed
+when memory is short, since endpoints offer themselves (`confinement`).
+
+The cgroups are below those of the harness, so that limits of the harness hold, too. Where memory and
+processes are counted is the machine's choice: both in one tree (version 2), or each in its own (version 1).
+In a container it may be that no cgroup can be made: then there are the limits of single processes alone.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Controller = Literal["memory", "pids"]
+CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
+
+PROCESSES = 4096
+"""Of a trial, each thread counted: more than its endpoints can start by their own limits."""
+MEMORY_BYTES = min(4 << 30, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
+"""Of a trial: 4 GiB, or half of what the machine has."""
+
+OF_SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
+"""Files that a kernel without swap does not have."""
+
+REMOVE_LIMIT_S = 5.0
+# After the harness's folder, whose name says which process made it.
+OURS = re.compile(r"fecbench-(?P<process>[0-9]+)-[a-z0-9_]{8}\.[a-z0-9-]+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cgroup in which others can be made."""
+
+    version: Literal[1, 2]
+    folder: Path
+    controllers: tuple[Controller, ...]
+    """Which of ours count here."""
+
+    def limits(self) -> dict[str, int]:
+        """What is written into which file of a cgroup of ours."""
+        limits: dict[tuple[int, Controller], dict[str, int]] = {
+            (1, "memory"): {
+                "memory.limit_in_bytes": MEMORY_BYTES,
+                "memory.memsw.limit_in_bytes": MEMORY_BYTES,
+            },
+            (2, "memory"): {"memory.max": MEMORY_BYTES, "memory.swap.max": 0},
+            (1, "pids"): {"pids.max": PROCESSES},
+            (2, "pids"): {"pids.max": PROCESSES},
+        }
+        return {
+            name: value
+            for controller in self.controllers
+            for name, value in limits[self.version, controller].items()
+        }
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mounted tree of cgroups."""
+
+    version: Literal[1, 2]
+    root: Path
+    """The cgroup that is seen at `point`."""
+    point: Path
+    options: frozenset[str]
+    """The controllers are among them, in version 1."""
+
+    def folder(self, cgroup: str) -> Path:
+        """Where a cgroup is seen here."""
+        path = Path(cgroup)
+        return self.point / path.relative_to(self.root) if path.is_relative_to(self.root) else self.point
+
+
+def mounts(mountinfo: str) -> list[Mount]:
+    """The trees of cgroups in the text of /proc/PID/mountinfo."""
+    found = []
+    for line in mountinfo.splitlines():
+        where, _, what = line.partition(" - ")
+        kind, _, options = what.split(" ", 2)
+        if kind in ("cgroup", "cgroup2"):
+            root, point = where.split(" ")[3:5]
+            version: Literal[1, 2] = 1 if kind == "cgroup" else 2
+            found.append(Mount(version, Path(root), Path(point), frozenset(options.split(","))))
+    return found
+
+
+def places(mountinfo: str, own: str) -> list[Place]:
+    """Where cgroups with limits could be made, by the texts of /proc/PID/mountinfo and /proc/PID/cgroup."""
+    # A line is NUMBER:CONTROLLERS:PATH; version 2 has no controllers.
+    lines = [line.split(":", 2) for line in own.splitlines()]
+    cgroups = {controller: path for _, listed, path in lines for controller in listed.split(",")}
+    found: list[Place] = []
+    for mount in mounts(mountinfo):
+        if mount.version == 2 and "" in cgroups:
+            folder = mount.folder(cgroups[""])
+            found += [Place(2, *delegating) for delegating in _delegating(folder, mount.point)]
+        elif mount.version == 1:
+            controllers = tuple(one for one in CONTROLLERS if one in mount.options and one in cgroups)
+            if controllers:
+                found.append(Place(1, mount.folder(cgroups[controllers[0]]), controllers))
+    return found
+
+
+def _delegating(folder: Path, top: Path) -> Iterator[tuple[Path, tuple[Controller, ...]]]:
+    """The nearest cgroup of version 2, from `folder` upwards, whose children have a controller of ours.
+
+    A cgroup with processes has no such children, so it is seldom that of the harness itself.
+    """
+    for candidate in (folder, *folder.parents):
+        if not candidate.is_relative_to(top):
+            return
+        passed_on = candidate / "cgroup.subtree_control"
+        words = passed_on.read_text().split() if passed_on.is_file() else []
+        controllers = tuple(controller for controller in CONTROLLERS if controller in words)
+        if controllers:
+            yield candidate, controllers
+            return
+
+
+@cache
+def usable() -> tuple[Place, ...]:
+    """The places of this machine where a cgroup can be made: it is tried."""
+    proc = Path("/proc/self")
+    found = places((proc / "mountinfo").read_text(), (proc / "cgroup").read_text())
+    return tuple(place for place in found if _can_make(place))
+
+
+def _can_make(place: Place) -> bool:
+    name = f"fecbench-{os.getpid()}-{secrets.token_hex(4)}.try"
+    try:
+        _remove(_make(place, name))
+    except OSError:
+        return False
+    return True
+
+
+def make(name: str) -> list[Path]:
+    """A cgroup of this name in each usable place."""
+    return [_make(place, name) for place in usable()]
+
+
+def join(folders: Iterable[Path]) -> None:
+    """This process, and whatever it starts, counts in these cgroups from now on."""
+    for folder in folders:
+        (folder / "cgroup.procs").write_text("0")  # whoever writes this
+
+
+def counts_memory() -> bool:
+    """Whether a cgroup bounds the memory of endpoints here."""
+    return any("memory" in place.controllers for place in usable())
+
+
+def _make(place: Place, name: str) -> Path:
+    folder = place.folder / name
+    folder.mkdir()
+    try:
+        for file, value in place.limits().items():
+            if (folder / file).exists() or file not in OF_SWAP:
+                (folder / file).write_text(str(value))
+    except OSError:
+        folder.rmdir()
+        raise
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    """The kernel may need a moment after the last process has ended."""
+    deadline = time.monotonic() + REMOVE_LIMIT_S
+    while True:
+        try:
+            folder.rmdir()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.001)
+
+
+def remove(name: str) -> None:
+    """Remove the cgroups whose names begin with this one and a dot; everything in them has ended."""
+    for place in usable():
+        for folder in place.folder.glob(f"{name}.*/"):
+            _remove(folder)
+
+
+def remove_abandoned() -> list[Path]:
+    """Remove the empty cgroups of harnesses that were killed, and say which."""
+    removed = []
+    for place in usable():
+        for folder in sorted(place.folder.glob("fecbench-*/")):
+            made = OURS.fullmatch(folder.name)
+            if made and not Path(f"/proc/{made['process']}").exists():
+                with contextlib.suppress(OSError):  # somebody is in there after all
+                    folder.rmdir()
+                    removed.append(folder)
+    return removed

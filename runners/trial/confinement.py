@@ -1,0 +1,169 @@
+"""Endpoints run without rights: whatever one does, it harms its own trial only.
+
+Each has a user of its own, no capability, no way to get one, a view of the file system in which it can write
+to its log folder alone (`view`), and limits of its own and together with those of its trial (`cgroup`).
+It is in the network and PID namespaces of its trial as all of it is (`isolation`).
+"""
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runners.implementations.implementation import environment
+from runners.trial import cgroup, kernel, logs
+from runners.trial.cgroup import CONTROLLERS
+from runners.trial.isolation import die_with_parent
+from runners.trial.view import View
+
+CANNOT_START = 126
+"""The exit code that shells give a program that cannot be executed."""
+
+FIRST_USER = 0x70000000
+"""systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""
+USERS = 4
+"""The endpoints that a trial has at most."""
+
+LIMITS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_FSIZE: logs.SIZE_BYTES,
+    resource.RLIMIT_NOFILE: 4096,
+    resource.RLIMIT_NPROC: 512,
+    # Real-time priority and a negative nice value, which some systems allow to some groups.
+    resource.RLIMIT_RTPRIO: 0,
+    resource.RLIMIT_NICE: 0,
+}
+"""Of each process; of the user, and that is of each endpoint, with NPROC."""
+OPEN_FILES = 1024
+"""What a program begins with; it may raise it to its limit."""
+
+PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+"""As subprocess.Popen; what it starts has a session of its own."""
+
+
+class ConfinementError(RuntimeError):
+    """An endpoint's rights could not be taken from it, so it was not started."""
+
+
+class StartError(RuntimeError):
+    """The program of the endpoint of this name cannot be executed."""
+
+    def __init__(self, endpoint: str, program: str, problem: str) -> None:
+        super().__init__(f"{program} cannot be started: {problem}")
+        self.endpoint = endpoint
+
+
+def first_user(process: int) -> int:
+    """The first user of the trial that this process runs: no other trial has it, for as long as it lives."""
+    return FIRST_USER + USERS * process
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Where one endpoint runs."""
+
+    endpoint: str
+    """The name of the endpoint."""
+    user: int
+    """It is nobody else's, and can kill and trace only what is its own."""
+    log_folder: Path
+
+    def make_log_folder(self) -> None:
+        """For it alone."""
+        logs.mount(self.log_folder, self.user)
+
+    def start(
+        self,
+        popen: Start,
+        command: Sequence[str],
+        *,
+        folders: Sequence[Path],
+        papers: Mapping[Path, bytes],
+        variables: Mapping[str, str],
+    ) -> "subprocess.Popen[bytes]":
+        """Start the endpoint. It can read `folders` wherever they lie, and `papers` at these paths.
+
+        Raises StartError when its program cannot be executed, ConfinementError when it cannot be confined.
+        """
+        view = View(self.user, self.log_folder, [*folders, *_prefixes(Path(command[0]))], papers)
+        parent = os.getpid()
+        reading, writing = os.pipe()
+
+        def enter() -> None:
+            try:
+                self._enter(view, parent)
+            except BaseException as error:
+                os.write(writing, str(error).encode())
+                raise
+
+        try:
+            return popen(
+                list(command),
+                preexec_fn=enter,
+                cwd=self.log_folder,
+                env={**environment(self.log_folder), **variables},
+                **PIPES,
+            )
+        except subprocess.SubprocessError as error:
+            os.set_blocking(reading, False)
+            reason = os.read(reading, 4096).decode(errors="replace")
+            raise ConfinementError(f"the {self.endpoint} cannot be confined: {reason}") from error
+        except OSError as error:
+            if error.filename is None:  # no process could be made
+                raise
+            raise StartError(self.endpoint, error.filename, str(error.strerror)) from error
+        finally:
+            os.close(reading)
+            os.close(writing)
+
+    def _enter(self, view: View, parent: int) -> None:
+        """Take all rights from this process."""
+        os.umask(0o022)
+        # When the memory of the trial is used up, endpoints are killed before anything of ours.
+        Path("/proc/self/oom_score_adj").write_text("1000")
+        kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, "mount and IPC namespaces")
+        view.make()
+        _limit(memory=not cgroup.counts_memory())
+        kernel.become(self.user)
+        die_with_parent(parent)
+
+
+def _limit(*, memory: bool) -> None:
+    """Set the limits of this process, none above what it has already."""
+    # Address space is no measure of memory: Go and others reserve much more than they use.
+    limits = LIMITS | ({resource.RLIMIT_DATA: cgroup.MEMORY_BYTES} if memory else {})
+    for name, value in limits.items():
+        _, most = resource.getrlimit(name)
+        limit = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(name, (min(OPEN_FILES, limit) if name == resource.RLIMIT_NOFILE else limit, limit))
+
+
+def _prefixes(program: Path) -> list[Path]:
+    """The folders with what a program needs beside itself, such as the libraries of an interpreter: that
+    which has its `bin`, of the name that it is called by and of its own."""
+    return [
+        path.parent.parent if path.parent.name == "bin" else path.parent
+        for path in (program, program.resolve())
+        if path.is_absolute()
+    ]
+
+
+def of_this_machine() -> dict[str, Any]:
+    """What limits endpoints here: for the provenance of a campaign."""
+    versions = {controller: place.version for place in cgroup.usable() for controller in place.controllers}
+    limited = {
+        controller: f"cgroup v{versions[controller]}" if controller in versions else "process limits"
+        for controller in CONTROLLERS
+    }
+    return {
+        "user": "own",
+        "capabilities": "none",
+        "file_system": "read-only",
+        "memory": limited["memory"],
+        "processes": limited["pids"],
+    }

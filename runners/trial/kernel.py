@@ -1,0 +1,90 @@
+"""System calls that Python does not offer. Each raises OSError that says what was attempted."""
+
+import ctypes
+import os
+from pathlib import Path
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWNET = 0x40000000
+CLONE_NEWPID = 0x20000000
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 0x20, 0x1000, 0x4000, 1 << 18
+_MNT_DETACH = 2
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_MOUNT_SETATTR = 442  # its number on every architecture that Python runs on but Alpha
+_MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
+
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+_CAPABILITY_VERSION_3 = 0x20080522
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = [
+        ("attr_set", ctypes.c_uint64),
+        ("attr_clr", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns_fd", ctypes.c_uint64),
+    ]
+
+
+def _call(attempted: str, status: int) -> None:
+    if status != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{attempted}: {os.strerror(number)}")
+
+
+def unshare(flags: int, what: str) -> None:
+    """Move this process into new namespaces; the error names `what`."""
+    _call(f"unshare {what}", _libc.unshare(flags))
+
+
+def mount(source: str, target: Path | str, kind: str, flags: int, options: str = "") -> None:
+    """mount(2): `kind` is a kind of file system, or empty when the flags say what is done."""
+    encoded = [os.fsencode(value) if value else None for value in (source, target, kind)]
+    status = _libc.mount(*encoded, ctypes.c_ulong(flags), options.encode() or None)
+    _call(f"mount {kind or source} at {target}", status)
+
+
+def unmount(target: Path) -> None:
+    """What has an open descriptor in there goes on using it."""
+    _call(f"unmount {target}", _libc.umount2(os.fsencode(target), _MNT_DETACH))
+
+
+def make_read_only(root: Path) -> None:
+    """The mount at `root` and all below: nothing can be written, no program gets rights, no device works."""
+    attributes = _MountAttributes(
+        attr_set=_MOUNT_ATTR_RDONLY | _MOUNT_ATTR_NOSUID | _MOUNT_ATTR_NODEV, propagation=MS_PRIVATE
+    )
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    where = (_AT_FDCWD, os.fsencode(root), _AT_RECURSIVE)
+    status = _libc.syscall(ctypes.c_long(_MOUNT_SETATTR), *where, ctypes.byref(attributes), size)
+    _call(f"make {root} read-only", status)
+
+
+def die_with_parent(number: int) -> None:
+    """Have the kernel send this process a signal when its parent has ended. A change of user forgets it."""
+    _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, number)
+
+
+def become(user: int) -> None:
+    """Go on as this user and the group of the same number, with no other group and without any capability,
+    now and in every program that is started."""
+    for capability in range(int(Path("/proc/sys/kernel/cap_last_cap").read_text()) + 1):
+        _prctl("PR_CAPBSET_DROP", _PR_CAPBSET_DROP, capability)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    # The change of user has emptied all but the inheritable set, unless the caller's securebits forbade it.
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    _call("capset", _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
+    _prctl("PR_CAP_AMBIENT", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
+    _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _prctl(what: str, option: int, value: int) -> None:
+    _call(f"prctl {what}", _libc.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0))))

@@ -1,0 +1,122 @@
+"""What an endpoint sees of the file system: all of it, read-only, but what is others' business.
+
+An endpoint has a mount namespace of its own, which is made here. What it may write is its log folder, and
+folders for temporary files that end with it. Homes and sockets of the machine's services are not there. Its
+implementation is, wherever it lies: its folder is shown again in whatever hides it.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runners.trial import kernel
+
+HIDDEN = (Path("/root"), Path("/home"), Path("/run"))
+"""Empty for endpoints. The last has the sockets by which programs of a machine talk with each other."""
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
+TEMPORARY_BYTES = 256 << 20
+"""Of each folder for temporary files, /dev/shm too."""
+INODES = 16_384
+"""Files of each folder that an endpoint may write to."""
+# Name and minor number; their major number is 1.
+DEVICES = {"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
+STREAMS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+
+_UNPRIVILEGED = kernel.MS_NOSUID | kernel.MS_NODEV
+
+
+@dataclass(frozen=True)
+class View:
+    """What one endpoint sees."""
+
+    user: int
+    log_folder: Path
+    """It may write there, whatever is mounted or hidden above."""
+    folders: Sequence[Path]
+    """It may read these, whatever hides them."""
+    papers: Mapping[Path, bytes]
+    """Files that it alone can read, and not write; nothing else of their folders is there."""
+
+    def make(self) -> None:
+        """In this process, which has a mount namespace of its own. Raises OSError."""
+        shown = {path: _open(path) for path in sorted({*self.folders, self.log_folder})}
+        kernel.make_read_only(Path("/"))
+        for folder in HIDDEN:
+            if folder.is_dir():
+                _cover(folder)
+        for folder in TEMPORARY:
+            if folder.is_dir():
+                _cover_for_temporary_files(folder)
+        _mount_devices()
+        # Of the network namespace that the process is in.
+        kernel.mount("sysfs", "/sys", "sysfs", _UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+        for folder in sorted({path.parent for path in self.papers}):
+            if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
+                _cover(folder)
+        for path, descriptor in shown.items():
+            if not _is_reachable(path, descriptor):
+                _show(path, descriptor)
+        kernel.mount("", self.log_folder, "", kernel.MS_REMOUNT | kernel.MS_BIND | _UNPRIVILEGED)
+        for path, content in self.papers.items():
+            self._lay(path, content)
+        os.chdir(self.log_folder)
+
+    def _lay(self, path: Path, content: bytes) -> None:
+        _make_way_to(path)
+        path.write_bytes(content)
+        os.chown(path, 0, self.user)
+        path.chmod(0o440)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_PATH | os.O_CLOEXEC)
+
+
+def _cover(folder: Path, options: str = "mode=755,size=16m") -> None:
+    """Have an empty folder in the place of this one."""
+    kernel.mount("tmpfs", folder, "tmpfs", _UNPRIVILEGED, options)
+
+
+def _cover_for_temporary_files(folder: Path) -> None:
+    _cover(folder, f"mode=1777,size={TEMPORARY_BYTES},nr_inodes={INODES}")
+
+
+def _mount_devices() -> None:
+    devices = Path("/dev")
+    kernel.mount("tmpfs", devices, "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=64k")
+    for name, minor in DEVICES.items():
+        os.mknod(devices / name, stat.S_IFCHR, os.makedev(1, minor))
+        (devices / name).chmod(0o666)
+    for name, target in STREAMS.items():
+        (devices / name).symlink_to(f"/proc/self/{target}")
+    (devices / "shm").mkdir()
+    sealed = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
+    kernel.mount("", devices, "", kernel.MS_REMOUNT | kernel.MS_BIND | sealed)
+    _cover_for_temporary_files(devices / "shm")
+
+
+def _is_reachable(path: Path, descriptor: int) -> bool:
+    """Whether everybody can go to `path`, and finds there what the descriptor is of."""
+    try:
+        open_to_all = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
+        return open_to_all and os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _show(path: Path, descriptor: int) -> None:
+    """Have the folder that the descriptor is of at `path`."""
+    _make_way_to(path)
+    path.mkdir(exist_ok=True)
+    kernel.mount(f"/proc/self/fd/{descriptor}", path, "", kernel.MS_BIND | kernel.MS_REC)
+
+
+def _make_way_to(path: Path) -> None:
+    """Make the folders above that are not there, and cover those that not everybody may enter."""
+    for parent in reversed(path.parents):
+        if not parent.is_dir():
+            parent.mkdir()
+        elif not parent.stat().st_mode & stat.S_IXOTH:
+            _cover(parent)

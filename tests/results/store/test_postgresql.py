@@ -1,0 +1,146 @@
+"""PostgreSQL's own ways to say where a server is, who one is and how sure the connection has to be."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import results
+from results.store import connector
+from results.store.database import Database, DatabaseError
+from results.store.records import CampaignInfo, TrialRecord
+from runners.trial import certificates
+
+PASSWORD = "s3cret @:/?%"
+ENCODED = "s3cret%20%40%3A%2F%3F%25"
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that wants a password, and on TCP has a certificate for localhost."""
+
+    port: int
+    authority: Path
+
+    def url(self, account: str = "fecbench", host: str = "localhost", **options: object) -> str:
+        chosen = {"sslmode": "verify-full", "sslrootcert": self.authority, **options}
+        query = "&".join(f"{name}={value}" for name, value in chosen.items())
+        return f"postgresql://{account}@{host}:{self.port}/postgres?{query}"
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server(
+    serve_postgresql: Callable[..., AbstractContextManager[Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("authority")
+    certificates.write(folder, "localhost")
+    files = {name: (folder / name).read_bytes() for name in ("server.pem", "server.key")}
+    files["password"] = PASSWORD.encode()
+    port = free_port()
+    options = f"-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on"
+    options += " -c ssl_cert_file=../server.pem -c ssl_key_file=../server.key"
+    authentication = ("-A", "scram-sha-256", "--pwfile", "password")
+    with serve_postgresql(*authentication, options=options, files=files):
+        yield Server(port, folder / "authority.pem")
+
+
+@pytest.fixture
+def holds_a_trial(
+    new_campaign: Callable[[Database], CampaignInfo], make: Callable[[], TrialRecord]
+) -> Callable[[str], bool]:
+    """Whether a campaign that is written to a URL is read again, by each of the libraries that read."""
+
+    def holds_a_trial(url: str) -> bool:
+        with Database.open(url, create=True) as database:
+            if not database.campaigns():
+                database.record(new_campaign(database).id, make())
+        with results.open(url) as opened:
+            return list(opened["demo"].trials()["state"]) == ["ok"]
+
+    return holds_a_trial
+
+
+def test_a_password_in_a_url_opens_a_database_over_tls_whose_server_is_verified(
+    server: Server, holds_a_trial: Callable[[str], bool]
+) -> None:
+    assert holds_a_trial(server.url(f"fecbench:{ENCODED}"))
+
+
+@pytest.mark.parametrize("mode", ["require", "verify-ca", "prefer"])
+def test_every_mode_of_tls_works(server: Server, holds_a_trial: Callable[[str], bool], mode: str) -> None:
+    assert holds_a_trial(server.url(f"fecbench:{ENCODED}", sslmode=mode))
+
+
+def refusal(url: str) -> str:
+    with pytest.raises(DatabaseError) as refused:
+        Database.open(url)
+    assert "s3cret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_a_server_of_another_name_or_authority_is_refused(server: Server, tmp_path: Path) -> None:
+    account = f"fecbench:{ENCODED}"
+    assert "127.0.0.1" in refusal(server.url(account, host="127.0.0.1"))
+    certificates.write(tmp_path, "localhost")
+    # What OpenSSL says of the other authority's certificate differs from version to version.
+    assert "SSL error" in refusal(server.url(account, sslrootcert=tmp_path / "authority.pem"))
+
+
+def test_a_wrong_password_is_refused_and_not_shown(server: Server) -> None:
+    line = refusal(server.url("fecbench:s3cret"))
+    assert "password authentication failed" in line
+    assert "postgresql://fecbench:***@localhost:" in line
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGPASSFILE", "PGSERVICEFILE", "PGPASSWORD", "PGHOST", "PGUSER", "PGSSLMODE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_password_file_is_read(
+    server: Server, holds_a_trial: Callable[[str], bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no password supplied" in refusal(server.url())
+    file = tmp_path / "pgpass"
+    file.write_text("localhost:*:*:fecbench:" + PASSWORD.replace(":", "\\:") + "\n")
+    file.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    assert holds_a_trial(server.url())
+
+
+def test_a_service_file_is_read(
+    server: Server, holds_a_trial: Callable[[str], bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "services"
+    file.write_text(
+        f"[results]\nhost=localhost\nport={server.port}\ndbname=postgres\nuser=fecbench\n"
+        f"password={PASSWORD}\nsslmode=verify-full\nsslrootcert={server.authority}\n"
+    )
+    monkeypatch.setenv("PGSERVICEFILE", str(file))
+    assert holds_a_trial("postgresql://?service=results")
+    with Database.open("postgresql://?service=results") as database:
+        assert database.address == "postgresql:///?service=results"
+    assert "nowhere" in refusal("postgresql://?service=nowhere")
+
+
+def test_a_lock_of_another_program_is_not_waited_for_without_end(
+    postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connector, "LOCK_WAIT_S", 0.2)
+    Database.open(postgresql, create=True).close()
+    with psycopg.connect(postgresql) as holder, Database.open(postgresql) as database:
+        holder.execute("LOCK TABLE campaigns")
+        with pytest.raises(DatabaseError, match="lock timeout"):
+            database.campaigns()

@@ -1,0 +1,125 @@
+"""Campaigns without trials: an engine whose trials end at once, as a test says, and a judge that agrees."""
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+import designs
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
+from runners.campaign import campaign, record
+from runners.campaign.experiment import Experiment
+from runners.campaign.order import trial_keys
+from runners.campaign.request import Request
+from runners.campaign.share import Watcher
+from runners.engines.engine import Finished
+from runners.implementations.finding import ours
+from runners.trial.judge import Judgement
+from runners.trial.outcome import Outcome
+from runners.trial.task import Task
+
+
+@dataclass
+class Pretence:
+    """An engine that runs nothing: each trial ends in the state that `end` says."""
+
+    end: Callable[[TrialKey], str] = lambda _: "ok"
+    ran: list[TrialKey] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=Outcome)
+    at_begin: Callable[[], object] = lambda: None
+
+    def __post_init__(self) -> None:
+        self._again: deque[tuple[TrialKey, Task]] = deque()
+
+    def __enter__(self) -> Self:
+        self.at_begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._again.clear()
+
+    def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
+        waiting = iter(tasks)
+        while upcoming := self._again.popleft() if self._again else next(waiting, None):
+            key, task = upcoming
+            self.ran.append(key)
+            self.tasks.append(task)
+            outcome = self.outcome.model_copy(update={"backend": self.end(key)})
+            yield Finished(key, task, outcome, 1.7e9, 0.5, 1, None)
+
+    def again(self, key: TrialKey, task: Task) -> None:
+        self._again.append((key, task))
+
+    def judged(self, finished: Finished, *, valid: bool) -> None:
+        assert valid == (finished.outcome.backend != "invalid")
+
+
+@dataclass
+class Told(Watcher):
+    """What a campaign tells whoever follows it."""
+
+    ended_trials: list[tuple[TrialKey, str, str]] = field(default_factory=list)
+    dropped_trials: list[TrialKey] = field(default_factory=list)
+    waited: bool = False
+
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:  # noqa: ARG002
+        self.ended_trials.append((key, judgement.state, judgement.reason))
+
+    def dropped(self, key: TrialKey, why: str) -> None:  # noqa: ARG002
+        self.dropped_trials.append(key)
+
+    def waiting(self, trials: int) -> None:  # noqa: ARG002
+        self.waited = True
+
+
+@pytest.fixture
+def believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge believes a pretence."""
+
+    def believe(_: Task, outcome: Outcome) -> Judgement:
+        state: Any = outcome.backend
+        return Judgement(state, "" if state == "ok" else f"it was {state}")
+
+    monkeypatch.setattr(record, "judge", believe)
+
+
+@pytest.fixture
+def little(write_design: Any, tmp_path: Path) -> Request:
+    """What a user asks for who runs the little design."""
+    design = designs.load(write_design(tmp_path))
+    experiment = Experiment(design, design.plan().points, ours())
+    return Request(
+        experiment=experiment,
+        keys=trial_keys(design, len(experiment.points)),
+        name="little",
+        backend="wire",
+        jobs=1,
+        calibrate=False,
+    )
+
+
+Run = Callable[..., CampaignInfo]
+
+
+@pytest.fixture
+def run(believed: None, tmp_path: Path, little: Request) -> Run:  # noqa: ARG001
+    """Runs the little design into an SQLite file, or a given database, with changes of the request."""
+
+    def run(
+        engine: Pretence | None = None,
+        database: str = str(tmp_path / "x.sqlite"),
+        watcher: Told | None = None,
+        wanted: Request = little,
+        **changes: Any,
+    ) -> CampaignInfo:
+        wanted = dataclasses.replace(wanted, **changes)
+        with Database.open(database, create=True) as opened:
+            return campaign.run(wanted, engine or Pretence(), opened, watcher or Told())
+
+    return run

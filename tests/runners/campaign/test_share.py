@@ -1,0 +1,268 @@
+"""Several harnesses share a campaign: each trial is run once, whoever dies, sleeps or is late."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from results.store.database import Database
+from results.store.records import Claimant, Group, TrialKey, TrialRecord
+from runners.campaign import claims, share
+from runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
+from runners.campaign.request import Request
+from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
+from tests.runners.campaign.conftest import Pretence, Run, Told
+
+TRIALS = 3 * 2 * 2
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where to make a database, of each kind in turn."""
+    return str(
+        request.getfixturevalue("postgresql") if request.param == "postgresql" else tmp_path / "y.sqlite"
+    )
+
+
+@pytest.fixture
+def looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits looks often."""
+    monkeypatch.setattr(share, "LOOK_S", 0.02)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits takes a holder for dead after a moment."""
+    monkeypatch.setattr(claims, "DEAD_AFTER_S", 0.3)
+
+
+def stored(address: str) -> dict[TrialKey, tuple[str, int]]:
+    with Database.open(address) as database:
+        (campaign,) = database.campaigns()
+        assert database.claims(campaign.id) == {}, "a claim is left"
+        return dict(database.states(campaign.id))
+
+
+@pytest.mark.usefixtures("looking")
+def test_those_that_begin_at_once_run_each_trial_once_and_all_end_well(
+    run: Run, address: str, little: Request
+) -> None:
+    engines = [Pretence() for _ in range(4)]
+    problems: list[Exception] = []
+    barrier = threading.Barrier(len(engines))
+
+    def take_part(engine: Pretence) -> None:
+        barrier.wait()
+        try:
+            run(engine, address)
+        except Exception as problem:
+            problems.append(problem)
+
+    together([lambda engine=engine: take_part(engine) for engine in engines])
+    assert problems == []
+    assert Counter(key for engine in engines for key in engine.ran) == Counter(little.keys)
+    assert stored(address) == dict.fromkeys(little.keys, ("ok", 1))
+
+
+@pytest.mark.usefixtures("looking")
+def test_a_group_is_run_by_one_harness(run: Run, address: str, little: Request) -> None:
+    engines = [Pretence() for _ in range(3)]
+    together([lambda engine=engine: run(engine, address) for engine in engines])
+    groups = [{key.group for key in engine.ran} for engine in engines]
+    assert sum(map(len, groups)) == len({key.group for key in little.keys})
+
+
+def claimed_by(run: Run, address: str, holder: dict[str, Any]) -> Callable[[], None]:
+    """A campaign whose every group is claimed by another start, and what makes that one's beat go up."""
+    run(database=address, keys=[])
+    with Database.open(address) as database:
+        (campaign,) = database.campaigns()
+        other = database.start(campaign.id, "ada", {}, holder)
+        for point in range(3):
+            for repetition in range(2):
+                database.claim(campaign.id, other.id, Group("download-20000", point, repetition))
+
+    def beat() -> None:
+        with Database.open(address) as own:
+            own.beat(other.id)
+
+    return beat
+
+
+def a_dead_process() -> dict[str, Any]:
+    """As a harness was on this machine that has ended."""
+    told = "import json, runners.campaign.claims as claims; print(json.dumps(claims.this_process()))"
+    ended = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    holder: dict[str, Any] = json.loads(ended.stdout)
+    return holder
+
+
+def test_what_a_dead_process_of_this_machine_had_claimed_is_run_at_once(run: Run, address: str) -> None:
+    claimed_by(run, address, a_dead_process())
+    told = Told()
+    run(database=address, watcher=told)
+    assert not told.waited
+    assert len(stored(address)) == TRIALS
+
+
+@pytest.mark.usefixtures("looking", "impatient")
+def test_what_a_holder_on_another_machine_has_claimed_is_run_when_it_stands_still(
+    run: Run, address: str
+) -> None:
+    claimed_by(run, address, {**this_process(), "boot": "another"})
+    told = Told()
+    run(database=address, watcher=told)
+    assert told.waited
+    assert len(stored(address)) == TRIALS
+
+
+@pytest.mark.usefixtures("looking")
+def test_the_trials_of_a_holder_that_goes_on_are_waited_for_and_not_run(
+    run: Run, address: str, little: Request
+) -> None:
+    beat = claimed_by(run, address, {**this_process(), "boot": "another"})
+    pause = threading.Event()
+
+    def go_on() -> None:
+        with Database.open(address) as database:
+            (campaign,) = database.campaigns()
+            other = database.starts(campaign.id)[-1]
+            for number in range(TRIALS):
+                pause.wait(0.02)
+                beat()
+                database.record(campaign.id, a_record(little.keys[number]), other.id)
+            database.give_up_all(other.id)
+
+    engine = Pretence()
+    together([go_on, lambda: run(engine, address)])
+    assert engine.ran == []
+    assert len(stored(address)) == TRIALS
+
+
+def test_a_holder_that_was_paused_for_long_drops_what_others_have_run_with_a_note(
+    run: Run, address: str, little: Request
+) -> None:
+    """While the second trial of a group runs, somebody takes all claims over and runs everything."""
+    second = little.keys[1]
+
+    def paused(key: TrialKey) -> str:
+        if key == second:
+            with Database.open(address) as database:
+                (campaign,) = database.campaigns()
+                (start,) = database.starts(campaign.id)
+                database.give_up_all(start.id)
+            run(Pretence(), address)
+        return "ok"
+
+    engine, told = Pretence(paused), Told()
+    run(engine, address, told)
+    assert engine.ran == list(little.keys[:2])
+    assert told.dropped_trials == [second]
+    assert stored(address) == dict.fromkeys(little.keys, ("ok", 1))
+
+
+@pytest.mark.usefixtures("looking")
+def test_an_invalid_trial_is_run_so_often_by_all_harnesses_together(run: Run, address: str) -> None:
+    barrier = threading.Barrier(3)
+    engines = [Pretence(lambda _: "invalid", at_begin=barrier.wait) for _ in range(3)]
+    together([lambda engine=engine: run(engine, address) for engine in engines])
+    assert set(stored(address).values()) == {("invalid", 1 + share.RETRIES)}
+    run(Pretence(lambda _: "invalid"), address)
+    assert set(stored(address).values()) == {("invalid", 2 * (1 + share.RETRIES))}
+
+
+@pytest.mark.usefixtures("looking")
+def test_an_invalid_trial_whose_harness_ended_is_run_again_by_another(
+    run: Run, address: str, little: Request
+) -> None:
+    key = little.keys[0]
+    attempts = 0
+
+    def one_attempt_then_the_other_goes_on(_: TrialKey) -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 2:
+            other.start()
+            began.wait()
+            raise KeyboardInterrupt
+        return "invalid"
+
+    began = threading.Event()
+    goes_on = Pretence(lambda ending: "invalid" if ending == key else "ok", at_begin=began.set)
+    other = threading.Thread(target=lambda: run(goes_on, address))
+    with pytest.raises(KeyboardInterrupt):
+        run(Pretence(one_attempt_then_the_other_goes_on), address)
+    other.join()
+    assert stored(address)[key] == ("invalid", 2 + share.RETRIES)
+
+
+def test_a_filter_runs_a_part_of_a_group_and_the_rest_is_run_later(
+    run: Run, address: str, little: Request
+) -> None:
+    part = [key for key in little.keys if key.variant == "off"]
+    run(database=address, keys=part)
+    assert set(stored(address)) == set(part)
+    engine = Pretence()
+    run(engine, address)
+    assert engine.ran == [key for key in little.keys if key not in part]
+
+
+# Whether a holder lives
+
+
+def claimant(beat: int = 0, **holder: Any) -> Claimant:
+    return Claimant(1, "ada", {**this_process(), **holder}, beat)
+
+
+def test_a_process_that_runs_is_not_dead_and_one_that_took_its_number_is_not_it() -> None:
+    watch = Watch()
+    assert not watch.is_dead(claimant())
+    assert watch.is_dead(claimant(since=1))
+    assert not watch.is_dead(claimant(since=1, processes=1))  # a number of another namespace
+    assert not watch.is_dead(claimant(since=1, boot="another"))
+
+
+def test_a_process_that_ended_and_is_not_awaited_is_dead() -> None:
+    child = subprocess.Popen(["sleep", "100"])
+    watch = Watch()
+    holder = {"process": child.pid, "since": claims._began(child.pid)}
+    assert not watch.is_dead(claimant(**holder))
+    child.kill()
+    while claims._began(child.pid) is not None:
+        pass
+    assert watch.is_dead(claimant(**holder))
+    child.wait()
+
+
+def test_a_holder_is_dead_when_its_beat_has_stood_still_by_the_clock_of_who_watches() -> None:
+    now = 1000.0
+    watch = Watch(lambda: now)
+    far = {"boot": "another"}
+    assert not watch.is_dead(claimant(**far))
+    now += DEAD_AFTER_S - 1
+    assert not watch.is_dead(claimant(**far))
+    assert not watch.is_dead(claimant(beat=1, **far))
+    now += DEAD_AFTER_S - 1
+    assert not watch.is_dead(claimant(beat=1, **far))
+    now += 1
+    assert watch.is_dead(claimant(beat=1, **far))
+    assert not watch.is_dead(dataclasses.replace(claimant(beat=1, **far), start_id=2))
+
+
+def a_record(key: TrialKey) -> TrialRecord:
+    return TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0)
+
+
+def together(actions: list[Callable[[], object]]) -> None:
+    threads = [threading.Thread(target=action) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

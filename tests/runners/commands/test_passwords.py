@@ -1,0 +1,150 @@
+"""The password of a database's URL is in no list of processes, in no error line, and with no endpoint."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SECRET = "s3cret"
+
+
+@pytest.fixture
+def silent() -> Iterator[socket.socket]:
+    """A server that accepts connections, and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(60)
+        yield server
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:s3cret@127.0.0.1:{port}/db",
+        "postgresql://127.0.0.1:{port}/db?user=me&password=s3cret",
+    ],
+)
+@pytest.mark.parametrize("option", ["--db {}", "--db={}"])
+def test_the_list_of_processes_has_no_password(
+    fecbench: Any, silent: socket.socket, url: str, option: str
+) -> None:
+    arguments = option.format(url.format(port=silent.getsockname()[1])).split()
+    process = subprocess.Popen(
+        [fecbench.path, "show", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stderr is not None
+        told = process.stderr.readline()  # which it says when it is hidden
+        listed = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        shown = subprocess.run(["ps", "-ww", "-o", "args=", "-p", str(process.pid)], capture_output=True)
+    finally:
+        process.kill()
+        process.wait()
+    assert "~/.pgpass" in told
+    assert b"show\0" in listed
+    assert SECRET.encode() not in listed + shown.stdout
+    assert SECRET not in told
+
+
+def test_a_url_without_a_password_stays_as_it_was_typed(fecbench: Any, silent: socket.socket) -> None:
+    url = f"postgresql://me@127.0.0.1:{silent.getsockname()[1]}/db"
+    process = subprocess.Popen(
+        [fecbench.path, "show", "--db", url], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        silent.accept()
+        assert url.encode() in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    finally:
+        process.kill()
+        _, told = process.communicate()
+    assert told == b""
+
+
+URLS = [
+    "postgresql://me:s3cret@127.0.0.1:1/db",
+    "postgresql://me:s3cret@127.0.0.1:notaport/db",
+    "postgresql://127.0.0.1:1/db?user=me&password=s3cret",
+    "postgresql://me:a/s3cret@127.0.0.1:1/db",
+    "postgresql://me:a@s3cret@127.0.0.1:1/db",
+    "postgresql://me:s3cret%2@127.0.0.1:1/db",
+    "postgresql://me:s3cret'\"\\s3cret@127.0.0.1:1/db",
+    "postgresql://me:s3cret@127.0.0.1:1/db?sslmode=nonsense",
+    "postgres://me:s3cret@127.0.0.1:1/db",
+    "mysql://me:s3cret@127.0.0.1/db",
+]
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("how", ["--db", "-v --db", "as the trial", "FECBENCH_DB"])
+def test_no_error_line_has_a_password(
+    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, url: str, how: str
+) -> None:
+    if how == "FECBENCH_DB":
+        monkeypatch.setenv(how, url)
+        done = fecbench_here("show")
+    elif how == "as the trial":
+        done = fecbench_here("show", url)
+    else:
+        done = fecbench_here("show", *how.split(), url)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert SECRET not in done.stderr
+    if how == "FECBENCH_DB":
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan",),
+        ("explain", "--db"),
+        ("report", "--output", "x", "--db"),
+        ("export", "--output", "x.csv", "--db"),
+        ("aa", "between", "one", "two", "--db"),
+        ("replay", "1", "--output", "x", "--db"),
+        ("implementations",),
+        (),
+    ],
+)
+@pytest.mark.parametrize("url", URLS[:4])
+def test_no_command_shows_a_password(
+    fecbench_here: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    url: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = fecbench_here(*arguments, url)
+    assert done.returncode in (1, 2)
+    assert SECRET not in done.stdout + done.stderr
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_what_endpoints_inherit_has_no_password(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
+    endpoint = tmp_path / "folders" / "curious"
+    endpoint.mkdir(parents=True)
+    (endpoint / "impl.toml").write_text(
+        'name = "curious"\ntitle = "x"\nbuild = ["true"]\nworkloads = ["download"]\n'
+        'server = ["curious.sh"]\nclient = ["curious.sh"]\n'
+        '[options.scheme]\ntype = "string"\ndefault = "none"\nhelp = "x"\n'
+        '[options.code_rate]\ntype = "number"\ndefault = 1\nhelp = "x"\n'
+    )
+    (endpoint / "curious.sh").write_text("#!/bin/sh\nenv | tr '\\n' ' ' >&2\nexit 3\n")
+    (endpoint / "curious.sh").chmod(0o755)
+    design = tmp_path / "curious.toml"
+    design.write_text(little_design.read_text().replace('"rquic"', '"curious"'))
+    database = tmp_path / "x.sqlite"
+    ran = fecbench.run(
+        *(design, database, "--implementations", endpoint.parent, "--filter", "point=0"),
+        PGPASSWORD=SECRET,
+        FECBENCH_URL=f"postgresql://me:{SECRET}@host/db",
+    )
+    assert ran.returncode == 1, ran.stderr
+    reasons = [trial["reason"] for trial in fecbench.trials(database)]
+    assert reasons
+    assert all("PATH=" in reason and SECRET not in reason for reason in reasons)

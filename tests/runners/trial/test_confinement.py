@@ -1,0 +1,326 @@
+"""An endpoint that is hostile harms its own trial only: nothing that it tries to reach beyond it works."""
+
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.trial import cgroup, confinement, logs, view
+from runners.trial.judge import Judgement, judge
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from topologies.link import LinkSettings
+from topologies.programs import WIRE
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+]
+
+PYTHON = "/usr/bin/python3"
+HOSTILE = Path(__file__).parent / "hostile" / "endpoint.py"
+IPC_KEY = 0x0FECBE0C
+
+
+def task(options: dict[str, Any], timeout_s: float = 120) -> Task:
+    end = EndpointTask(implementation="hostile", options=options)
+    return Task(
+        topology="single-path",
+        backend="wire",
+        links={
+            "internet": LinkTask(
+                settings=LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=5),
+                late_bound_us=10_000_000,  # it takes the CPU as well, and its trial may be late
+                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": 0.2}},
+            )
+        },
+        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
+        pairs=[PairTask(client=end, server=end, workload={"name": "download", "size_bytes": 1000})],
+        completion="dct_s",
+        timeout_s=timeout_s,
+        validity=Validity(stall_share=1000, stolen_share=1000),
+    )
+
+
+@dataclass
+class Outside:
+    """What an endpoint could harm, and what is there of it before and after."""
+
+    implementation: Path
+    folders: list[Path]
+    options: dict[str, Any]
+    services: list[socket.socket]
+
+    def seen(self) -> dict[str, Any]:
+        network = [["ip", "-j", "link"], ["ip", "-j", "route"]]
+        sysctls = ("net/core/rmem_max", "kernel/panic", "vm/swappiness")
+        return {
+            "files": {path: self._stat(path) for folder in self.folders for path in folder.rglob("*")},
+            "etc": [Path("/etc/passwd").read_bytes(), sorted(Path("/etc").iterdir())],
+            "network": [subprocess.run(command, capture_output=True).stdout for command in network],
+            "sysctls": [Path("/proc/sys", name).read_text() for name in sysctls],
+            "calls": [self._called(service) for service in self.services],
+        }
+
+    @staticmethod
+    def _stat(path: Path) -> tuple[int, ...]:
+        found = path.lstat()
+        return found.st_mode, found.st_uid, found.st_nlink, found.st_size, found.st_mtime_ns
+
+    @staticmethod
+    def _called(service: socket.socket) -> bool:
+        try:
+            service.accept()
+        except BlockingIOError:
+            return False
+        return True
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[Outside]:
+    """Things that every user of the machine may write, or call, were it not for the confinement."""
+    with ExitStack() as stack:
+        # A folder that endpoints see, and one for temporary files, of which they have their own.
+        seen, folder = (
+            Path(stack.enter_context(tempfile.TemporaryDirectory(dir=where))) for where in ("/var", "/tmp")
+        )
+        for path in (seen, folder, seen / "shared", implementation := folder / "example"):
+            path.mkdir(exist_ok=True)
+            path.chmod(0o777)
+        database, secret = seen / "campaign.sqlite", folder / "secret"
+        for path in (database, secret):
+            path.write_text("precious")
+            path.chmod(0o666)
+        shutil.copy(HOSTILE, implementation / "endpoint.py")
+        shutil.copy("/usr/bin/id", implementation / "id")
+        (implementation / "id").chmod(0o4755)
+        os.mknod(implementation / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        (implementation / "null").chmod(0o666)
+        name = f"fecbench-test-{uuid.uuid4().hex[:8]}"
+        addresses = [str(folder / "service"), f"/run/{name}", f"\0{name}"]
+        services = [stack.enter_context(socket.socket(socket.AF_UNIX)) for _ in addresses]
+        for service, address in zip(services, addresses, strict=True):
+            service.bind(address)
+            service.listen()
+            service.setblocking(False)
+            if not address.startswith("\0"):
+                stack.callback(os.unlink, address)
+                Path(address).chmod(0o777)
+        options = {
+            "database": str(database),
+            "secret": str(secret),
+            "shared": str(seen / "shared"),
+            "setuid_id": str(implementation / "id"),
+            "device": str(implementation / "null"),
+            "dropper": str(DROPPER),
+            "sockets": addresses,
+            "ipc_key": IPC_KEY,
+            "mark": name,
+        }
+        yield Outside(implementation, [seen, folder], options, services)
+
+
+@dataclass
+class Attack:
+    """A trial of hostile endpoints, and what they report."""
+
+    finished: Finished
+    judgement: Judgement
+    report: dict[str, str]
+    amounts: dict[str, int]
+    before: dict[str, Any]
+    after: dict[str, Any]
+    kept: Path
+    """What the engine had in the trial's folder before it was removed."""
+
+
+@pytest.fixture(scope="module")
+def attack(outside: Outside, tmp_path_factory: pytest.TempPathFactory) -> Attack:
+    command = [PYTHON, str(outside.implementation / "endpoint.py")]
+    commands: Any = {"hostile": {"client": command, "server": command}}
+    folders = {"hostile": outside.implementation}
+    before = outside.seen()
+    with NamespaceEngine(1, commands, folders) as engine:
+        asked = task(outside.options | {"private_key": str(engine._folder / "server.key")})
+        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+        assert finished.folder is not None
+        kept = tmp_path_factory.mktemp("kept") / "trial"
+        shutil.move(finished.folder, kept)
+    client = kept / "client"
+    assert (client / "report.json").exists(), finished.outcome.endpoints
+    return Attack(
+        finished,
+        judge(asked, finished.outcome),
+        json.loads((client / "report.json").read_text()),
+        json.loads((client / "amounts.json").read_text()),
+        before,
+        outside.seen(),
+        kept,
+    )
+
+
+def test_nothing_that_it_tries_works(attack: Attack) -> None:
+    assert len(attack.report) >= 40
+    assert {name: said for name, said in attack.report.items() if said == "worked"} == {}
+
+
+def test_each_try_is_kept_off_by_the_kernel_and_none_by_a_mistake_of_its_own(attack: Attack) -> None:
+    mistakes = ("NameError", "TypeError", "AttributeError", "KeyError", "ValueError", "StopIteration")
+    assert {name: said for name, said in attack.report.items() if said.startswith(mistakes)} == {}
+
+
+def test_nothing_outside_has_changed(attack: Attack) -> None:
+    assert attack.before == attack.after
+
+
+def test_its_trial_is_undisturbed(attack: Attack) -> None:
+    assert (attack.judgement.state, attack.judgement.reason) == ("ok", "")
+
+
+@pytest.mark.usefixtures("attack")
+def test_nothing_that_it_started_is_left(outside: Outside) -> None:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert outside.options["mark"] not in listed
+
+
+def test_its_log_folder_and_temporary_folder_are_bounded(attack: Attack) -> None:
+    assert 0 < attack.amounts["log_bytes"] <= logs.SIZE_BYTES
+    assert 0 < attack.amounts["temporary_bytes"] <= view.TEMPORARY_BYTES
+    assert 0 < attack.amounts["log_files"] <= view.INODES
+
+
+def test_its_processes_files_and_memory_are_bounded(attack: Attack) -> None:
+    assert 0 < attack.amounts["processes"] <= 512
+    assert 0 < attack.amounts["open_files"] <= 4096
+    assert 0 < attack.amounts["memory_bytes"] <= cgroup.MEMORY_BYTES
+
+
+def test_what_is_kept_of_its_log_folder_are_regular_files_and_folders(attack: Attack) -> None:
+    client = attack.kept / "client"
+    kinds = {path: path.lstat().st_mode for path in client.rglob("*")}
+    assert all(stat.S_ISREG(mode) or stat.S_ISDIR(mode) for mode in kinds.values())
+    assert (client / "folder" / "kept").read_text() == "kept"
+    names = {path.name for path in kinds}
+    assert not {name for name in names if name.startswith("trap-")}
+    assert not names & {"one-name", "other-name"}  # a file with two names
+    assert sum(path.lstat().st_size for path in kinds) <= logs.SIZE_BYTES + len(kinds) * 4096
+    assert max(len(path.relative_to(client).parts) for path in kinds) <= logs.DEPTH
+
+
+def test_what_is_kept_belongs_to_root(attack: Attack) -> None:
+    assert {path.lstat().st_uid for path in attack.kept.rglob("*")} == {0}
+
+
+def test_trials_at_once_have_users_of_their_own() -> None:
+    largest = 1 << 22  # no Linux gives a process a higher number
+    users = [confinement.first_user(process) for process in (1, 2, largest)]
+    assert all(later - earlier >= confinement.USERS for earlier, later in pairwise(users))
+    assert users[-1] + confinement.USERS < 1 << 31
+
+
+WRITES_WITHOUT_END = "import os\nwhile True: os.write({}, b'x' * (1 << 20))"
+IGNORES_SIGNALS = "import signal, time\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\ntime.sleep(600)"
+
+
+@pytest.mark.parametrize(
+    ("client", "state"),
+    [
+        (WRITES_WITHOUT_END.format(1), "failed"),
+        (WRITES_WITHOUT_END.format(2), "timeout"),
+        (IGNORES_SIGNALS, "timeout"),
+        ("import os\nwhile True: os.fork()", "timeout"),
+    ],
+)
+def test_one_that_never_ends_is_ended(client: str, state: str) -> None:
+    """Whatever it does: it is told in its own trial, and the next one runs."""
+    server = 'import time; print(\'{"event": "ready"}\', flush=True); time.sleep(600)'
+    commands: Any = {"hostile": {"client": [PYTHON, "-c", client], "server": [PYTHON, "-c", server]}}
+    asked = task({}, timeout_s=2)
+    with NamespaceEngine(1, commands) as engine:
+        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+    judgement = judge(asked, finished.outcome)
+    assert judgement.state == state, judgement.reason
+    assert finished.duration_s < 40
+
+
+def run_in(folder: Path, program: str) -> tuple[Finished, Judgement]:
+    """A trial whose endpoints are `program` in an implementation's folder."""
+    (folder / "endpoint.py").write_text(program)
+    command = [sys.executable, str(folder / "endpoint.py")]
+    commands: Any = {"hostile": {"client": command, "server": command}}
+    asked = task({})
+    with NamespaceEngine(1, commands, {"hostile": folder}) as engine:
+        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+    return finished, judge(asked, finished.outcome)
+
+
+# Says what it sees on standard error.
+LOOK = """
+import json, os, signal, sys
+task = json.load(open(sys.argv[1]))
+open(os.path.join(task["log_folder"], "mine"), "w").close()
+open(os.environ["HOME"] + "/home", "w").close()
+import note
+print(note.TEXT, file=sys.stderr)
+print('{"event": "ready"}', flush=True)
+if task["role"] == "server":
+    open(task["private_key"]).close()
+    signal.signal(signal.SIGINT, lambda *_: (print('{"event": "done"}', flush=True), os._exit(0)))
+    signal.pause()
+open(task["authority"]).close()
+print('{"event": "done", "metrics": {"dct_s": 1}}', flush=True)
+"""
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_an_implementation_is_read_wherever_it_lies(mode: int) -> None:
+    """In a home, too, that nobody else may enter."""
+    with tempfile.TemporaryDirectory(dir="/root") as home:
+        folder = Path(home) / "mine" / "example"
+        folder.mkdir(parents=True)
+        (folder / "note.py").write_text("TEXT = 'a note from home'")
+        Path(home).chmod(mode)
+        finished, judgement = run_in(folder, LOOK)
+    assert finished.outcome.failure == ""
+    for endpoint in finished.outcome.endpoints.values():
+        assert (endpoint.exit_code, endpoint.stderr) == (0, "a note from home\n"), judgement
+
+
+def test_a_program_that_cannot_be_executed_is_a_failure_with_its_name(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    program = tmp_path / "program"
+    program.write_text("no program")
+    program.chmod(0o755)
+    commands: Any = {"hostile": {"client": [str(program)], "server": [str(program)]}}
+    asked = task({})
+    with NamespaceEngine(1, commands, {"hostile": tmp_path}) as engine:
+        (finished,) = engine.run([(TrialKey("variant", "download-1000", 0, 0), asked)])
+    judgement = judge(asked, finished.outcome)
+    assert judgement.state == "failed"
+    assert judgement.reason == f"server ended with 126: {program} cannot be started: Exec format error"
+
+
+def test_cgroups_end_with_the_harness() -> None:
+    commands: Any = {"hostile": {"client": [PYTHON, "-c", "pass"], "server": [PYTHON, "-c", "pass"]}}
+    with NamespaceEngine(1, commands) as engine:
+        list(engine.run([(TrialKey("variant", "download-1000", 0, 0), task({}))]))
+        made = [list(place.folder.glob(f"{engine._folder.name}.*/")) for place in cgroup.usable()]
+        assert all(len(folders) == 1 for folders in made)
+    assert not [folder for folders in made for folder in folders if folder.exists()]
