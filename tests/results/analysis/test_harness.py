@@ -117,6 +117,10 @@ bitmaps = st.lists(st.booleans(), max_size=FIRST_PACKETS // 100).flatmap(
 )
 
 
+def packed(bits: list[bool]) -> bytes:
+    return np.packbits(np.array(bits, bool), bitorder="little").tobytes()
+
+
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn=st.lists(st.tuples(bitmaps, bitmaps), min_size=1, max_size=5))
 def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
@@ -125,13 +129,7 @@ def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
     campaign = new_campaign(database, f"campaign {len(database.campaigns())}")
     for n, of_directions in enumerate(drawn):
         logs = [
-            VerdictLog(
-                "internet",
-                end,
-                len(bits),
-                sum(bits),
-                np.packbits(np.array(bits, bool), bitorder="little").tobytes(),
-            )
+            VerdictLog("internet", end, len(bits), sum(bits), packed(bits))
             for end, bits in zip(("up", "down"), of_directions, strict=True)
         ]
         seeds = {"content": 1, "internet/up": 2, "internet/down": 3}

@@ -151,8 +151,8 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     assert headline_of(database, campaign)[1:] == [said]
     page = Page(report(database, campaign, tmp_path).html)
     assert said in page.text
-    assert "download-10000 rquic-xor 2 / 4 1 of 2 2 of 2 ∞ 0 0 2" in page.text
-    assert "download-2000 rquic-xor 0 / 4 0 of 2 2 of 2 ∞ 0 0 2" in page.text
+    assert "download-10000 rquic-xor 2 / 4 1 of 2 2 of 2 ∞ 0 0 0 0 2 0.0" in page.text
+    assert "download-2000 rquic-xor 0 / 4 0 of 2 2 of 2 ∞ 0 0 0 0 2 0.0" in page.text
 
 
 def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
@@ -187,7 +187,10 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     row = found.query("variant == @XOR and workload == 'download-2000'").iloc[0]
     assert (row["gain"], row["harm"], row["undecided"]) == (3 / 8, 1 / 8, 4 / 8)
     assert row["low"] <= row["median_ratio"] <= row["high"]
-    assert "gain at 3, harm at 1" in headline_of(database, campaign)[1]
+    # Six pairs say no more than p = 2 · 2⁻⁶: no four of eight points are discoveries at 5 %.
+    assert (row["discovered_gain"], row["discovered_harm"], row["by_chance"]) == (0, 0, pytest.approx(0.4))
+    said = "; gain at 0, harm at 0, of which 5 % may be false; by each point's interval alone at 3 and 1,"
+    assert f"{said} of equal arms at about 0.4" in headline_of(database, campaign)[1]
     assert found.query("variant == @OFF")["gain"].isna().all()
 
 
