@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, StatementError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
@@ -509,8 +509,9 @@ class Database:
             with self.alone(), engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            # What the driver has not seen is a value that cannot be written, such as JSON with a NaN.
-            unfit = isinstance(error, StatementError) and not isinstance(error, DBAPIError)
+            # A value that cannot be written, such as JSON with a NaN: SQLAlchemy or the driver refuses it.
+            of_driver = isinstance(error, DBAPIError) and not isinstance(error, DataError)
+            unfit = isinstance(error, StatementError) and not of_driver
             kind = UnfitRecord if unfit else DatabaseError
             raise kind(f"{self.address}: {self._explain(error)}{purpose}") from error
 
