@@ -182,6 +182,7 @@ def test_130_points_in_5_dimensions_take_less_than_a_second() -> None:
     assert found is not None
 
 
+@pytest.mark.slow
 def test_1000_points_in_10_dimensions_take_less_than_a_minute_and_little_memory() -> None:
     candidates = generated("sobol", 20_000, 10, 1)
     tracemalloc.start()

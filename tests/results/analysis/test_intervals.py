@@ -214,6 +214,7 @@ def test_of_discoveries_no_more_than_the_nominal_share_is_false() -> None:
     assert np.mean(powers) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_of_equal_arms_campaigns_with_any_discovery_are_rare(statistic: str) -> None:
     random = np.random.default_rng(4)

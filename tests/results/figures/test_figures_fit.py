@@ -76,7 +76,16 @@ def fill(database: Database, design: designs.Design) -> None:
         database.record(campaign.id, record)
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
+def mark(design: designs.Design) -> tuple[pytest.MarkDecorator, ...]:
+    """One design of each kind is drawn each time, the others with the slow tests."""
+    each_time = ("demo", "networking2019-ge-short", "rquic2021-page-short")
+    return () if design.name in each_time else (pytest.mark.slow,)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [pytest.param(design, marks=mark(design), id=design.name) for design in DESIGNS.values()],
+)
 def test_no_text_of_a_figure_is_cut_off_or_under_another(
     design: designs.Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
