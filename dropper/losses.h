@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The seeded loss models, as functions without state: the one place in which a draw is made and judged, for the
+ * BPF program, and for simulators of the link in C, Rust and Go. Their contract is in README.md; the oracle,
+ * model.py, shares no line with it.
+ *
+ * A probability q is the threshold round(q * 2^32), halves rounded to even, in 64 bits so that q = 1 is exact:
+ * an event happens iff a 32-bit draw is smaller than its threshold.
+ */
+#ifndef LOSSES_H
+#define LOSSES_H
+
+#ifdef __bpf__
+#include <linux/types.h>
+typedef __u64 losses_u64;
+#else
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint64_t losses_u64;
+#endif
+
+#define LOSSES_INLINE static inline __attribute__((always_inline))
+
+/* A Gilbert-Elliott chain that begins in the good state. One that never leaves it is the uniform model. */
+struct losses {
+    losses_u64 seed;
+    losses_u64 loss_good; /* threshold of a loss in the good state; of every loss for uniform */
+    losses_u64 loss_bad;
+    losses_u64 good_to_bad;
+    losses_u64 bad_to_good;
+};
+
+/* Draw j, 0 or 1, of packet n: 32 bits. */
+LOSSES_INLINE losses_u64 losses_draw(losses_u64 seed, losses_u64 n, losses_u64 j) {
+    losses_u64 z = seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15ull;
+
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+    return (z ^ (z >> 31)) >> 32;
+}
+
+/* Whether packet n is lost when the chain is in this state before it. */
+LOSSES_INLINE bool losses_lose(const struct losses *losses, losses_u64 n, bool bad) {
+    return losses_draw(losses->seed, n, 0) < (bad ? losses->loss_bad : losses->loss_good);
+}
+
+/* Whether the chain is in the bad state after packet n. */
+LOSSES_INLINE bool losses_next(const struct losses *losses, losses_u64 n, bool bad) {
+    return bad != (losses_draw(losses->seed, n, 1) < (bad ? losses->bad_to_good : losses->good_to_bad));
+}
+
+#endif

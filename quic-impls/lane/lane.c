@@ -1,0 +1,164 @@
+#include "lane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../dropper/losses.h"
+#include "../../topologies/wire/direction.h"
+
+// What a frame holds here: the tag, then the payload.
+enum { TAG_SIZE = sizeof(uint64_t), ETHERNET_MTU_FRAME = 1514 };
+
+_Static_assert(LANE_PAYLOAD_MAX + LANE_OVERHEAD == ETHERNET_MTU_FRAME, "a full datagram is a full frame");
+
+struct lane {
+    struct direction direction;
+    struct frame_pool pool;
+    struct losses losses;
+    bool bad;
+    uint8_t *pattern;
+    uint64_t pattern_packets;
+    bool pattern_repeats;
+    uint64_t judged, dropped;
+    uint8_t verdicts[LANE_RECORDED / 8];
+};
+
+static bool bit(const uint8_t *bits, uint64_t n) {
+    return bits[n / 8] >> (n % 8) & 1;
+}
+
+struct lane *lane_new(void) {
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (lane)
+        frame_pool_init(&lane->pool, TAG_SIZE + LANE_PAYLOAD_MAX);
+    return lane;
+}
+
+void lane_free(struct lane *lane) {
+    if (!lane)
+        return;
+    frame_pool_free(&lane->pool);
+    free(lane->pattern);
+    free(lane);
+}
+
+static void empty(struct lane *lane) {
+    for (struct frame *frame; (frame = direction_exit(&lane->direction, LANE_NEVER));)
+        frame_pool_return(&lane->pool, frame);
+}
+
+// Whether the copy could be made; NULL for no pattern.
+static bool copy_pattern(const struct lane_settings *settings, uint8_t **copy) {
+    uint64_t size = settings->pattern_packets / 8 + 1;
+    *copy = NULL;
+    if (!settings->pattern)
+        return true;
+    if (!(*copy = calloc(1, size)))
+        return false;
+    memcpy(*copy, settings->pattern, (settings->pattern_packets + 7) / 8);
+    return true;
+}
+
+bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
+    uint8_t *pattern;
+    if (settings->rate_bps == 0 || (settings->queue_bytes == 0) == (settings->queue_packets == 0))
+        return false;
+    if (!copy_pattern(settings, &pattern))
+        return false;
+    empty(lane);
+    direction_init(&lane->direction, &(struct direction_settings){
+                                         .rate_bps = settings->rate_bps,
+                                         .delay_ns = settings->delay_ns,
+                                         .queue_bytes = settings->queue_bytes,
+                                         .queue_packets = settings->queue_packets,
+                                         .max_frame_size = ETHERNET_MTU_FRAME,
+                                     });
+    lane->losses = (struct losses){
+        .seed = settings->seed,
+        .loss_good = settings->loss_good,
+        .loss_bad = settings->loss_bad,
+        .good_to_bad = settings->good_to_bad,
+        .bad_to_good = settings->bad_to_good,
+    };
+    lane->bad = false;
+    free(lane->pattern);
+    lane->pattern = pattern;
+    lane->pattern_packets = settings->pattern_packets;
+    lane->pattern_repeats = settings->pattern_repeats;
+    uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
+    memset(lane->verdicts, 0, (recorded + 7) / 8);
+    lane->judged = lane->dropped = 0;
+    return true;
+}
+
+bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns) {
+    struct frame *frame = frame_pool_take(&lane->pool);
+    if (!frame)
+        abort(); // a datagram that vanished uncounted would be a wrong number
+    frame->length = length + LANE_OVERHEAD;
+    memcpy(frame->bytes, &tag, TAG_SIZE);
+    if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
+        memcpy(frame->bytes + TAG_SIZE, payload, length);
+    if (direction_arrive(&lane->direction, frame, now_ns) == FATE_ACCEPTED)
+        return true;
+    frame_pool_return(&lane->pool, frame);
+    return false;
+}
+
+uint64_t lane_next_exit(const struct lane *lane) {
+    return direction_next_exit(&lane->direction);
+}
+
+static bool lose(struct lane *lane, uint64_t n) {
+    if (lane->pattern) {
+        if (lane->pattern_repeats && lane->pattern_packets)
+            n %= lane->pattern_packets;
+        return n < lane->pattern_packets && bit(lane->pattern, n);
+    }
+    bool lost = losses_lose(&lane->losses, n, lane->bad);
+    lane->bad = losses_next(&lane->losses, n, lane->bad);
+    return lost;
+}
+
+bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit) {
+    struct frame *frame = direction_exit(&lane->direction, now_ns);
+    if (!frame)
+        return false;
+    uint64_t n = lane->judged++;
+    *exit = (struct lane_exit){
+        .at_ns = frame->exit_ns,
+        .length = frame->length - LANE_OVERHEAD,
+        .lost = lose(lane, n),
+    };
+    memcpy(&exit->tag, frame->bytes, TAG_SIZE);
+    memcpy(payload, frame->bytes + TAG_SIZE, exit->length);
+    frame_pool_return(&lane->pool, frame);
+    if (exit->lost) {
+        lane->dropped++;
+        if (n < LANE_RECORDED)
+            lane->verdicts[n / 8] |= 1 << (n % 8);
+    }
+    return true;
+}
+
+struct lane_report lane_report(const struct lane *lane) {
+    const struct direction *direction = &lane->direction;
+    return (struct lane_report){
+        .frames_in = direction->frames_in,
+        .bytes_in = direction->bytes_in,
+        .frames_out = direction->frames_out,
+        .bytes_out = direction->bytes_out,
+        .queue_dropped = direction->queue_dropped,
+        .oversize_dropped = direction->oversize_dropped,
+        .in_flight = direction_in_flight(direction),
+        .max_queue_bytes = direction->max_queue_bytes,
+        .max_queue_packets = direction->max_queue_packets,
+        .dropped = lane->dropped,
+        .conserved = direction_conserves(direction),
+    };
+}
+
+const uint8_t *lane_verdicts(const struct lane *lane, uint64_t *packets) {
+    *packets = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
+    return lane->verdicts;
+}
