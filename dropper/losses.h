@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The seeded loss models, as functions without state: the one place in which a draw is made and judged, for the
- * BPF program, and for simulators of the link in C, Rust and Go. Their contract is in README.md; the oracle,
- * model.py, shares no line with it.
+ * The seeded loss models, as functions without state: the one place in which a draw is made and judged, for
+ * the BPF program, and for simulators of the link in C, Rust and Go. Their contract is in README.md; the
+ * oracle, model.py, shares no line with it.
  *
- * A probability q is the threshold round(q * 2^32), halves rounded to even, in 64 bits so that q = 1 is exact:
- * an event happens iff a 32-bit draw is smaller than its threshold.
+ * A probability q is the threshold round(q * 2^32), halves rounded to even, in 64 bits so that q = 1 is
+ * exact: an event happens iff a 32-bit draw is smaller than its threshold.
  */
 #ifndef LOSSES_H
 #define LOSSES_H

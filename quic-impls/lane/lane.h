@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count it.
+// What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count
+// it.
 #define LANE_OVERHEAD 42
-// The largest payload of a datagram over a link with an MTU of 1500 bytes; a longer one is dropped and counted.
+// The largest payload of a datagram over a link with an MTU of 1500 bytes; a longer one is dropped and
+// counted.
 #define LANE_PAYLOAD_MAX 1472
 // Verdicts that are recorded, as many as the dropper records.
 #define LANE_RECORDED (1u << 20)
@@ -24,8 +26,8 @@ struct lane_settings {
     uint64_t queue_packets;
     // The loss model: thresholds, see dropper/losses.h; all 0 for none.
     uint64_t seed, loss_good, loss_bad, good_to_bad, bad_to_good;
-    // Or, where `pattern` is not NULL, bit n % 8 of byte n / 8 says whether packet n is lost; past its end all
-    // pass, or it begins again. It is copied.
+    // Or, where `pattern` is not NULL, bit n % 8 of byte n / 8 says whether packet n is lost; past its end
+    // all pass, or it begins again. It is copied.
     const uint8_t *pattern;
     uint64_t pattern_packets;
     bool pattern_repeats;
@@ -53,22 +55,23 @@ struct lane;
 struct lane *lane_new(void);
 void lane_free(struct lane *lane);
 
-// Begins a trial: all that was in the lane, counted or recorded is gone. False, and nothing is changed, when the
-// settings are not allowed or the memory is exhausted.
+// Begins a trial: all that was in the lane, counted or recorded is gone. False, and nothing is changed, when
+// the settings are not allowed or the memory is exhausted.
 bool lane_begin(struct lane *lane, const struct lane_settings *settings);
 
-// A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops it.
+// A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops
+// it.
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
 
 // When the next datagram leaves, or LANE_NEVER.
 uint64_t lane_next_exit(const struct lane *lane);
 
-// The next datagram that has left the link at now_ns and its verdict; its payload, of at most LANE_PAYLOAD_MAX
-// bytes, is written also when it is lost. False when none has.
+// The next datagram that has left the link at now_ns and its verdict; its payload, of at most
+// LANE_PAYLOAD_MAX bytes, is written also when it is lost. False when none has.
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit);
 
 struct lane_report lane_report(const struct lane *lane);
 
-// The verdicts of the first `packets` (at most LANE_RECORDED) that left the link: bit n % 8 of byte n / 8 is set
-// when packet n was lost. It is the lane's until the next call of a function that changes it.
+// The verdicts of the first `packets` (at most LANE_RECORDED) that left the link: bit n % 8 of byte n / 8 is
+// set when packet n was lost. It is the lane's until the next call of a function that changes it.
 const uint8_t *lane_verdicts(const struct lane *lane, uint64_t *packets);
