@@ -62,7 +62,8 @@ def fill(path: str, name: str, points: int, repetitions: int, seed: int = 1) -> 
         start = database.begin(_campaign(name, factors, repetitions), NewStart(host="here", provenance={}))
         campaign = database.campaign(name)
         assert start and campaign
-        latest = max((ids[1] for each in database.campaigns() if (ids := database.id_range(each.id))), default=0)
+        ranges = [database.id_range(each.id) or (0, 0) for each in database.campaigns()]
+        latest = max(last for _, last in ranges)
     with adbc_driver_sqlite.dbapi.connect(path) as connection, connection.cursor() as cursor:
         for trials in _trials(random, factors, repetitions):
             ids = latest + 1 + np.arange(len(trials.point))
@@ -148,7 +149,9 @@ def _rows(trials: Trials, ids: NDArray[np.int64], campaign: CampaignInfo, start_
     labels = [np.array([each["label"] for each in some]) for some in (campaign.variants, campaign.workloads)]
     rows = list(zip(ids.tolist(), trials.packets.tolist(), trials.lost.tolist(), strict=True))
     documents = {
-        "seeds": [_json({"content": i, "internet/up": 2**63 + i, "internet/down": 2**62 + i}) for i, _, _ in rows],
+        "seeds": [
+            _json({"content": i, "internet/up": 2**63 + i, "internet/down": 2**62 + i}) for i, _, _ in rows
+        ],
         "dropper": [
             _json({"internet/up": _counted(packets // 2, 0), "internet/down": _counted(packets, lost)})
             for _, packets, lost in rows
@@ -171,7 +174,9 @@ def _rows(trials: Trials, ids: NDArray[np.int64], campaign: CampaignInfo, start_
             "superseded": np.zeros(count, dtype=np.int64),
             "state": pa.array(states.tolist()),
             "reason": pa.array(["" if state == "ok" else f"it was {state}" for state in states.tolist()]),
-            "started_at": pa.array([f"2026-01-02T03:{i // 60 % 60:02}:{i % 60:02}+00:00" for i, _, _ in rows]),
+            "started_at": pa.array(
+                [f"2026-01-02T03:{i // 60 % 60:02}:{i % 60:02}+00:00" for i, _, _ in rows]
+            ),
             "duration_s": 0.001 + trials.packets / 1e5,
             **{column: pa.array(texts) for column, texts in documents.items()},
             "start_id": np.full(count, start_id),
@@ -214,7 +219,13 @@ def _link(packets: int, lost: int) -> dict[str, Any]:
 
 
 def _checks(packets: int, lost: int) -> dict[str, Any]:
-    verdicts = {"packets": packets, "dropped": lost, "differing": 0, "first_difference": None, "same_total": True}
+    verdicts = {
+        "packets": packets,
+        "dropped": lost,
+        "differing": 0,
+        "first_difference": None,
+        "same_total": True,
+    }
     return {
         "verdicts": {"internet/up": {**verdicts, "dropped": 0}, "internet/down": verdicts},
         "links": {},
@@ -265,6 +276,8 @@ def _verdicts(trials: Trials, ids: NDArray[np.int64]) -> pa.Table:
             "direction": pa.array(["down", "up"] * count),
             "packets": pa.array([packets for packets, _ in both]),
             "dropped": pa.array([lost for _, lost in both]),
-            "bitmap": pa.array([((1 << lost) - 1).to_bytes((packets + 7) // 8, "little") for packets, lost in both]),
+            "bitmap": pa.array(
+                [((1 << lost) - 1).to_bytes((packets + 7) // 8, "little") for packets, lost in both]
+            ),
         }
     )
