@@ -66,11 +66,11 @@ def _where_better(
 ) -> Iterator[str]:
     """A sentence for each word that workloads have for better: "faster" where they compare a time."""
     names, of_workloads = workload_names(campaign), metrics.of_workloads(campaign)
-    equal = pairing.decided.groupby("workload", observed=True)["equal"].sum()
+    equal = pairing.decided.groupby("workload", observed=True)["equal"].sum().to_dict()
     places: dict[str, list[str]] = {}
     for row in rows.itertuples(index=False):
         metric = metrics.of(of_workloads[str(row.workload)])
-        place = _place(row, int(equal[row.workload]), names[str(row.workload)], metric)
+        place = _place(row, int(equal[str(row.workload)]), names[str(row.workload)], metric)
         places.setdefault(metric.comparative.gain, []).append(place)
     for better, of_word in places.items():
         yield f"{variant} was {better} than {baseline} at {listed(of_word)}."
