@@ -156,7 +156,7 @@ def test_states_of_a_group_are_those_of_its_trials_alone(
     everything = database.states(campaign.id)
     group = Group("download-10000", 0, 1)
     inside = {key: state for key, state in everything.items() if key.repetition == 1}
-    assert database.states_in(campaign.id, group) == inside
+    assert database.states_in(campaign.id, [group]) == inside
     assert len(inside) == 2
 
 
