@@ -14,12 +14,13 @@ use noq_fec::settings;
 use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory};
-use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
+use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
 fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
     for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
-        let setting = |schemes| Setting { congestion_control, ..Setting::download(400_000, schemes) };
+        let setting =
+            |schemes| Setting { congestion_control, queue_bdp: DEEP_QUEUE, ..Setting::download(400_000, schemes) };
         // Little repair, so that the windows have grown alike when the packet is lost.
         let plain = setting(None);
         let notify = setting(Some(schemes(Code::RLC, 21, 20)));
@@ -186,7 +187,7 @@ impl ControllerFactory for Noted {
 fn noted(setting: &Setting) -> (Outcome, Notes) {
     let assignment = setting.assignment(Role::Server, &setting.server);
     let notes = Arc::new(Mutex::new(Notes::default()));
-    let mut transport = settings::transport(&assignment).unwrap();
+    let mut transport = setting.transport(Role::Server, &setting.server);
     let controller = settings::congestion_controller(&assignment.options);
     transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
     let mut server = setting.server_config();
