@@ -5,6 +5,7 @@ import csv
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,19 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.x509.oid import NameOID
 
 import dropper.model
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform
 from runners.engines.protocol import losses
 from runners.implementations.finding import ours
 from runners.trial import certificates
+from runners.trial.certificates import NOT_AFTER, NOT_BEFORE
 from runners.trial.competition import FULL_SHARE, INTERVAL_S
 
 IMPLEMENTATION = ours().find("noq-fec", "tests")
-SCHEMES = IMPLEMENTATION.declaration.options["scheme"].choices
+SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
 NOTHING = Uniform(0.0)
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
@@ -94,9 +98,7 @@ def task_of(identity: dict[str, str], folder: Path) -> Task:
         "number": 17,
         "pairs": [pair(identity, folder, 0)],
         "links": {
-            "internet": {
-                way: {**direction, "losses": losses(NOTHING, seed)} for way, seed in SEEDS.items()
-            }
+            "internet": {way: {**direction, "losses": losses(NOTHING, seed)} for way, seed in SEEDS.items()}
         },
         "completion": "dct_s",
         "timeout_s": TIMEOUT_S,
@@ -209,35 +211,46 @@ def test_the_seed_decides_what_is_random(simulator: Simulator, task: Task) -> No
 def test_a_certificate_whose_handshakes_differ_in_length_is_refused(
     simulator: Simulator, task: Task, tmp_path: Path, signing: str, own: str, what: str
 ) -> None:
-    certificates.write(tmp_path, "server.fecbench")
-    write_mixed(tmp_path, signing, own)
-    files = {"certificate": "server.pem", "private_key": "server.key"}
-    error = simulator.error(told(task, **{key: str(tmp_path / name) for key, name in files.items()}))
+    files = certified(tmp_path, KEYS[own](), KEYS[signing](), NOT_AFTER)
+    error = simulator.error(told(task, **files))
     assert f"{what} key must be Ed25519: signatures of other keys vary in length" in error
     assert str(tmp_path) in error
 
 
-def write_mixed(folder: Path, signing: str, own: str) -> None:
-    """Replace the server's certificate and key by those with an ECDSA key, or signed by one."""
-    new = {"ec": lambda: ec.generate_private_key(ec.SECP256R1()), "ed25519": certificates.Ed25519PrivateKey.generate}
-    authority, key = new[signing](), new[own]()
-    before = x509.load_pem_x509_certificate((folder / "server.pem").read_bytes())
+KEYS: dict[str, Callable[[], Any]] = {
+    "ed25519": Ed25519PrivateKey.generate,
+    "ec": lambda: ec.generate_private_key(ec.SECP256R1()),
+}
+
+
+def certified(folder: Path, key: Any, authority: Any, until: datetime) -> dict[str, str]:
+    """The files of a server with this key, whose certificate that of an authority signs; it is an anchor of
+    trust itself."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server.fecbench")])
     certificate = (
         x509.CertificateBuilder()
-        .subject_name(before.subject)
-        .issuer_name(before.issuer)
+        .subject_name(name)
+        .issuer_name(name)
         .public_key(key.public_key())
-        .serial_number(before.serial_number)
-        .not_valid_before(before.not_valid_before_utc)
-        .not_valid_after(before.not_valid_after_utc)
-        .sign(authority, hashes.SHA256() if signing == "ec" else None)
+        .serial_number(1)
+        .not_valid_before(NOT_BEFORE)
+        .not_valid_after(until)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("server.fecbench")]), critical=False)
+        .sign(authority, None if isinstance(authority, Ed25519PrivateKey) else hashes.SHA256())
     )
-    (folder / "server.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "server.key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
+    pem, pkcs8 = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "own.pem").write_bytes(certificate.public_bytes(pem))
+    (folder / "own.key").write_bytes(key.private_bytes(pem, pkcs8, serialization.NoEncryption()))
+    files = {"certificate": "own.pem", "private_key": "own.key", "authority": "own.pem"}
+    return {key: str(folder / name) for key, name in files.items()}
+
+
+def test_certificates_are_judged_by_the_day_on_which_virtual_time_begins(
+    simulator: Simulator, task: Task, tmp_path: Path
+) -> None:
+    key = Ed25519PrivateKey.generate()
+    files = certified(tmp_path, key, key, NOT_BEFORE + timedelta(days=1))
+    assert ends(simulator.answer(told(task, **files))) == {"client": 0, "server": 0}
 
 
 # ---- The link ----
@@ -379,7 +392,9 @@ def test_a_client_that_trusts_another_authority_fails(
 def test_processors_delay_what_is_sent_by_just_what_they_take(simulator: Simulator, task: Task) -> None:
     asked = download(task, 1000)
     none = metrics(simulator.answer(asked))
-    handshake = metrics(simulator.answer({**asked, "processor": {"handshake_ns": 1_000_000, "datagram_ns": 0}}))
+    handshake = metrics(
+        simulator.answer({**asked, "processor": {"handshake_ns": 1_000_000, "datagram_ns": 0}})
+    )
     # The server's TLS before its first answer, and the client's before its second flight, with the request.
     assert handshake["handshake_s"] == pytest.approx(none["handshake_s"] + 0.001, abs=1e-9)
     assert handshake["dct_s"] == pytest.approx(none["dct_s"] + 0.002, abs=1e-9)
@@ -542,7 +557,10 @@ def test_a_link_that_is_wrong_is_refused_with_what_is_wrong(
 
 
 def test_ends_that_do_not_belong_together_are_refused(simulator: Simulator, task: Task) -> None:
-    swapped = {**task, "pairs": [{"client": task["pairs"][0]["server"], "server": task["pairs"][0]["server"]}]}
+    swapped = {
+        **task,
+        "pairs": [{"client": task["pairs"][0]["server"], "server": task["pairs"][0]["server"]}],
+    }
     assert "the client is told that it is a server" in simulator.error(swapped)
     task["pairs"][0]["client"]["port"] = 4434
     assert "10.0.2.2:4434" in simulator.error(task)

@@ -282,7 +282,12 @@ fn congestion_control_answers_to_losses_as_without_fec() {
 
             let counted = [&plain, &longer, &fec].map(|runs| reductions(runs));
             let ratios = [&plain, &longer].map(|other| median_window_ratio(&fec, other));
-            println!("{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}");
+            let mean = window_ratios(&fec, &longer).iter().map(|ratio| ratio.ln()).sum::<f64>() / SEEDS as f64;
+            println!(
+                "{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}, \
+                 geometric mean {:.3}",
+                mean.exp()
+            );
             let share = counted[2] as f64 / counted[1] as f64;
             assert!((0.95..1.05).contains(&share), "{share} of the reductions");
             assert!((0.98..1.02).contains(&ratios[1]), "{} of the window", ratios[1]);
@@ -299,10 +304,13 @@ fn reductions(runs: &[Counters]) -> u64 {
     runs.iter().map(|counters| counters.window_reductions).sum()
 }
 
-fn median_window_ratio(runs: &[Counters], others: &[Counters]) -> f64 {
+fn window_ratios(runs: &[Counters], others: &[Counters]) -> Vec<f64> {
     let pairs = runs.iter().zip(others);
-    let mut ratios: Vec<_> =
-        pairs.map(|(one, other)| one.congestion_window as f64 / other.congestion_window as f64).collect();
+    pairs.map(|(one, other)| one.congestion_window as f64 / other.congestion_window as f64).collect()
+}
+
+fn median_window_ratio(runs: &[Counters], others: &[Counters]) -> f64 {
+    let mut ratios = window_ratios(runs, others);
     ratios.sort_by(f64::total_cmp);
     ratios[ratios.len() / 2]
 }
