@@ -111,7 +111,9 @@ def read(path: Path) -> list[Packet]:
 
 
 times = st.integers(0, 2**62)
-hosts = st.tuples(st.integers(0, 2**32 - 1).map(lambda n: socket.inet_ntoa(n.to_bytes(4))), st.integers(0, 65535))
+hosts = st.tuples(
+    st.integers(0, 2**32 - 1).map(lambda n: socket.inet_ntoa(n.to_bytes(4))), st.integers(0, 65535)
+)
 captures = st.lists(st.builds(Packet, times, hosts, hosts, st.binary(max_size=64)))
 CLIENT, SERVER = ("10.0.1.2", 50_000), ("10.0.2.2", 4433)
 
