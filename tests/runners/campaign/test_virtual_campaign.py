@@ -425,10 +425,11 @@ def test_a_campaign_into_postgresql_comes_to_the_same(
     tmp_path: Path,
     request: pytest.FixtureRequest,
 ) -> None:
-    design, postgresql = made_up(), request.getfixturevalue("postgresql")
-    for database in (tmp_path / "x.sqlite", postgresql):
+    design = made_up()
+    addresses = (tmp_path / "x.sqlite", request.getfixturevalue("postgresql"))
+    for database in addresses:
         assert run(design, database, "--jobs", 2).returncode == 0
-    assert digest(tmp_path / "x.sqlite") == digest(postgresql)
+    assert len({digest(address) for address in addresses}) == 1
 
 
 # Without rights
