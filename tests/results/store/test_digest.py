@@ -1,4 +1,4 @@
-"""The digest of a trial: the same for what is the same, another for what is not, and nothing else decides it."""
+"""The digest of a trial: the same for what is the same, and another for what is not."""
 
 from __future__ import annotations
 

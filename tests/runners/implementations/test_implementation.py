@@ -145,7 +145,7 @@ def test_each_engine_needs_its_own_programs(folder: Path) -> None:
 
 
 def test_without_a_simulator_there_is_no_virtual_time(folder: Path) -> None:
-    with pytest.raises(Refusal, match="^example has no simulator: it runs with --engine local only$"):
+    with pytest.raises(Refusal, match=r"^example has no simulator: it runs with --engine local only$"):
         load(folder).simulator_command()
 
 
