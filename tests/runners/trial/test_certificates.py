@@ -20,8 +20,7 @@ GENERATIONS = 2000
 def lengths(folder: Path) -> tuple[int, ...]:
     certificates.write(folder, NAME)
     return tuple(
-        len(ssl.PEM_cert_to_DER_cert((folder / name).read_text()))
-        for name in ("authority.pem", "server.pem")
+        len(ssl.PEM_cert_to_DER_cert((folder / name).read_text())) for name in ("authority.pem", "server.pem")
     )
 
 
