@@ -393,6 +393,8 @@ def test_a_replay_comes_to_the_same_and_leaves_everything(
     assert f"ok, digest {trial.record.checks['digest']}, as recorded" in replayed.stdout
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
     assert (folder / "client" / "cwnd.series.csv").is_file()
+    assert {file.stat().st_uid for file in folder.rglob("*")} == {os.geteuid()}
+    assert not any(file.is_symlink() for file in folder.rglob("*"))
 
 
 def test_a_replay_that_comes_to_something_else_says_so(
