@@ -135,7 +135,7 @@ func (d Direction) settings() lossylink.Settings {
 	} else {
 		s.Losses = lane.Losses{Seed: l.Seed, LossGood: l.LossGood, LossBad: l.LossBad, GoodToBad: l.GoodToBad, BadToGood: l.BadToGood}
 	}
-	return lossylink.Settings{Lane: s}
+	return lossylink.Settings{Settings: s}
 }
 
 func orNone(limit *uint64) uint64 {
@@ -143,10 +143,6 @@ func orNone(limit *uint64) uint64 {
 		return 0
 	}
 	return *limit
-}
-
-func (p Processor) times() lossylink.Processor {
-	return lossylink.Processor{Handshake: time.Duration(p.HandshakeNS), Datagram: time.Duration(p.DatagramNS)}
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -87,6 +87,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     if task["capture"]:
         for role in ("client", "server"):
             (Path(task["capture"]) / f"{role}.pcapng").write_bytes(b"packets")
+        (Path(task["capture"]) / "link").symlink_to("/etc/passwd")
     return {
         "number": task["number"],
         "endpoints": {
@@ -128,9 +129,11 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             os.close(1)
             time.sleep(1000)
         case "garbage":
-            return say("well, well")
+            say("well, well")
+            return
         case "refuses":
-            return say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
+            say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
+            return
         case "other_number":
             good["number"] += 1
         case "no_links":
@@ -140,7 +143,8 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
         case "nan":
             metrics["dct_s"] = math.nan
         case "infinite":
-            return say(json.dumps(good).replace('"dct_s": ', '"dct_s": 1e999, "old_s": '))
+            say(json.dumps(good).replace('"dct_s": ', '"dct_s": 1e999, "old_s": '))
+            return
         case "text":
             metrics["dct_s"] = "0.5"
         case "twice":
