@@ -86,6 +86,33 @@ def test_a_campaign_comes_to_the_same_with_other_jobs_in_another_order_and_in_pi
     assert len(digests) == 1
 
 
+def test_variants_of_two_implementations_share_a_campaign(
+    made_up: WriteDesign,
+    fecbench_here: Callable[..., Any],
+    digest: Callable[[object], str],
+    tmp_path: Path,
+) -> None:
+    """Each trial is of one of them; a core is for one trial at a time."""
+    both = tmp_path / "both"
+    for name in ("made-up", "second"):
+        shutil.copytree(HERE / "made-up", both / name)
+        declared = both / name / "impl.toml"
+        declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
+    design = made_up()
+    design.write_text(
+        'implementation = "second"'.join(design.read_text().rsplit('implementation = "made-up"', 1))
+    )
+    for jobs in (1, 2):
+        words = ("run", design, "--engine", "virtual", "--db", tmp_path / f"{jobs}.sqlite", "--jobs", jobs)
+        ran = fecbench_here(*words, "--implementations", both)
+        assert ran.returncode == 0, ran.stderr
+    assert digest(tmp_path / "1.sqlite") == digest(tmp_path / "2.sqlite")
+    with Database.open(str(tmp_path / "1.sqlite")) as database:
+        (campaign,) = database.campaigns()
+    (check,) = campaign.provenance["calibration"]
+    assert check["implementations"].keys() == {"made-up", "second"}
+
+
 def test_another_seed_comes_to_something_else(
     made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
 ) -> None:
@@ -393,6 +420,8 @@ def test_a_replay_comes_to_the_same_and_leaves_everything(
     assert f"ok, digest {trial.record.checks['digest']}, as recorded" in replayed.stdout
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
     assert (folder / "client" / "cwnd.series.csv").is_file()
+    assert {file.stat().st_uid for file in folder.rglob("*")} == {os.geteuid()}
+    assert not any(file.is_symlink() for file in folder.rglob("*"))
 
 
 def test_a_replay_that_comes_to_something_else_says_so(
