@@ -155,8 +155,10 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
             command(design, database, "--jobs", jobs), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
         )
         assert harness.stderr
+        said = ""
         while "trials to run" not in (line := harness.stderr.readline()):
-            assert line, "it ended before it began"
+            said += line
+            assert line, f"it ended before it began: {said}"
         # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
         time.sleep(moments.uniform(0, 1.0))
         harness.send_signal(kinds[number % len(kinds)])
@@ -261,7 +263,7 @@ def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run:
 
 def test_failed_trials_are_run_again_on_request(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
     run(made_up("dies", one_in=2), tmp_path / "x.sqlite")
-    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed")
+    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed", "--no-calibrate")
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         (campaign,) = database.campaigns()
         attempts = dict(database.states(campaign.id).values())
@@ -292,6 +294,16 @@ def test_a_simulator_that_answers_one_trial_in_two_ways_is_refused_before_anythi
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         assert database.campaigns() == []
     assert run(made_up("remembers"), tmp_path / "x.sqlite", "--no-calibrate").returncode == 0
+
+
+def test_a_simulator_that_answers_nothing_is_refused_before_anything_runs(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    only = ("--filter", "variant=other")
+    refused = run(made_up("dies"), tmp_path / "x.sqlite", *only).refusal()
+    assert "the simulator of made-up ended with status 3: I have had enough (other, download-20000" in refused
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        assert database.campaigns() == []
 
 
 def test_an_implementation_without_a_simulator_is_refused(
