@@ -1,10 +1,11 @@
-"""What loading a large campaign costs: all trials as a frame, beside SQLite's and pandas' ways to the same
-numbers, which give a row for each metric and leave the table still to be made.
+"""What a large campaign costs those who read it: all trials as a frame, beside SQLite's and pandas' ways to
+the same numbers, which give a row for each metric and leave the table still to be made; then each command
+that reads all of it.
 
     python -m bench.results_cost [TRIALS]
 
 Each way is a process of its own, imports included. The memory is that of it and of the processes that it
-starts, what they share counted for each.
+starts, what they share counted for each. The campaign is that of `bench.synthetic`.
 """
 
 import argparse
@@ -19,17 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.soak import descendants_of
+from bench.synthetic import SIZES, VARIANTS, fill
 from bench.table import Row, print_table
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 TRIALS = 200_000
 ROUNDS = 3
 NAME = "load"
-VARIANTS, SIZES, REPETITIONS = ("off", "xor"), (10_000, 50_000), 5
+REPETITIONS = 6
 AT_A_POINT = len(VARIANTS) * len(SIZES) * REPETITIONS
-METRICS = 16  # of each endpoint
-OTHER_BYTES = 2000  # of a trial: seeds, counters, overheads
 SAMPLE_EVERY_S = 0.05
 MIB = 2**20
 
@@ -41,22 +39,18 @@ WAYS = {
     "pandas.read_sql, metrics": (
         "import pandas, sqlite3; print(len(pandas.read_sql('SELECT * FROM metrics', sqlite3.connect(path))))"
     ),
-    "trials()": f"{READ}; print(trials()['client.m0'].size)",
-    "trials(harness=False)": f"{READ}; print(trials(harness=False)['client.m0'].size)",
-    'trials(["client.m0"])': f"{READ}; print(trials(['client.m0'])['client.m0'].size)",
+    "trials()": f"{READ}; print(trials()['client.dct_s'].size)",
+    "trials(harness=False)": f"{READ}; print(trials(harness=False)['client.dct_s'].size)",
+    'trials(["client.dct_s"])': f"{READ}; print(trials(['client.dct_s'])['client.dct_s'].size)",
 }
 
-# Trial n + 1 as trial 1 is, but of the n-th key of the design.
-FILL = """
-CREATE TEMP TABLE counted AS
-    WITH RECURSIVE counting(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counting WHERE n + 1 < {trials})
-    SELECT n FROM counting;
-CREATE TEMP TABLE first AS SELECT * FROM trials;
-CREATE TEMP TABLE its_metrics AS SELECT * FROM metrics;
-INSERT INTO trials ({columns}) SELECT {values} FROM counted CROSS JOIN first;
-INSERT INTO metrics SELECT n + 1, endpoint, name, random() / 1e9 FROM counted CROSS JOIN its_metrics
-    ORDER BY n, endpoint, name;
-"""
+# The words of each; a folder follows `--output`.
+COMMANDS = {
+    "fecbench show": ["show"],
+    "fecbench show --overhead": ["show", "--overhead"],
+    "fecbench explain": ["explain"],
+    "fecbench report": ["report", "--output"],
+}
 
 
 @dataclass(frozen=True)
@@ -75,85 +69,59 @@ def main() -> None:
 
 
 def run(trials: int = TRIALS) -> None:
-    """Print tables of time, CPU time and memory. The campaign has that many trials, in full points."""
+    """Print tables of time, CPU time and memory. The campaign has about that many trials, in full points."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "load.sqlite"
-        made = fill(path, trials)
-        expected = {way: made if "trials" in way else made * 2 * METRICS for way in WAYS}
-        rounds = [{way: load(way, path, expected[way]) for way in WAYS} for _ in range(ROUNDS)]
-    what = f"loading {made:,} trials with {2 * METRICS} metrics each, {ROUNDS} rounds"
+        points = -(-trials // AT_A_POINT)
+        fill(str(path), NAME, points, REPETITIONS)
+        rows = count(path, "metrics")
+        made = count(path, "trials")
+        ways = {
+            way: [sys.executable, "-c", f"path, name = {str(path)!r}, {NAME!r}; {code}"]
+            for way, code in WAYS.items()
+        }
+        rounds = [
+            {way: load(way, command, str(made if "trials" in way else rows)) for way, command in ways.items()}
+            for _ in range(ROUNDS)
+        ]
+        program, output = str(Path(sys.executable).parent / "fecbench"), Path(folder) / "report"
+        commands = {
+            what: load(
+                what,
+                [program, *words, *([str(output)] if words[-1] == "--output" else []), "--db", str(path)],
+            )
+            for what, words in COMMANDS.items()
+        }
+        page_mb = (output / "report.html").stat().st_size / 1e6
+        files_mb = sum(file.stat().st_size for file in output.iterdir()) / 1e6
+        print(f"a trial has {path.stat().st_size / made:.0f} bytes, {rows / made:.1f} metrics")
+    what = f"loading {made:,} trials of {points:,} points, {ROUNDS} rounds"
     for unit, field in (("s", "seconds"), ("s of CPU", "cpu_s"), ("MiB", "mib")):
         print_table(what, unit, [Row(way, [getattr(each[way], field) for each in rounds]) for way in WAYS])
-
-
-def fill(path: Path, trials: int) -> int:
-    """Make a database with about this many trials; how many they are."""
-    points = -(-trials // AT_A_POINT)
-    workloads = [
-        Workload(label=str(size), name="download", parameters={"size_bytes": size}) for size in SIZES
-    ]
-    variants = [
-        Variant(label=label, implementation="rquic", options={}, baseline=label == VARIANTS[0])
-        for label in VARIANTS
-    ]
-    first = TrialRecord(
-        TrialKey(VARIANTS[0], str(SIZES[0]), 0, 0),
-        state="ok",
-        reason="",
-        started_at="2026-01-01T00:00:00+00:00",
-        duration_s=1.0,
-        metrics={end: {f"m{i}": float(i) for i in range(METRICS)} for end in ("client", "server")},
-        checks={"other": "x" * OTHER_BYTES},
-    )
-    with Database.open(str(path), create=True) as database:
-        campaign = database.create_campaign(
-            NewCampaign(
-                name=NAME,
-                title=NAME,
-                design_text=f'name = "{NAME}"\n',
-                seed=1,
-                repetitions=REPETITIONS,
-                statistic="median",
-                provenance={},
-                points=[{"owd_ms": point} for point in range(points)],
-                variants=variants,
-                workloads=workloads,
-            )
+        print_table(
+            "each command once", unit, [Row(what, [getattr(took, field)]) for what, took in commands.items()]
         )
-        database.record(campaign.id, first)
-    key = {
-        "id": "n + 1",
-        "variant": _nth(VARIANTS, f"n % {len(VARIANTS)}"),
-        "workload": _nth(SIZES, f"n / {len(VARIANTS)} % {len(SIZES)}"),
-        "repetition": f"n / {len(VARIANTS) * len(SIZES)} % {REPETITIONS}",
-        "point": f"n / {AT_A_POINT}",
-    }
+    print(f"the page has {page_mb:.1f} MB, all files of the report {files_mb:.1f} MB")
+
+
+def count(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        columns = [row[1] for row in connection.execute("PRAGMA table_info(trials)")]
-        values = [key.get(column, column) for column in columns]
-        script = FILL.format(trials=points * AT_A_POINT, columns=", ".join(columns), values=", ".join(values))
-        connection.executescript(f"PRAGMA synchronous = OFF; BEGIN; {script} COMMIT;")
-    return points * AT_A_POINT
+        return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
-def _nth(labels: tuple[object, ...], index: str) -> str:
-    """SQL for the label of that index."""
-    cases = " ".join(f"WHEN {i} THEN '{label}'" for i, label in enumerate(labels))
-    return f"CASE {index} {cases} END"
-
-
-def load(way: str, path: Path, expected: int) -> Load:
-    """Load once in a process of its own. Raises ValueError when it has loaded another number of rows."""
-    code = f"path, name = {str(path)!r}, {NAME!r}; {WAYS[way]}"
+def load(way: str, command: list[str], expected: str | None = None) -> Load:
+    """Run a command once. Raises ValueError when it ends otherwise than well, or prints other than that."""
     started, before, peak = time.monotonic(), os.times(), 0.0
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+    with tempfile.TemporaryFile("w+") as output, subprocess.Popen(command, stdout=output) as process:
         while process.poll() is None:
             peak = max(peak, resident_mib(process.pid))
             time.sleep(SAMPLE_EVERY_S)
-        assert process.stdout
-        said = process.stdout.read().strip()
+        output.seek(0)
+        said = output.read().strip()
     seconds, after = time.monotonic() - started, os.times()
-    if said != str(expected):
+    if process.returncode:
+        raise ValueError(f"{way}: ended with {process.returncode}")
+    if expected is not None and said != expected:
         raise ValueError(f"{way}: loaded {said or 'nothing'}, not {expected}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
     return Load(seconds, cpu_s, peak)

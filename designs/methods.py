@@ -25,7 +25,7 @@ from fecbench.hints import nearest
 Factors = Mapping[str, AnyFactor]
 
 MOST_POINTS = 10_000
-MOST_CANDIDATES = 100_000
+MOST_CANDIDATES = 200_000
 # How many sets of candidates are tried for one that gives exactly the wanted number of points.
 CANDIDATE_SETS = 8
 CANDIDATES_PER_POINT = 20

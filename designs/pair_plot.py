@@ -20,6 +20,7 @@ from designs.planner import Plan
 CELL_INCHES = 2.0
 BINS = 10
 MARGIN = 0.05
+MOST_VECTORS = 2000  # marks: as vectors, more make a file that no program opens with ease
 COLOUR = "#0072b2"  # blue of the Okabe-Ito palette, made for colour-blind readers
 
 
@@ -37,6 +38,7 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
     FigureCanvasAgg(figure)
     figure.suptitle(f"{design.name}: how do its {len(plan.points)} points fill the space of the factors?")
     last = len(factors) - 1
+    pixels = len(plan.points) * len(factors) * last / 2 > MOST_VECTORS
     for row, (below, vertical) in enumerate(factors):
         for column, (left, horizontal) in enumerate(factors[: row + 1]):
             axes: Axes = figure.add_subplot(len(factors), len(factors), row * len(factors) + column + 1)
@@ -47,7 +49,9 @@ def draw_pair_plot(design: Design, plan: Plan, path: Path) -> None:
             else:
                 _set_ticks(axes.yaxis, vertical, below if column == 0 else "")
                 axes.set_ylim(-MARGIN, 1 + MARGIN)
-                axes.scatter(columns[column], columns[row], s=10, color=COLOUR, linewidths=0)
+                axes.scatter(
+                    columns[column], columns[row], s=10, color=COLOUR, linewidths=0, rasterized=pixels
+                )
     figure.savefig(path, dpi=150)
 
 

@@ -4,18 +4,30 @@ J. Santiago, M. Claeys-Bruno, M. Sergent: "Construction of space-filling designs
 dimensional spaces", Chemometrics and Intelligent Laboratory Systems 113 (2012) 26-31.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designs.error import DesignError
 
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
 # How far `wsp_of_size` scans to either side of the place where n(dmin) crosses the wanted size. As n is
 # about proportional to dmin to the power -d, a relative step of 1 / (size · d) changes it by one on average;
 # but it jumps by some percent from step to step (1,000 points in 10 dimensions: by 12; one step in 30 hits).
 SCAN_STEPS = 100
 SCAN_STEP_POINTS = 0.25
+# From so many candidates on, a tree may find those that are near: within so many times dmin, where the next
+# point mostly is, unless that is more than a share of all. Whether it is, a few of them tell.
+FEWEST_IN_TREE = 4000
+NEAR = 1.25
+MOST_NEAR = 0.05
+PROBES = 20
 
 
 def wsp(candidates: ArrayLike, dmin: float) -> NDArray[np.intp]:
@@ -70,22 +82,105 @@ class _Selection:
 
 def _select(columns: NDArray[np.float64], dmin: float, most: int) -> _Selection:
     """WSP over candidates given as columns, shape (d, N), until more than `most` are selected."""
-    alive = np.arange(columns.shape[1])
+    left = _Left(columns, NEAR * dmin)
     current = int(np.argmin(_distances(columns, np.full(len(columns), 0.5))))
     selected: list[int] = []
     low, high = 0.0, np.inf
     while len(selected) <= most:
-        selected.append(int(alive[current]))
-        distances = _distances(columns, columns[:, current])
-        distances[current] = -1.0  # the current point itself is below every dmin
-        kept = distances >= dmin
-        low = max(low, float(distances.max(where=~kept, initial=low)))
-        alive, columns, distances = alive[kept], columns[:, kept], distances[kept]
-        if not len(alive):
+        selected.append(current)
+        step = left.step(current, dmin)
+        low = max(low, step.deleted)
+        if step.nearest is None:
             break
-        current = int(np.argmin(distances))
-        high = min(high, float(distances[current]))
+        current = step.nearest
+        high = min(high, step.distance)
     return _Selection(np.array(selected, dtype=np.intp), low, high)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What the current point does to the candidates that are left."""
+
+    deleted: float
+    """The greatest distance of those that are deleted."""
+    nearest: int | None
+    """The nearest survivor, which is the next point; None when none is left."""
+    distance: float
+    """Of the nearest survivor."""
+
+
+class _Left:
+    """The candidates that are left, from which each step takes those about a point.
+
+    Distances to all of them are what a step costs. Where they are many, and few of them near, a tree finds
+    those that are, and only their distances are computed; the tree is grown anew when half of what is in it
+    is deleted. What a step finds is the same to the bit.
+    """
+
+    def __init__(self, columns: NDArray[np.float64], reach: float) -> None:
+        self._columns, self._reach = columns, reach
+        self._rows = np.arange(columns.shape[1])
+        """Of all candidates, those that `columns` has, ascending."""
+        self._alive = np.ones(columns.shape[1], dtype=bool)
+        """Which of these are left."""
+        self._count = columns.shape[1]
+        self._tree = self._grown()
+
+    def step(self, current: int, dmin: float) -> _Step:
+        """Delete the current point and all that are closer to it than `dmin`."""
+        place = int(np.searchsorted(self._rows, current))
+        near = self._near(place)
+        columns = self._columns if self._tree is None else self._columns[:, near]
+        distances = _distances(columns, self._columns[:, place])
+        distances[np.searchsorted(near, place)] = -1.0  # the current point itself is below every dmin
+        kept = distances >= dmin
+        deleted = float(distances.max(where=~kept, initial=0.0))
+        self._delete(near[~kept])
+        if not self._count:
+            return _Step(deleted, None, np.inf)
+        near, distances = near[kept], distances[kept]
+        # Rounding in the tree cannot have hidden what is well within its reach.
+        if self._tree is None or (len(near) and distances.min() < (1 - 1e-9) * self._reach):
+            nearest = int(np.argmin(distances))
+        else:
+            near = np.flatnonzero(self._alive)
+            distances = _distances(self._columns[:, near], self._columns[:, place])
+            nearest = int(np.argmin(distances))
+        found = _Step(deleted, int(self._rows[near[nearest]]), float(distances[nearest]))
+        self._compact()
+        return found
+
+    def _near(self, place: int) -> NDArray[np.intp]:
+        """Those that are left within reach of a place, or all, ascending."""
+        if self._tree is None:
+            return np.arange(self._count)
+        within = self._tree.query_ball_point(self._columns[:, place], self._reach, return_sorted=True)
+        near = np.array(within, dtype=np.intp)
+        return near[self._alive[near]]
+
+    def _delete(self, places: NDArray[np.intp]) -> None:
+        self._alive[places] = False
+        self._count -= len(places)
+
+    def _compact(self) -> None:
+        """Forget what is deleted, at once where all distances are computed in each step."""
+        if self._tree is not None and 2 * self._count > len(self._rows):
+            return
+        self._columns, self._rows = self._columns[:, self._alive], self._rows[self._alive]
+        self._alive = np.ones(self._count, dtype=bool)
+        if self._tree is not None:
+            self._tree = self._grown()
+
+    def _grown(self) -> cKDTree | None:
+        """None where it would not pay."""
+        if self._count < FEWEST_IN_TREE:
+            return None
+        from scipy.spatial import cKDTree  # takes longer to load than most plans take to make
+
+        tree = cKDTree(self._columns.T)
+        some = self._columns[:, :: self._count // PROBES].T
+        near = tree.query_ball_point(some, self._reach, return_length=True)
+        return tree if near.mean() < MOST_NEAR * self._count else None
 
 
 def _scan(columns: NDArray[np.float64], size: int, crossing: float) -> tuple[NDArray[np.intp], float] | None:

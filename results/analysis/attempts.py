@@ -42,11 +42,11 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
     the same, NaN for the baseline. Attempts of a campaign share a machine: they are not quite independent.
     """
     counts = pd.DataFrame(database.attempt_counts(campaign.id), columns=AttemptCount._fields)
-    states = database.states(campaign.id).items()
-    again = pd.Series([key.variant for key, (_, attempt) in states if attempt > 1], dtype=object)
+    superseded = counts["superseded"].astype(bool)
     rows = []
     for label in (variant["label"] for variant in campaign.variants):
         of_variant = counts[counts["variant"] == label]
+        kept = counts[(counts["variant"] == label) & ~superseded]
         attempts = int(of_variant["attempts"].sum())
         by_state = {
             str(state): int(of_variant.loc[of_variant["state"] == state, "attempts"].sum())
@@ -58,8 +58,8 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
                 "variant": label,
                 "attempts": attempts,
                 **by_state,
-                "superseded": int(of_variant.loc[of_variant["superseded"].astype(bool), "attempts"].sum()),
-                "retried_groups": int((again == label).sum()),
+                "superseded": attempts - int(kept["attempts"].sum()),
+                "retried_groups": int(kept["again"].sum()),
                 "invalid_share": by_state["invalid"] / attempts if attempts else math.nan,
                 "low": low,
                 "high": high,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,9 @@ from scipy import stats
 
 from results import metrics
 from results.analysis import frames
+from results.analysis.harness import TIME
 from results.analysis.intervals import LEVEL, median_interval, signed_rank
+from results.store import arrow
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
@@ -160,17 +161,14 @@ def took_s(database: Database, campaign: CampaignInfo) -> float:
 
     The pause after an interruption is no part of it.
     """
-    runs = [
-        attempt.record
-        for trial in database.trials(campaign.id)
-        for attempt in ([trial] if trial.attempt == 1 else database.attempts(campaign.id, trial.record.key))
-    ]
-    begun_at = [(datetime.fromisoformat(run.started_at).timestamp(), run.duration_s) for run in runs]
-    total = last_end = 0.0
-    for begun, duration in sorted(begun_at):
-        total += max(0.0, begun + duration - max(begun, last_end))
-        last_end = max(last_end, begun + duration)
-    return total
+    runs = arrow.times(database, campaign.id)
+    began_us = runs["started_at"].cast(TIME).to_numpy().astype("datetime64[us]").astype(np.int64)
+    order = np.argsort(began_us, kind="stable")
+    begun_s = (began_us[order] - began_us.min(initial=0)) / 1e6
+    end_s = begun_s + runs["duration_s"].to_numpy()[order]
+    # Until when any ran of those that began before.
+    occupied_s = np.maximum.accumulate(np.append(-math.inf, end_s))[:-1]
+    return float(np.clip(end_s - np.maximum(begun_s, occupied_s), 0, None).sum())
 
 
 def sentences(equality: Equality) -> list[str]:

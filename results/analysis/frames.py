@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import astuple
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from results.analysis.harness import FIRST_PACKETS, in_order
+from results.analysis.harness import FIRST_PACKETS, in_order, phases
 from results.analysis.harness import frame as harness_frame
 from results.metrics import SOURCES, of
 from results.store import arrow
@@ -43,30 +44,63 @@ def trials(
     """
     whole_harness = metrics is None if harness is None else harness
     named = {name for name in metrics or () if harness is None and not _is_reported(name)}
-    bounds = database.id_range(campaign.id)
-    first, last = bounds or (0, -1)
-    pages = [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
-    pages.append(range(-1, 0))  # no trial: a campaign without any has the columns too
+    pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
-        frame = pd.concat(read).sort_values(["variant", *_PAIR], ignore_index=True)
-        measured = pd.DataFrame(index=frame["id"])
+        key = ["variant", *_PAIR]
+        order = pd.concat([page[key] for page in read], ignore_index=True).sort_values(key).index.to_numpy()
+        own = {name: _gathered(read, name, order) for name in TRIAL_COLUMNS}
+        of_trials = {name: _gathered(read, name, order) for name in _names_in(read) if name not in own}
+        del read  # a large campaign is not to be in memory twice
+        columns = own | _repeated(campaign.points, own["point"])
+        columns |= _repeated(
+            [workload["parameters"] for workload in campaign.workloads], own["workload"].cat.codes
+        )
+        columns |= {name: of_trials.pop(name) for name in sorted(of_trials)}
         if whole_harness or named:
-            of_harness = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
-            measured = pd.concat(of_harness).reindex(frame["id"])
-    parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
-    own = list(TRIAL_COLUMNS)
-    parts = [
-        frame[own],
-        pd.DataFrame(campaign.points).iloc[frame["point"]].reset_index(drop=True),
-        parameters.iloc[frame["workload"].cat.codes].reset_index(drop=True),
-        frame[sorted(frame.columns.drop(own))],
-    ]
-    table = pd.concat(parts, axis=1)
-    others = [
-        name for name in in_order(measured.columns) if name not in table and (whole_harness or name in named)
-    ]
-    return pd.concat([table, measured[others].reset_index(drop=True)], axis=1)
+            read = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
+            order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
+            columns |= {
+                name: _gathered(read, name, order)
+                for name in in_order(_names_in(read))
+                if name not in columns and (whole_harness or name in named)
+            }
+            del read
+    return pd.DataFrame(columns, copy=False)
+
+
+def _names_in(pages: Iterable[pd.DataFrame]) -> list[str]:
+    return list(dict.fromkeys(str(name) for page in pages for name in page.columns))
+
+
+def _gathered(pages: Iterable[pd.DataFrame], name: str, order: _Ids) -> pd.Series:
+    """A column of these pages as one, in this order of their rows; missing for a row that none has (-1), and
+    in a page that lacks the column."""
+    parts = [page[[name]] if name in page else page[[]] for page in pages]
+    column = pd.concat(parts, ignore_index=True)[name]
+    return column.reindex(order).reset_index(drop=True)
+
+
+def _repeated(documents: Sequence[Mapping[str, Any]], places: pd.Series) -> dict[str, pd.Series]:
+    """The values of each trial's document, a column for each name; `places` has the place of its document."""
+    table = pd.DataFrame(list(documents))
+    return {str(name): table[name].take(places.to_numpy()).reset_index(drop=True) for name in table.columns}
+
+
+def _pages(database: Database, campaign: CampaignInfo) -> list[range]:
+    """The ids of the campaign's trials, as they are read at once."""
+    first, last = database.id_range(campaign.id) or (0, -1)
+    return [range(i, min(i + _PAGE_TRIALS, last + 1)) for i in range(first, last + 1, _PAGE_TRIALS)]
+
+
+def overheads(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
+    """One row a trial, a column for each phase: how many seconds it took that were not the client's own, and
+    `total`; NaN where a trial has none of it."""
+    read = []
+    for ids in _pages(database, campaign):
+        with _naming(database, "the phases", ids):
+            read.append(phases(arrow.overheads(database, campaign.id, ids[0], ids[-1])))
+    return pd.concat(read, ignore_index=True) if read else pd.DataFrame()
 
 
 def metric_names(database: Database, campaign: CampaignInfo) -> list[str]:
@@ -164,13 +198,20 @@ def _page(
 
 def _harness_page(database: Database, campaign: CampaignInfo, ids: range) -> pd.DataFrame:
     """What the harness measured of the campaign's trials with these ids, by id."""
-    try:
+    with _naming(database, "what the harness measured", ids):
         return harness_frame(
             arrow.harness(database, campaign.id, ids[0], ids[-1]),
             arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS),
         )
+
+
+@contextmanager
+def _naming(database: Database, what: str, ids: range) -> Iterator[None]:
+    """Says of which trials the database holds what no harness writes."""
+    try:
+        yield
     except ValueError as error:
-        where = f"{database.address}: what the harness measured of trials {ids[0]} to {ids[-1]}"
+        where = f"{database.address}: {what} of trials {ids[0]} to {ids[-1]}"
         raise DatabaseError(f"{where} cannot be read: {str(error).splitlines()[0]}") from error
 
 

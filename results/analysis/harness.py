@@ -42,6 +42,9 @@ from results.store.records import HARNESS_COLUMNS
 FIRST_PACKETS = 8192
 """Of a link in one direction: among so many, the first that was lost is looked for."""
 
+TIME = pa.timestamp("us", tz="UTC")
+"""What times of day become, which are texts in the database."""
+
 _OF_CHECKS = ("trials_at_once", "stalled_s", "stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 _LOST_ELSEWHERE = pa.struct({"packets": pa.float64()})
 _CHECKS = pa.schema(dict.fromkeys(_OF_CHECKS, pa.float64()) | {"lost_elsewhere": _LOST_ELSEWHERE})
@@ -67,7 +70,7 @@ def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
     directions = dict.fromkeys(name for name in (*seeds, *_names(trials["dropper"])) if "/" in name)
     columns = {
         "id": trials["id"],
-        "started_at": trials["started_at"].cast(pa.timestamp("us", tz="UTC")),
+        "started_at": trials["started_at"].cast(TIME),
         "host": pc.if_else(pc.equal(trials["host"], ""), _UNKNOWN, trials["host"]),
         "reason": trials["reason"],
         **{name: checks[name] for name in _OF_CHECKS},
@@ -81,6 +84,16 @@ def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
     first_lost = _first_lost(drops).reindex(measured.index)
     places = [name.replace("/", ".") for name in directions]
     return measured.assign(**{f"{place}.first_lost": first_lost.get(place, math.nan) for place in places})
+
+
+def phases(overheads: pa.Table) -> pd.DataFrame:
+    """Of `arrow.overheads`, a column for each phase: its seconds, NaN where a trial has none of it.
+
+    Raises ValueError when the database holds what no harness writes.
+    """
+    texts = overheads["overhead_s"]
+    seconds: pd.DataFrame = objects(texts, pa.schema(dict.fromkeys(_names(texts), pa.float64()))).to_pandas()
+    return seconds
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -138,5 +151,5 @@ def _of_seeds(seeds: pa.ChunkedArray, names: Sequence[str]) -> dict[str, pa.Chun
 
 def _names(texts: pa.ChunkedArray) -> list[str]:
     """The keys of these JSON objects. Most differ in their numbers alone: few are parsed."""
-    shapes = pc.replace_substring_regex(texts, r'": ?\d+', '": 0').unique()
+    shapes = pc.replace_substring_regex(texts, r'": ?[-+.\deE]+', '": 0').unique()
     return list(dict.fromkeys(name for shape in shapes.to_pylist() for name in json.loads(shape)))

@@ -32,8 +32,9 @@ SHARES = (
 )
 
 _RESAMPLES = 2000
+_MOST_EXACT = 50  # values of a signed-rank test
 _SEED = 0  # the same data gives the same interval
-_MOST_VALUES = 10_000_000  # resampled at once: bounds the memory
+_MOST_VALUES = 1_000_000  # resampled at once: bounds the memory
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -67,7 +68,7 @@ def ratio_intervals(pairing: Pairing, statistic: str = "median", level: float = 
         rows = ratios["pairs"] == pairs
         ratios.loc[rows, ["low", "high"]] = of_statistic(baseline, variant, level)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios.loc[rows, "p_value"] = [signed_rank(logs) for logs in np.log(ratio)]
+            ratios.loc[rows, "p_value"] = _signed_ranks(np.log(ratio))
     more_is_better = ratios["metric"].map(lambda name: metrics.of(name).more_is_better).astype(bool)
     verdict = verdicts(ratios["low"], ratios["high"], more_is_better)
     ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
@@ -84,21 +85,41 @@ def _of_medians(baseline: Floats, variant: Floats, level: float) -> Floats:
     """
     points, pairs = baseline.shape
     drawn = np.random.default_rng(_SEED).integers(pairs, size=(_RESAMPLES, pairs))
+    times_drawn = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
     place = math.floor(stats.norm.cdf(stats.t.ppf(level / 2, pairs - 1)) * (_RESAMPLES - 1))
     if not place:  # so few pairs, and so many resamples, cannot tell
         return np.full((points, 2), math.nan)
-    at_once = max(1, _MOST_VALUES // drawn.size)
+    at_once = max(1, _MOST_VALUES // _RESAMPLES)
     intervals = []
     for first in range(0, points, at_once):
         part = slice(first, first + at_once)
         with np.errstate(divide="ignore", invalid="ignore"):
-            medians = [np.median(arm[part][:, drawn], axis=2) for arm in (variant, baseline)]
+            medians = [_medians_of_resamples(arm[part], times_drawn) for arm in (variant, baseline)]
             ratios = np.divide(*(np.where(np.isneginf(median), 0, median) for median in medians))
         lowest, highest = (np.where(np.isnan(ratios), end, ratios) for end in (0, math.inf))
         low = np.partition(lowest, place, axis=1)[:, place]
         high = np.partition(highest, _RESAMPLES - 1 - place, axis=1)[:, _RESAMPLES - 1 - place]
         intervals.append(np.stack([low, high], axis=1))
     return np.concatenate(intervals)
+
+
+def _medians_of_resamples(arm: Floats, times_drawn: NDArray[np.int32]) -> Floats:
+    """The medians (points × resamples) of resamples of an arm (points × pairs).
+
+    `times_drawn`: pairs × resamples, how often each resample has drawn each pair. So the values of a point
+    are sorted once, and not with each resample.
+    """
+    points, pairs = arm.shape
+    order = np.argsort(arm, axis=1)
+    ascending = np.take_along_axis(arm, order, axis=1)
+    lower, upper, drawn = (np.zeros((points, times_drawn.shape[1]), dtype=np.int32) for _ in range(3))
+    for place in range(pairs):
+        drawn += times_drawn[order[:, place]]
+        lower += drawn < (pairs + 1) // 2
+        upper += drawn < pairs // 2 + 1
+    middle = (np.take_along_axis(ascending, place, axis=1) for place in (lower, upper))
+    medians: Floats = sum(middle, np.zeros(lower.shape)) / 2
+    return medians
 
 
 def _of_means(baseline: Floats, variant: Floats, level: float) -> Floats:
@@ -128,13 +149,42 @@ def signed_rank(logs: Floats) -> float:
     Equal arms can be exchanged, so their log ratios are symmetric, and however few they are, the share of
     p-values below a level is that level at most. The sign test would need no symmetry, but half as many pairs
     again when the spread is normal. Equal pairs are dropped, and so are those of which nobody can tell (NaN);
-    an infinite one counts as the farthest.
+    an infinite one counts as the farthest. Values that tie share their ranks, and the test is exact for up to
+    _MOST_EXACT of them all the same; of more, the sum of ranks is taken for normal.
     """
-    logs = logs[(logs != 0) & ~np.isnan(logs)]
-    if not len(logs):
-        return 1.0
-    ranks = np.sign(logs) * stats.rankdata(np.abs(logs))
-    return float(stats.wilcoxon(ranks, zero_method="wilcox").pvalue)
+    return float(_signed_ranks(logs[np.newaxis])[0])
+
+
+def _signed_ranks(logs: Floats) -> Floats:
+    """The `signed_rank` of each row, of rows × pairs."""
+    differing = np.where(np.isnan(logs), 0.0, logs)
+    dropped = (differing == 0).sum(axis=1, keepdims=True)
+    # Twice the ranks: those of values that tie are halves.
+    ranks = (2 * (stats.rankdata(np.abs(differing), axis=1) - dropped)).astype(np.int64)
+    ranks[differing == 0] = 0
+    positive = ranks.sum(axis=1, where=differing > 0)
+    ties, of_row = np.unique(np.sort(ranks, axis=1), axis=0, return_inverse=True)
+    p_values = np.empty(len(logs))
+    for index, alike in enumerate(ties):
+        rows = of_row == index
+        p_values[rows] = _p_values(alike[alike > 0], positive[rows])
+    return p_values
+
+
+def _p_values(ranks: NDArray[np.int64], sums: NDArray[np.int64]) -> Floats:
+    """How often the sum of the positive ones of these ranks is as far from its mean as each of `sums`, if the
+    sign of each is by chance."""
+    if len(ranks) > _MOST_EXACT:
+        deviations = (sums - ranks.sum() / 2) / math.sqrt((ranks.astype(np.float64) ** 2).sum() / 4)
+        normal: Floats = 2 * stats.norm.sf(np.abs(deviations))
+        return normal
+    ways = np.ones(1)  # in which the signs give each sum
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    at_most = ways.cumsum() / 2.0 ** len(ranks)
+    at_least = ways[::-1].cumsum()[::-1] / 2.0 ** len(ranks)
+    exact: Floats = np.minimum(1, 2 * np.minimum(at_most, at_least)[sums])
+    return exact
 
 
 def _discoveries(ratios: pd.DataFrame) -> pd.Series:

@@ -46,7 +46,8 @@ class Pairing:
     is a timeout, NaN where both are and for a baseline of 0."""
     decided: pd.DataFrame
     """One row a (workload, point) that tells which arm was better: those of `ratios`, and those at which the
-    baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic.
+    baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic;
+    `equal`: whether both were the same to the last bit, as they are where nothing is lost in virtual time.
     `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone timed out."""
     timeouts: pd.DataFrame
     """One row a (workload, point) with a timeout, whether it has a ratio or not: `baseline_timeouts` and
@@ -111,7 +112,10 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     ratios = points[~unknown & (points["baseline"] != 0)]
     by_kind = points[["baseline_timeouts", "variant_timeouts", "both_timeouts"]]
     better = points["variant"].gt if metric.more_is_better else points["variant"].lt
-    decided = by_kind.assign(faster=better(points["baseline"])).drop(columns="both_timeouts")[~unknown]
+    compared = by_kind.assign(
+        faster=better(points["baseline"]), equal=points["variant"] == points["baseline"]
+    )
+    decided = compared.drop(columns="both_timeouts")[~unknown]
     unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
     return Pairing(
         pd.DataFrame(

@@ -45,6 +45,10 @@ _FOLDS = 5
 _FLIPS = 99
 _TREES = 100
 _GRID = 40
+# What takes as long as it has ratios has no more than these: many more make it no surer.
+_MOST_TESTED_POINTS = 1000
+_MOST_IN_A_TREE = 5000  # of a forest; each of its trees draws others
+_MOST_SHUFFLED = 2000  # at a time
 _FEW_VALUES = 10
 _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
@@ -167,7 +171,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         effects=_effects(forest, data, varied),
         surface=_surface(forest, data, varied, list(importances["factor"][:2])),
     )
-    p_value = _p_value(data)
+    p_value = _p_value(_some_points(data, _MOST_TESTED_POINTS))
     if p_value > LEVEL:
         sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
         return replace(ranked, p_value=p_value, sentence=sentence)
@@ -247,6 +251,14 @@ class _Data:
     factors: Floats
     logs: Floats
     points: NDArray[np.int64]
+
+
+def _some_points(data: _Data, most: int) -> _Data:
+    """The ratios of so many points, chosen by chance alone; all, of fewer."""
+    names = np.unique(data.points)
+    chosen = np.random.default_rng(_SEED).permutation(names)[:most]
+    rows = np.isin(data.points, chosen)
+    return _Data(data.factors[rows], data.logs[rows], data.points[rows])
 
 
 def _folds(data: _Data, seed: int = _SEED) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -397,7 +409,8 @@ def _shortest_between(below: float, above: float) -> float:
 
 def _forest(data: _Data) -> RandomForestRegressor:
     """Many trees predict more smoothly than one: they rank the factors and draw their effects."""
-    forest = RandomForestRegressor(_TREES, min_samples_leaf=5, random_state=_SEED)
+    of_tree = _MOST_IN_A_TREE if len(data.logs) > _MOST_IN_A_TREE else None
+    forest = RandomForestRegressor(_TREES, min_samples_leaf=5, max_samples=of_tree, random_state=_SEED)
     return forest.fit(data.factors, data.logs)
 
 
@@ -409,7 +422,12 @@ def _importances(data: _Data, names: Sequence[str]) -> pd.DataFrame:
         factors, logs = data.factors[unknown], data.logs[unknown]
         error += float(np.abs(logs - forest.predict(factors)).sum())
         shuffled = permutation_importance(
-            forest, factors, logs, scoring="neg_mean_absolute_error", random_state=_SEED
+            forest,
+            factors,
+            logs,
+            scoring="neg_mean_absolute_error",
+            max_samples=min(_MOST_SHUFFLED, len(logs)),
+            random_state=_SEED,
         )
         grown += shuffled["importances_mean"] * len(logs)
     importance = grown / error if error else grown

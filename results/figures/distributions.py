@@ -25,6 +25,7 @@ from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     FONT,
     WIDTH,
+    as_pixels,
     box,
     greatest_log,
     heading,
@@ -38,6 +39,10 @@ from results.figures.style import (
 )
 from results.metrics import Metric, choose, of_workloads
 from results.store.records import CampaignInfo
+
+_MOST_STEPS = 2000  # of a curve that is drawn with every step
+# Of the greatest panel at the resolution of a PNG.
+_PIXELS_ACROSS, _PIXELS_UP = 1500, 500
 
 
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
@@ -192,7 +197,9 @@ def ecdf_panels(
         rows = figure.subplots(len(curves), across, squeeze=False, sharex=True, sharey=True)
         for row, (variant, of_variant) in zip(rows, curves.items(), strict=True):
             row[0].set_ylabel(wrapped(variant, 2.4))
-            drawn = {name: _to_the_ends(ecdf(ratio), reach) for name, ratio in of_variant.items()}
+            drawn = {
+                name: _thinned(_to_the_ends(ecdf(ratio), reach), reach) for name, ratio in of_variant.items()
+            }
             for axes, (name, ratio) in zip(row, of_variant.items(), strict=False):
                 better = ratio > 1 if compared.more_is_better else ratio < 1
                 share = f"{compared.comparative.gain} at {100 * better.mean():.0f} % of {len(ratio)}"
@@ -219,6 +226,18 @@ def _to_the_ends(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
     return pd.concat([curve.assign(value=value), curve.iloc[[-1]].assign(value=np.exp(reach))])
 
 
+def _thinned(curve: pd.DataFrame, reach: float) -> pd.DataFrame:
+    """Of the rows of `_to_the_ends`, no more than can be told apart: the last one within each pixel."""
+    if len(curve) <= _MOST_STEPS:
+        return curve
+    across = np.floor((np.log(curve["value"]) / reach + 1) / 2 * _PIXELS_ACROSS)
+    up = np.floor(curve["share"] * _PIXELS_UP)
+    is_last = (across != across.shift(-1)) | (up != up.shift(-1))
+    is_last.iloc[0] = True
+    thinned: pd.DataFrame = curve[is_last]
+    return thinned
+
+
 def _ecdf_before_others(
     axes: Axes, curves: Mapping[str, pd.DataFrame], name: str, color: tuple[float, float, float]
 ) -> None:
@@ -237,7 +256,8 @@ def points(campaign: CampaignInfo) -> Figure:
     with style():
         figure, grid = pair_plot(campaign)
         for axes, across, up in grid:
-            axes.scatter(across, up, s=20, color="0.25")
+            marks = len(grid) * len(campaign.points)
+            axes.scatter(across, up, s=20, color="0.25", rasterized=as_pixels(marks))
         heading(figure, "Which networks were tried?", f"{campaign.name} · {len(campaign.points)} points")
     return figure
 

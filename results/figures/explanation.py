@@ -24,6 +24,7 @@ from results.figures.style import (
     RATIO_COLORS,
     WIDTH,
     around_one,
+    as_pixels,
     greatest_log,
     grid,
     heading,
@@ -54,8 +55,9 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
     across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)
     place = ["point", across, up]
-    verdict_of = explanation.table.groupby(place)["verdict"].agg(_common)
-    dots = median_ratios(explanation.table, place).dropna().to_frame().join(verdict_of).reset_index()
+    verdicts = explanation.table.astype({"verdict": str}).groupby(place)["verdict"]
+    common = verdicts.first().where(verdicts.nunique() == 1, "undecided")
+    dots = median_ratios(explanation.table, place).dropna().to_frame().join(common).reset_index()
     shades = np.log2(to_ends(dots["ratio"]))
     with style():
         figure = Figure(figsize=(WIDTH, 6))
@@ -85,6 +87,7 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
                 edgecolor="black",
                 linewidth=0.7,
                 label=f"{verdict} ({len(some)})",
+                rasterized=as_pixels(len(dots)),
             )
         _scale(axes, "x", explanation.table[across])
         _scale(axes, "y", explanation.table[up])
@@ -106,12 +109,13 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
         raise NothingToDraw("The effects of the factors need more points.")
     names = list(explanation.importances["factor"])
     reach, ratios = greatest_log(explanation.table["ratio"]), to_ends(explanation.table["ratio"])
+    pixels = as_pixels(len(names) * len(ratios))
     with style():
         figure = Figure(figsize=(WIDTH, 1.5 + 2.6 * -(-len(names) // ACROSS)))
         panels = grid(figure, len(names), ACROSS)
         for axes, name in zip(panels, names, strict=True):
             axes.axhline(1, color="black", linewidth=1)
-            axes.scatter(explanation.table[name], ratios, s=10, color="0.6")
+            axes.scatter(explanation.table[name], ratios, s=10, color="0.6", rasterized=pixels)
             axes.plot(
                 explanation.effects[name]["value"],
                 explanation.effects[name]["ratio"],
@@ -130,11 +134,6 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
             f"{explanation.everywhere.points} points; line: mean prediction of a random forest",
         )
     return figure
-
-
-def _common(verdicts: pd.Series) -> str:
-    """The verdict that all have, or "undecided"."""
-    return str(verdicts.iloc[0]) if verdicts.nunique() == 1 else "undecided"
 
 
 def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:

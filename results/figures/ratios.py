@@ -36,6 +36,7 @@ from results.figures.style import (
     WIDTH,
     Look,
     around_one,
+    as_pixels,
     greatest_log,
     grid,
     heading,
@@ -141,7 +142,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
     if some.empty:
         raise NothingToDraw(f"No ratio was measured for {name}.")
     metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
-    drawn = to_ends(some["ratio"])
+    drawn, pixels = to_ends(some["ratio"]), as_pixels(len(some) * len(factors))
     with style():
         figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
         panels = grid(figure, len(factors), ACROSS)
@@ -150,7 +151,15 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             axes.set_yscale("log")
             for variant, look in look_of.items():
                 rows = some[some["variant"] == variant]
-                axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
+                axes.vlines(
+                    rows[factor],
+                    rows["low"],
+                    rows["high"],
+                    color=look.color,
+                    linewidth=1,
+                    alpha=0.6,
+                    rasterized=pixels,
+                )
                 for censored, color in ((False, look.color), (True, "white")):
                     alike = rows[rows["censored"] == censored]
                     if alike.empty:
@@ -164,6 +173,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                         edgecolor="black",
                         linewidth=0.5,
                         zorder=3,
+                        rasterized=pixels,
                     )
             axes.set_xlabel(axis_label(factor))
             if is_wide(some[factor]):
@@ -256,8 +266,10 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
     metric, of_point = only_metric(some["metric"]), median_ratios(some, ["point"]).dropna()
     with style():
         figure, panels = pair_plot(campaign)
+        pixels = as_pixels(len(panels) * len(campaign.points))
         for axes, across, up in panels:
-            axes.scatter(across, up, s=10, color="0.7")  # a point without a ratio stays grey
+            # A point without a ratio stays grey.
+            axes.scatter(across, up, s=10, color="0.7", rasterized=pixels)
             drawn = axes.scatter(
                 across[of_point.index],
                 up[of_point.index],
@@ -267,6 +279,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
                 s=45,
                 edgecolor="black",
                 linewidth=0.5,
+                rasterized=pixels,
             )
         ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, metric.ratio_to(baseline_of(campaign)))
         heading(

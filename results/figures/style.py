@@ -41,6 +41,7 @@ _LETTER = 0.6  # of the font's size: more than the mean width of a letter
 _BOLD = 1.15  # times as wide
 _MARK = 0.9  # inches, of a legend's mark and the room around it
 _MAX_DOTS = 400  # more single trials in one box hide it
+_MOST_VECTORS = 2000  # marks in one figure: as vectors, more make a file that no program opens with ease
 _WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
 
 
@@ -229,6 +230,11 @@ def _near_one(reach: float) -> list[float]:
     return [round(1 + i * step, 3) for i in range(-6, 7)]
 
 
+def as_pixels(marks: int) -> bool:
+    """Whether a figure with so many marks has them as pixels in SVG and PDF; text and axes stay vectors."""
+    return marks > _MOST_VECTORS
+
+
 def label_ratios(figure: Figure, metric: Metric, baseline: str | None) -> None:
     """The label of the vertical axis of ratios that all panels share."""
     lines = wrapped(metric.ratio_to(baseline), figure.get_figheight() - 1)
@@ -296,7 +302,12 @@ def box(axes: Axes, position: float, width: float, values: NDArray[Any], look: L
         showfliers=crowded,
         boxprops={"facecolor": (*look.color, 0.6), "hatch": look.hatch},
         medianprops={"color": "black", "linewidth": 2},
-        flierprops={"marker": look.marker, "markersize": 3, "markerfacecolor": look.color},
+        flierprops={
+            "marker": look.marker,
+            "markersize": 3,
+            "markerfacecolor": look.color,
+            "rasterized": as_pixels(len(values)),
+        },
     )
     if not crowded:
         # Offsets by a generator of our own: a figure of the same data is the same figure.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from results import metrics
 from results.analysis.intervals import LEVEL, SHARES, shares
-from results.analysis.pairing import baseline_of, comparisons, left_out
+from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out
 from results.analysis.summary import summary
 from results.analysis.units import number
 from results.figures import workload_names
@@ -51,7 +51,7 @@ def headline(
     for variant, pairing in comparisons(frame, campaign).items():
         rows = table.query("variant == @variant and decided_points > 0")
         of_variant = [
-            *_where_better(variant, baseline, rows, campaign),
+            *_where_better(variant, baseline, rows, pairing, campaign),
             left_out(pairing, campaign, baseline, variant),
         ]
         if sentence := " ".join(filter(None, of_variant)):
@@ -61,21 +61,26 @@ def headline(
     return sentences
 
 
-def _where_better(variant: str, baseline: str, rows: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
+def _where_better(
+    variant: str, baseline: str, rows: pd.DataFrame, pairing: Pairing, campaign: CampaignInfo
+) -> Iterator[str]:
     """A sentence for each word that workloads have for better: "faster" where they compare a time."""
     names, of_workloads = workload_names(campaign), metrics.of_workloads(campaign)
+    equal = pairing.decided.groupby("workload", observed=True)["equal"].sum().to_dict()
     places: dict[str, list[str]] = {}
     for row in rows.itertuples(index=False):
         metric = metrics.of(of_workloads[str(row.workload)])
-        places.setdefault(metric.comparative.gain, []).append(_place(row, names[str(row.workload)], metric))
+        place = _place(row, int(equal[str(row.workload)]), names[str(row.workload)], metric)
+        places.setdefault(metric.comparative.gain, []).append(place)
     for better, of_word in places.items():
         yield f"{variant} was {better} than {baseline} at {listed(of_word)}."
 
 
-def _place(row: Any, workload: str, metric: Metric) -> str:
+def _place(row: Any, equal: int, workload: str, metric: Metric) -> str:
     points, planned = row.decided_points, row.planned_points
     of = f"{points} point{'s' if points > 1 else ''}" + (f" (planned: {planned})" if points < planned else "")
-    return f"{row.faster * points:.0f} of {of} for {workload} ({_ratio_of(row, metric)})"
+    ties = f", equal at {equal}," if equal else ""
+    return f"{row.faster * points:.0f} of {of}{ties} for {workload} ({_ratio_of(row, metric)})"
 
 
 def _ratio_of(row: Any, metric: Metric) -> str:

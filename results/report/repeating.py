@@ -13,6 +13,7 @@ from results.store.records import CampaignInfo
 
 NOT_CALIBRATED = "not measured, on request (--no-calibrate)"
 ALL_TRIALS = "fecbench show --trials"
+ALL_POINTS = "fecbench export --table points"
 
 
 def commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:

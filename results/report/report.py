@@ -36,7 +36,7 @@ from results.store.database import Database, DatabaseError
 from results.store.postgresql_url import without_secrets
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
-_MOST_ROWS = 1000  # trials that are listed one by one: a page with more is too large to send
+_MOST_ROWS = 1000  # trials or points that are listed one by one: a page with more is too large to send
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_FOLDER),
@@ -89,7 +89,6 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
     table = findings(frame, campaign, ratios)
     filters = repeating.filters_of(run, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
-    not_ok = [state for state in STATES if state != "ok"]
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
         headline=headline(frame, campaign, table, run),
@@ -116,8 +115,9 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
         reproduced=reproduced(folder, frame, campaign),
-        doubtful=list(islice(database.trials(campaign.id, not_ok), _MOST_ROWS)),
+        doubtful=_doubtful(database, run),
         not_ok=int((run["state"] != "ok").sum()),
+        most_rows=_MOST_ROWS,
         replaced=_replaced(database, campaign, run),
         repeated=int((run["attempt"] - 1).sum()),
         unpaired=_unpaired(frame, campaign),
@@ -130,6 +130,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         design_link=_base64(campaign.design_text.encode()),
         not_calibrated=repeating.NOT_CALIBRATED,
         all_trials=repeating.ALL_TRIALS,
+        all_points=repeating.ALL_POINTS,
         isnan=pd.isna,
         ratio_text=number,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
@@ -189,6 +190,12 @@ def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, 
             "not run": planned - len(run)
         }
     return table
+
+
+def _doubtful(database: Database, frame: pd.DataFrame) -> list[StoredTrial]:
+    """The trials that are not ok, _MOST_ROWS at most, in the order in which they ended."""
+    ids = frame.loc[frame["state"] != "ok", "id"]
+    return database.trials_with(sorted(ids)[:_MOST_ROWS])
 
 
 def _replaced(database: Database, campaign: CampaignInfo, frame: pd.DataFrame) -> list[StoredTrial]:

@@ -73,6 +73,20 @@ def harness(database: Database, campaign_id: int, first_id: int, last_id: int) -
     return _read(database, of_campaign.order_by(columns.id))
 
 
+def overheads(database: Database, campaign_id: int, first_id: int, last_id: int) -> pa.Table:
+    """The column `overhead_s`, as texts of JSON, of the campaign's trials with these ids, by id."""
+    columns = schema.trials.c
+    query = sa.select(sa.cast(columns.overhead_s, sa.Text).label("overhead_s"))
+    return _read(database, query.where(*_in_range(campaign_id, first_id, last_id)).order_by(columns.id))
+
+
+def times(database: Database, campaign_id: int) -> pa.Table:
+    """The columns `started_at` and `duration_s` of all runs of the campaign's trials, superseded ones too."""
+    columns = schema.trials.c
+    query = sa.select(columns.started_at, columns.duration_s)
+    return _read(database, query.where(columns.campaign_id == campaign_id))
+
+
 def drops(database: Database, first_id: int, last_id: int, packets: int) -> pa.Table:
     """Which of the first `packets` (a multiple of 8) were dropped, of the runs with these ids.
 

@@ -398,10 +398,21 @@ class Database:
         """How often trials of each variant were run to each state, superseded attempts apart."""
         columns = schema.trials.c
         kinds = columns.variant, columns.state, columns.superseded
-        query = sa.select(*kinds, sa.func.count()).where(columns.campaign_id == campaign_id)
+        again = sa.func.count(sa.case((columns.attempt > 1, 1)))
+        query = sa.select(*kinds, sa.func.count(), again).where(columns.campaign_id == campaign_id)
         with self._transaction(self._readers) as connection:
             counted = connection.execute(query.group_by(*kinds).order_by(*kinds))
             return [AttemptCount(*row) for row in counted]
+
+    def states_of(self, campaign_id: int) -> dict[State, int]:
+        """How many of the trials that count are in each state."""
+        state = schema.trials.c.state
+        query = sa.select(state, sa.func.count().label("trials")).where(
+            schema.trials.c.campaign_id == campaign_id, schema.counts
+        )
+        with self._transaction(self._readers) as connection:
+            counted = connection.execute(query.group_by(state))
+            return {row.state: row.trials for row in counted}
 
     def trial_count(self, campaign_id: int) -> int:
         """The number of trials that have been run, superseded attempts not counted."""
@@ -431,6 +442,11 @@ class Database:
         with self._transaction(self._readers) as connection:
             trials = rows.read_trials(connection, *conditions)
         return trials[0] if trials else None
+
+    def trials_with(self, trial_ids: Collection[int]) -> list[StoredTrial]:
+        """The runs of these ids, superseded or not, by id: some hundred at a time."""
+        with self._transaction(self._readers) as connection:
+            return rows.read_trials(connection, schema.trials.c.id.in_(trial_ids))
 
     def trial_of(self, campaign_id: int, key: TrialKey) -> StoredTrial | None:
         """The run that counts of the trial of that key, or None when it has not been run."""

@@ -32,6 +32,8 @@ class AttemptCount(NamedTuple):
     superseded: bool
     """Whether these are the runs that a later one replaced."""
     attempts: int
+    again: int
+    """Those of them that came after another of the same trial."""
 
 
 class Variant(TypedDict):

@@ -1,17 +1,15 @@
 """`fecbench show`: the campaigns of a database, their trials, and everything of one trial."""
 
-import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 import typer
 
 from results.analysis import frames, starts
 from results.metrics import DEFAULT, of_workloads
-from results.store.database import Database
+from results.store.database import PAGE_TRIALS, Database
 from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
 from runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
@@ -22,6 +20,9 @@ from runners.commands.summary import print_summary, states_line, virtual
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 from runners.refusal import Refusal
+
+_MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
+_ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory whole
 
 
 def show(
@@ -111,9 +112,9 @@ def _print_campaigns(
 ) -> None:
     for info in campaigns:
         say(f"campaign {info.name}: {info.title}, {info.created_at}{virtual(info)}")
-        states = [state for state, _ in database.states(info.id).values()]
+        states = database.states_of(info.id)
         if overhead:
-            _print_overhead(list(database.trials(info.id)))
+            _print_overhead(database, info)
         elif trials:
             _print_trials(database, info)
         else:
@@ -126,23 +127,33 @@ def _print_campaigns(
 
 
 def _print_trials(database: Database, campaign: CampaignInfo, *, doubtful: bool = False) -> None:
-    """A line for every trial, or for those that are not ok."""
+    """A line for every trial, or for those that are not ok, _MOST_DOUBTFUL at most; a table for each
+    _ROWS_OF_A_TABLE."""
     metrics = list(dict.fromkeys(of_workloads(campaign).values()))
-    frame = frames.trials(database, campaign, metrics, harness=True).sort_values("id")
-    if doubtful:
-        frame = frame[frame["state"] != "ok"]
+    frame = frames.trials(database, campaign, metrics).sort_values("id", ignore_index=True)
+    shown = frame[frame["state"] != "ok"].head(_MOST_DOUBTFUL) if doubtful else frame
     key = ("id", "variant", "workload", "point", "repetition", "state")
     columns = ["dct_s" if metric == DEFAULT else metric for metric in metrics]
-    rows = [
-        (
-            *(row[name] for name in key),
-            *(_value(row.get(metric), metric) for metric in metrics),
-            " ".join(_losses(row)),
-            row["reason"],
+    for first in range(0, max(len(shown), 1), _ROWS_OF_A_TABLE):
+        part = shown.iloc[first : first + _ROWS_OF_A_TABLE]
+        rows = (
+            (
+                *(row[name] for name in key),
+                *(_value(row.get(metric), metric) for metric in metrics),
+                " ".join(_losses(stored.record.dropper)),
+                stored.record.reason,
+            )
+            for (_, row), stored in zip(part.iterrows(), _stored(database, part["id"]), strict=True)
         )
-        for _, row in frame.iterrows()
-    ]
-    print_table(table_of((*key, *columns, "dropped", "reason"), rows))
+        print_table(table_of((*key, *columns, "dropped", "reason"), rows))
+    if doubtful and (more := int((frame["state"] != "ok").sum()) - len(shown)):
+        say(f"{more} more trials are not ok: fecbench show --trials has all")
+
+
+def _stored(database: Database, ids: "pd.Series[int]") -> Iterator[StoredTrial]:
+    """The runs of these ids, which ascend, read as they are consumed."""
+    for first in range(0, len(ids), PAGE_TRIALS):
+        yield from database.trials_with(ids[first : first + PAGE_TRIALS].tolist())
 
 
 def _value(value: Any, metric: str) -> str:
@@ -151,25 +162,21 @@ def _value(value: Any, metric: str) -> str:
     return f"{value:.3f}" if metric == DEFAULT else f"{value:.6g}"
 
 
-def _losses(row: "pd.Series[Any]") -> Iterator[str]:
+def _losses(dropper: Mapping[str, Any]) -> Iterator[str]:
     """Of each direction: how many packets were dropped, of how many. The name of an only link is left out."""
-    directions = [name.removesuffix(".lost") for name in map(str, row.index) if name.endswith(".lost")]
-    links = {name.partition(".")[0] for name in directions}
-    for name in sorted(directions):
-        if not pd.isna(row[f"{name}.packets"]):
-            shown = name.partition(".")[2] if len(links) == 1 else name.replace(".", "/")
-            yield f"{shown} {row[f'{name}.lost']:.0f}/{row[f'{name}.packets']:.0f}"
+    links = {name.partition("/")[0] for name in dropper}
+    for name, counted in sorted(dropper.items()):
+        shown = name.partition("/")[2] if len(links) == 1 else name
+        yield f"{shown} {counted['dropped']}/{counted['seen']}"
 
 
-def _print_overhead(stored: Sequence[StoredTrial]) -> None:
+def _print_overhead(database: Database, campaign: CampaignInfo) -> None:
     """Where the time of a trial goes that is not the client's own: median and 90 % quantile per phase."""
-    phases = dict.fromkeys(name for trial in stored for name in trial.record.overhead_s)
+    times_ms = frames.overheads(database, campaign) * 1e3
     rows = []
-    for name in sorted(phases, key=lambda phase: phase == "total"):
-        times_ms = [
-            trial.record.overhead_s[name] * 1e3 for trial in stored if name in trial.record.overhead_s
-        ]
-        median_ms, p90_ms = statistics.median(times_ms), np.quantile(times_ms, 0.9)
-        rows.append((name, f"{median_ms:.1f}", f"{p90_ms:.1f}", len(times_ms)))
+    for name in sorted(map(str, times_ms.columns), key=lambda phase: phase == "total"):
+        of_phase = times_ms[name].dropna()
+        median_ms, p90_ms = of_phase.median(), of_phase.quantile(0.9)
+        rows.append((name, f"{median_ms:.1f}", f"{p90_ms:.1f}", len(of_phase)))
     numbers = ("median ms", "p90 ms", "trials")
     print_table(table_of(("phase", *numbers), rows, right=numbers))

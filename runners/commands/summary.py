@@ -1,7 +1,6 @@
 """What a campaign comes to: a line for each workload and variant, what is left out, and the states."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from results.analysis import attempts, frames
 from results.analysis.pairing import baseline_of, comparisons, left_out
@@ -9,7 +8,7 @@ from results.analysis.summary import summary
 from results.analysis.units import number
 from results.metrics import of_workloads
 from results.store.database import Database
-from results.store.records import CampaignInfo
+from results.store.records import CampaignInfo, State
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 
@@ -40,10 +39,10 @@ def virtual(campaign: CampaignInfo) -> str:
     return ", in virtual time" if campaign.provenance.get("engine") == "virtual" else ""
 
 
-def states_line(states: Sequence[str], planned: int) -> str:
+def states_line(states: Mapping[State, int], planned: int) -> str:
     """How many of the planned trials have been run, and with which state."""
-    counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(states).items()))
-    return f"{len(states)} of {planned} trials: {counts or 'none run'}"
+    counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+    return f"{sum(states.values())} of {planned} trials: {counts or 'none run'}"
 
 
 def _shown(value: object) -> str:

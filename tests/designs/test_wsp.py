@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import designs.wsp as wsp_module
 from designs import DesignError
 from designs.methods import CANDIDATE_SETS
 from designs.sequences import generated
@@ -86,6 +87,23 @@ def test_each_next_point_is_the_nearest_of_those_selected_later(seed, dmin) -> N
     for step, (here, following) in enumerate(pairwise(chain)):
         distances = [math.dist(here, later) for later in chain[step + 1 :]]
         assert math.dist(here, following) <= min(distances) + 1e-12
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 5), st.floats(0.02, 0.5))
+def test_a_tree_of_what_is_near_selects_the_same(seed, dimensions, dmin) -> None:
+    candidates = generated("sobol", 300, dimensions, seed).round(2)  # so that distances tie
+    with pytest.MonkeyPatch.context() as patch:
+        without = selection_of(candidates, dmin)
+        patch.setattr(wsp_module, "FEWEST_IN_TREE", 20)
+        patch.setattr(wsp_module, "MOST_NEAR", 2.0)  # it pays always
+        assert selection_of(candidates, dmin) == without
+
+
+def selection_of(candidates: NDArray[np.float64], dmin: float) -> tuple[list[int], float, float]:
+    """What is selected, and the interval of dmin that selects it."""
+    selection = wsp_module._select(np.ascontiguousarray(candidates.T), dmin, len(candidates))
+    return selection.indices.tolist(), selection.low, selection.high
 
 
 def test_it_starts_at_the_candidate_nearest_the_centre() -> None:
@@ -194,3 +212,17 @@ def test_1000_points_in_10_dimensions_take_less_than_a_minute_and_little_memory(
     assert found is not None
     assert elapsed < 60
     assert peak_bytes < 100e6
+
+
+@pytest.mark.slow
+def test_10000_points_of_200000_candidates_take_minutes_and_little_memory() -> None:
+    candidates = generated("sobol", 200_000, 5, 1)
+    tracemalloc.start()
+    before = time.process_time()
+    found = wsp_of_size(candidates, 10_000)
+    elapsed = time.process_time() - before
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None
+    assert elapsed < 600
+    assert peak_bytes < 500e6

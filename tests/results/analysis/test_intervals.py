@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -458,3 +459,46 @@ def test_a_median_of_ratios_of_timeouts_has_its_ends_at_0_and_infinity(
 ) -> None:
     rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0, math.inf) for ratio in ratios]})
     assert median_ratio_interval(rows, list(range(len(rows)))) == expected
+
+
+# Ties, as virtual time has them: where nothing is lost, repetitions do not differ
+
+
+def test_the_test_of_ranks_is_exact_where_values_tie() -> None:
+    """Of a few values, every choice of signs is tried."""
+    random = np.random.default_rng(4)
+    for _ in range(40):
+        logs = random.choice([-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, math.inf], size=int(random.integers(1, 9)))
+        differing = logs[logs != 0]
+        ranks = stats.rankdata(np.abs(differing))
+        signs = np.array(list(product([0, 1], repeat=len(ranks))))
+        sums, seen = signs @ ranks, ranks[differing > 0].sum()
+        tail = min((sums <= seen).mean(), (sums >= seen).mean())
+        assert intervals.signed_rank(logs) == pytest.approx(min(1, 2 * tail))
+
+
+@pytest.mark.parametrize("pairs", [6, 14, 50, 51, 400])
+def test_the_test_of_ranks_is_scipys_where_nothing_ties(pairs: int) -> None:
+    logs = np.random.default_rng(pairs).normal(0.1, 1, pairs)
+    assert intervals.signed_rank(logs) == pytest.approx(stats.wilcoxon(logs).pvalue)
+
+
+@pytest.mark.parametrize("pairs", [6, 7, 15])
+def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn(pairs: int) -> None:
+    random = np.random.default_rng(pairs)
+    arm = random.integers(1, 4, (30, pairs)).astype(np.float64)
+    arm[random.random(arm.shape) < 0.2] = math.inf
+    drawn = random.integers(pairs, size=(100, pairs))
+    counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
+    np.testing.assert_array_equal(
+        intervals._medians_of_resamples(arm, counts), np.median(arm[:, drawn], axis=2)
+    )
+
+
+def test_arms_without_spread_are_undecided_where_they_are_equal_and_decided_elsewhere() -> None:
+    same, longer = np.full((1, 6), 1.5), np.full((1, 6), 1.6)
+    equal = intervals.ratio_intervals(pairing(same, same)).iloc[0]
+    assert (equal["low"], equal["high"], equal["verdict"], equal["p_value"]) == (1, 1, "undecided", 1)
+    harm = intervals.ratio_intervals(pairing(same, longer)).iloc[0]
+    assert harm["low"] == harm["high"] == harm["ratio"]
+    assert (harm["verdict"], harm["p_value"]) == ("harm", 2 / 2**6)
