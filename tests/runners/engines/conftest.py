@@ -1,8 +1,7 @@
-"""What tests of virtual time share: an implementation whose simulator is made up, and designs that use it."""
+"""What tests of virtual time share: an implementation whose simulator is made up, and its engine."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,34 +13,12 @@ from runners.engines.engine import Finished
 from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
 from runners.trial.task import VIRTUAL, Task
+from tests.runners.conftest import WriteDesign
 
 HERE = Path(__file__).parent
 """The folder that holds the implementation `made-up`."""
 
-VARIANTS = """
-[[variants]]
-label = "good"
-implementation = "made-up"
-baseline = true
-[[variants]]
-label = "other"
-implementation = "made-up"
-options = {{ manner = "{manner}", one_in = {one_in} }}
-"""
-
-WriteDesign = Callable[..., Path]
 Tasks = list[tuple[TrialKey, Task]]
-
-
-@pytest.fixture
-def made_up(write_design: Any, tmp_path: Path) -> WriteDesign:
-    """Writes the little design with two variants of `made-up`: the second answers in some manner."""
-
-    def written(manner: str = "good", one_in: int = 1, more: str = "") -> Path:
-        path: Path = write_design(tmp_path, more + VARIANTS.format(manner=manner, one_in=one_in))
-        return path
-
-    return written
 
 
 def experiment_of(path: Path) -> Experiment:
