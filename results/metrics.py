@@ -662,6 +662,7 @@ COLUMNS = (
     Column("attempt", "", "Counts from 1: above 1 when runs of this trial came before that it replaced."),
     Column("started_at", "", "When it began: UTC, ISO 8601."),
     Column("host", "", "The name of the machine on which it ran."),
+    Column("engine", "", "How it was run: virtual or emulated."),
     Column("reason", "", "Why it is not ok, in a sentence; empty when it is."),
     Column("seed.content", "", "The seed of what was transferred: unsigned, 64 bits."),
     Column(f"seed.{_PLACE}", "", "The seed of the losses of a direction of a link: unsigned, 64 bits."),

@@ -358,8 +358,10 @@ def _quantile(values: Floats, share: float) -> float:
     return float(np.median(values) if share == 0.5 else np.quantile(values, share, method="inverted_cdf"))
 
 
-def sentences(agreement: Agreement) -> list[str]:
-    """What a crosscheck found, for a person; the first tells the verdict."""
+def sentences(agreement: Agreement | None) -> list[str]:
+    """What a crosscheck found, for a person; the first tells the verdict. None: there was none."""
+    if agreement is None:
+        return ["not cross-checked: no sample of it was emulated."]
     counted = [
         f"{count} {words}"
         for verdict, words in (("agrees", "agree"), ("differs", "differ"), ("cannot tell", "cannot tell"))

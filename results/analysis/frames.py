@@ -53,7 +53,7 @@ def trials(
         measured = pd.DataFrame(index=frame["id"])
         if whole_harness or named:
             of_harness = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
-            measured = pd.concat(of_harness).reindex(frame["id"])
+            measured = pd.concat(of_harness).reindex(frame["id"]).assign(engine=campaign.engine)
     parameters = pd.DataFrame([workload["parameters"] for workload in campaign.workloads])
     own = list(TRIAL_COLUMNS)
     parts = [

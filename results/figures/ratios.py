@@ -126,7 +126,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             f"By how much does {metric.noun} change?",
-            f"{campaign.name} · {ratios['point'].nunique()} points · "
+            f"{campaign.heading} · {ratios['point'].nunique()} points · "
             + "; ".join(filter(None, ["bar: median over points", line, none])),
         )
     return figure
@@ -184,7 +184,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.name} · {some['point'].nunique()} points{lines}{hollow}",
+            f"{campaign.heading} · {some['point'].nunique()} points{lines}{hollow}",
         )
     return figure
 
@@ -244,7 +244,7 @@ def heat_map(
             axes.set_title(wrapped(name, cell * len(columns)))
         figure.supylabel(axis_label(up), fontsize=FONT)
         ratio_colorbar(figure, panels, drawn, metric.ratio_to(baseline_of(campaign)))
-        heading(figure, f"Where does {variant} help?", f"{campaign.name} · median ratio (number of points)")
+        heading(figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)")
     return figure
 
 
@@ -272,7 +272,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             figure,
             f"In which networks does {variant} help?",
-            f"{campaign.name} · {len(of_point)} points of {len(campaign.points)}",
+            f"{campaign.heading} · {len(of_point)} points of {len(campaign.points)}",
         )
     return figure
 

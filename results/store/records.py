@@ -20,7 +20,7 @@ TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "a
 """The columns that every table of trials begins with."""
 
 HARNESS_COLUMNS = (
-    *("started_at", "host", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
+    *("started_at", "host", "engine", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
     *("late_max_ms", "late_sum_ms", "lost_elsewhere", "overhead_s"),
 )
 """What the harness measured of every trial, as columns of a table of trials that is read with them."""
