@@ -83,7 +83,7 @@ def _with_digest(record: TrialRecord) -> TrialRecord:
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:
-    """A link of a simulator was what its task says, and most of what can befall a real one cannot befall it."""
+    """A link of a simulator was what its task says, and most that can befall a real one cannot befall it."""
     if report.backend != VIRTUAL:
         return report.model_dump()
     directions = {

@@ -4,9 +4,12 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -322,8 +325,6 @@ def test_engines_are_never_mixed(made_up: WriteDesign, run: Run, tmp_path: Path)
 
 def change(path: Path, name: str, value: str | None) -> None:
     """Another value in the provenance of the campaign; None takes it out."""
-    import sqlite3
-
     with sqlite3.connect(path) as connection:
         (text,) = connection.execute("SELECT provenance FROM campaigns").fetchone()
         provenance = json.loads(text)
@@ -436,39 +437,38 @@ def test_a_campaign_into_postgresql_comes_to_the_same(
 # Without rights
 
 
+@pytest.fixture
+def of_nobody() -> Iterator[Path]:
+    """A folder of a user without rights, whom pytest's own folders do not let in."""
+    folder = Path(tempfile.mkdtemp(prefix="of-nobody-"))
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_user_without_rights_runs_and_replays_a_campaign(
-    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+    made_up: WriteDesign,
+    run: Run,
+    digest: Callable[[object], str],
+    tmp_path: Path,
+    of_nobody: Path,
 ) -> None:
-    design = made_up("sleeps")
-    run(design, tmp_path / "x.sqlite")
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    for parent in (tmp_path, *tmp_path.parents):
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
-    design.chmod(0o644)
-    os.chown(theirs, NOBODY, NOBODY)
-    as_nobody = [
-        "setpriv",
-        "--reuid",
-        str(NOBODY),
-        "--regid",
-        str(NOBODY),
-        "--clear-groups",
-        "--no-new-privs",
-    ]
-    environment = {**os.environ, "HOME": str(theirs), "TMPDIR": str(theirs)}
+    run(made_up("sleeps"), tmp_path / "x.sqlite")
+    design = shutil.copy(made_up("sleeps"), of_nobody)
+    user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--no-new-privs"]
+    environment = {**os.environ, "HOME": str(of_nobody), "TMPDIR": str(of_nobody)}
 
-    def theirs_ends(*words: str) -> str:
+    def as_nobody(*words: str) -> str:
         ended = subprocess.run(
-            [*as_nobody, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+            [*user, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
-    theirs_ends(*command(design, theirs / "x.sqlite", "--jobs", 2))
-    assert digest(theirs / "x.sqlite") == digest(tmp_path / "x.sqlite")
+    theirs = of_nobody / "x.sqlite"
+    as_nobody(*command(design, theirs, "--jobs", 2))
+    assert digest(theirs) == digest(tmp_path / "x.sqlite")
     fecbench = str(Path(sys.executable).parent / "fecbench")
-    words = ("replay", 1, "--db", theirs / "x.sqlite", "--output", theirs / "replayed", *FOLDER)
-    assert "as recorded" in theirs_ends(fecbench, *map(str, words))
+    words = ("replay", 1, "--db", theirs, "--output", of_nobody / "replayed", *FOLDER)
+    assert "as recorded" in as_nobody(fecbench, *map(str, words))
