@@ -230,7 +230,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         left_out={reason: count for reason, count in sorted(reasons.items()) if reason and count > 0},
         other_losses=[pair.key for pair in compared if not pair.virtual.met_the_losses_of(pair.emulated)],
         other_states=[pair.key for pair in compared if not pair.same_outcome],
-        comparisons=list(_comparisons([pair for pair in compared if pair.same_outcome], campaign)),
+        comparisons=list(_comparisons([pair for pair in compared if pair.same_outcome], sample)),
     )
 
 
@@ -384,7 +384,7 @@ def sentences(agreement: Agreement | None) -> list[str]:
     if agreement.pairs and not agreement.other_losses:
         found.append("Both met the same losses in all of them.")
     if "cannot tell" in {comparison.verdict for comparison in agreement.comparisons}:
-        found.append(f"A greater --share tells more; an interval needs {FEWEST} trials.")
+        found.append(f"More emulated trials would tell more; an interval needs {FEWEST}.")
     return found
 
 

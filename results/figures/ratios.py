@@ -58,6 +58,7 @@ from results.store.records import CampaignInfo
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
+_PALE = 0.3  # of a colour
 _CELL = 0.75  # inches, the least width of one
 
 
@@ -151,8 +152,13 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             for variant, look in look_of.items():
                 rows = some[some["variant"] == variant]
                 axes.vlines(rows[factor], rows["low"], rows["high"], color=look.color, linewidth=1, alpha=0.6)
-                for censored, color in ((False, look.color), (True, "white")):
-                    alike = rows[rows["censored"] == censored]
+                undecided = rows["low"].notna() & (rows["verdict"] == "undecided")
+                for chosen, color in (
+                    (~rows["censored"] & ~undecided, look.color),
+                    (~rows["censored"] & undecided, _pale(look.color)),
+                    (rows["censored"], "white"),
+                ):
+                    alike = rows[chosen]
                     if alike.empty:
                         continue
                     axes.scatter(
@@ -179,7 +185,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 for label, look in look_of.items()
             ],
         )
-        lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
+        intervals = " · line: 95 % interval over repetitions, pale: it holds 1"
+        lines = intervals if some["low"].notna().any() else ""
         hollow = " · hollow: timed out, beyond the axis" if some["censored"].any() else ""
         heading(
             figure,
@@ -187,6 +194,12 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
             f"{campaign.heading} · {some['point'].nunique()} points{lines}{hollow}",
         )
     return figure
+
+
+def _pale(color: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The colour of what is undecided."""
+    red, green, blue = (1 - _PALE * (1 - part) for part in color)
+    return red, green, blue
 
 
 def heat_map(

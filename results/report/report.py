@@ -129,7 +129,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
         starts=starts_of(database, campaign),
-        repeat=repeating.commands(campaign, filters or []),
+        repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),
         doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),
