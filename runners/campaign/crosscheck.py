@@ -18,6 +18,7 @@ from runners.campaign.campaign import stored_campaign
 from runners.campaign.request import Request, Sample
 from runners.refusal import Refusal
 
+USUAL_SHARE = 0.02
 FEWEST_GROUPS = 8
 """Of a workload, however small the share is: six have an interval, and some trial may be invalid."""
 SUFFIX = "-crosscheck"

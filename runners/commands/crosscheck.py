@@ -31,7 +31,7 @@ def crosscheck(
             help="The share of the groups (a repetition of a workload at a point, with all its variants) that is"
             f" emulated; of each workload {samples.FEWEST_GROUPS} at least.",
         ),
-    ] = "0.02",
+    ] = str(samples.USUAL_SHARE),
     db: arguments.Database = arguments.DATABASE,
     campaign: Annotated[
         str, typer.Option(help="The campaign in virtual time; by default that of the design's name.")
