@@ -127,7 +127,8 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
         heading(
             figure,
             f"What drives the ratio of {variant}?",
-            f"{explanation.campaign} · {explanation.everywhere.points} points; line: mean prediction of a random forest",
+            f"{explanation.campaign} · {explanation.everywhere.points} points; line: mean prediction of a"
+            " random forest",
         )
     return figure
 

@@ -257,7 +257,9 @@ def heat_map(
             axes.set_title(wrapped(name, cell * len(columns)))
         figure.supylabel(axis_label(up), fontsize=FONT)
         ratio_colorbar(figure, panels, drawn, metric.ratio_to(baseline_of(campaign)))
-        heading(figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)")
+        heading(
+            figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)"
+        )
     return figure
 
 

@@ -29,7 +29,9 @@ def show(database: Results, number: str) -> None:
 
 def _show_figure(campaign: Campaign, figure: PaperFigure) -> None:
     trials = campaign.trials()
-    _display_markdown(f"**{figure.number}, campaign `{campaign.info.name}`, {campaign.info.engine}.** {figure.caption}")
+    _display_markdown(
+        f"**{figure.number}, campaign `{campaign.info.name}`, {campaign.info.engine}.** {figure.caption}"
+    )
     try:
         _display(figure.draw(trials, campaign.info))
     except NothingToDraw as nothing:

@@ -67,11 +67,14 @@ def checked_campaign(virtual: Request, emulation: Request, database: Database) -
     stored = database.campaign(virtual.name)
     command = run_command(virtual, database)
     if stored is None:
-        raise Refusal(f"{database.address}: has no campaign {virtual.name!r} in virtual time; make it: {command}")
-    if stored.engine != "virtual":
         raise Refusal(
-            f"{database.address}: campaign {virtual.name!r} was emulated, and a crosscheck is of one in virtual"
-            f" time: run {command} --campaign NAME, and give --campaign NAME here, too"
+            f"{database.address}: has no campaign {virtual.name!r} in virtual time; make it: {command}"
+        )
+    if stored.engine != "virtual":
+        other = dataclasses.replace(virtual, name=f"{virtual.name}-virtual")
+        raise Refusal(
+            f"{database.address}: campaign {virtual.name!r} was emulated, and a crosscheck is of one in"
+            f" virtual time: make one: {run_command(other, database)}, and check --campaign {other.name}"
         )
     stored_campaign(virtual, database)
     sample_there = database.campaign(emulation.name)

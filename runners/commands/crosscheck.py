@@ -28,8 +28,8 @@ def crosscheck(
         str,
         typer.Option(
             metavar="0.02|2%",
-            help="The share of the groups (a repetition of a workload at a point, with all its variants) that is"
-            f" emulated; of each workload {samples.FEWEST_GROUPS} at least.",
+            help="The share of the groups (a repetition of a workload at a point, with all its variants) that"
+            f" is emulated; of each workload {samples.FEWEST_GROUPS} at least.",
         ),
     ] = str(samples.USUAL_SHARE),
     db: arguments.Database = arguments.DATABASE,
@@ -52,9 +52,7 @@ def crosscheck(
     virtual = request(chosen, known, name=campaign, backend=VIRTUAL, resume=True)
     emulation = samples.emulated(
         virtual,
-        request(
-            chosen, known, backend=link, jobs=parse_jobs("--jobs", jobs), calibrate=not no_calibrate
-        ),
+        request(chosen, known, backend=link, jobs=parse_jobs("--jobs", jobs), calibrate=not no_calibrate),
         wanted_share,
     )
     with open_database(db) as database:

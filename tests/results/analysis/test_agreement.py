@@ -203,7 +203,9 @@ def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
         assert 0 <= high <= 0.01
 
 
-@pytest.mark.parametrize(("shorter_s", "verdict"), [(0.0005, "agrees"), (0.006, "agrees"), (0.007, "differs")])
+@pytest.mark.parametrize(
+    ("shorter_s", "verdict"), [(0.0005, "agrees"), (0.006, "agrees"), (0.007, "differs")]
+)
 def test_a_handshake_may_be_shorter_by_six_milliseconds(
     compare: Callable[..., Agreement], shorter_s: float, verdict: str
 ) -> None:

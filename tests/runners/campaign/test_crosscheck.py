@@ -1,4 +1,4 @@
-"""Which part of a campaign in virtual time is emulated: the same each time, of every workload, and it can grow."""
+"""Which part of a campaign in virtual time is emulated: the same each time, of every workload, able to grow."""
 
 import dataclasses
 import math
@@ -119,7 +119,9 @@ def test_a_campaign_that_was_emulated_is_not_checked(
     run: Run, little: Request, virtual: Request, database: Database
 ) -> None:
     run()
-    assert "was emulated, and a crosscheck is of one in virtual time" in refusal(virtual, little, database)
+    said = refusal(virtual, little, database)
+    assert "was emulated, and a crosscheck is of one in virtual time" in said
+    assert said.endswith("--campaign little-virtual, and check --campaign little-virtual")
 
 
 def test_a_campaign_that_lacks_trials_of_the_sample_is_to_be_gone_on_with(
