@@ -1,8 +1,8 @@
 """Whether a campaign in virtual time agrees with a sample of it that was emulated.
 
-Each trial of the sample is compared with its twin in virtual time, which had the same endpoints, options, link
-and losses. For each variant and workload, the relative differences of a metric, virtual / emulated - 1, have a
-median, and the interval of that median is held against a tolerance:
+Each trial of the sample is compared with its twin in virtual time, which had the same endpoints, options,
+link and losses. For each variant and workload, the relative differences of a metric, virtual / emulated - 1,
+have a median, and the interval of that median is held against a tolerance:
 
 - it lies within the tolerance: the two agree;
 - it lies beside it as a whole: they differ;

@@ -1,4 +1,4 @@
-"""The emulated sample beside a campaign in virtual time: which groups it has, and as which campaign it is run.
+"""The emulated sample beside a campaign in virtual time: which groups it has, and as what it is run.
 
 The sample follows from the design alone. It has groups of every workload, of as many points as it can, and
 that of a greater share contains that of a smaller one, so that a sample can be extended.
@@ -83,8 +83,8 @@ def checked_campaign(virtual: Request, emulation: Request, database: Database) -
     lacking = set(emulation.keys) - database.states(stored.id).keys()
     if lacking:
         raise Refusal(
-            f"{database.address}: campaign {virtual.name!r} lacks {len(lacking)} trials of the sample, such as"
-            f" {min(lacking)}: go on with it: {command}"
+            f"{database.address}: campaign {virtual.name!r} lacks {len(lacking)} trials of the sample, such"
+            f" as {min(lacking)}: go on with it: {command}"
         )
     return stored
 

@@ -1,4 +1,4 @@
-"""Which part of a campaign in virtual time is emulated: the same each time, of every workload, able to grow."""
+"""Which part of a campaign in virtual time is emulated: always the same, of every workload, able to grow."""
 
 import dataclasses
 import math
