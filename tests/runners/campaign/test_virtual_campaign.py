@@ -86,6 +86,33 @@ def test_a_campaign_comes_to_the_same_with_other_jobs_in_another_order_and_in_pi
     assert len(digests) == 1
 
 
+def test_variants_of_two_implementations_share_a_campaign(
+    made_up: WriteDesign,
+    fecbench_here: Callable[..., Any],
+    digest: Callable[[object], str],
+    tmp_path: Path,
+) -> None:
+    """Each trial is of one of them; a core is for one trial at a time."""
+    both = tmp_path / "both"
+    for name in ("made-up", "second"):
+        shutil.copytree(HERE / "made-up", both / name)
+        declared = both / name / "impl.toml"
+        declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
+    design = made_up()
+    design.write_text(
+        'implementation = "second"'.join(design.read_text().rsplit('implementation = "made-up"', 1))
+    )
+    for jobs in (1, 2):
+        words = ("run", design, "--engine", "virtual", "--db", tmp_path / f"{jobs}.sqlite", "--jobs", jobs)
+        ran = fecbench_here(*words, "--implementations", both)
+        assert ran.returncode == 0, ran.stderr
+    assert digest(tmp_path / "1.sqlite") == digest(tmp_path / "2.sqlite")
+    with Database.open(str(tmp_path / "1.sqlite")) as database:
+        (campaign,) = database.campaigns()
+    (check,) = campaign.provenance["calibration"]
+    assert check["implementations"].keys() == {"made-up", "second"}
+
+
 def test_another_seed_comes_to_something_else(
     made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
 ) -> None:
@@ -234,7 +261,7 @@ def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run:
 
 def test_failed_trials_are_run_again_on_request(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
     run(made_up("dies", one_in=2), tmp_path / "x.sqlite")
-    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed")
+    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed", "--no-calibrate")
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         (campaign,) = database.campaigns()
         attempts = dict(database.states(campaign.id).values())
@@ -265,6 +292,16 @@ def test_a_simulator_that_answers_one_trial_in_two_ways_is_refused_before_anythi
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         assert database.campaigns() == []
     assert run(made_up("remembers"), tmp_path / "x.sqlite", "--no-calibrate").returncode == 0
+
+
+def test_a_simulator_that_answers_nothing_is_refused_before_anything_runs(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    only = ("--filter", "variant=other")
+    refused = run(made_up("dies"), tmp_path / "x.sqlite", *only).refusal()
+    assert "the simulator of made-up ended with status 3: I have had enough (other, download-20000" in refused
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        assert database.campaigns() == []
 
 
 def test_an_implementation_without_a_simulator_is_refused(
@@ -393,6 +430,8 @@ def test_a_replay_comes_to_the_same_and_leaves_everything(
     assert f"ok, digest {trial.record.checks['digest']}, as recorded" in replayed.stdout
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
     assert (folder / "client" / "cwnd.series.csv").is_file()
+    assert {file.stat().st_uid for file in folder.rglob("*")} == {os.geteuid()}
+    assert not any(file.is_symlink() for file in folder.rglob("*"))
 
 
 def test_a_replay_that_comes_to_something_else_says_so(
