@@ -310,7 +310,8 @@ def _ratios(arm: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
         virtual=_quotient(pairs["virtual"], pairs["virtual_baseline"]),
         emulated=_quotient(pairs["emulated"], pairs["emulated_baseline"]),
     )
-    return ratios[np.isfinite(ratios["virtual"]) & np.isfinite(ratios["emulated"]) & (ratios["emulated"] > 0)]
+    known = np.isfinite(ratios["virtual"]) & np.isfinite(ratios["emulated"]) & (ratios["emulated"] > 0)
+    return ratios.loc[known]
 
 
 def _quotient(value: pd.Series, of: pd.Series) -> pd.Series:
