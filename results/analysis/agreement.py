@@ -311,7 +311,8 @@ def _ratios(arm: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
         emulated=_quotient(pairs["emulated"], pairs["emulated_baseline"]),
     )
     known = np.isfinite(ratios["virtual"]) & np.isfinite(ratios["emulated"]) & (ratios["emulated"] > 0)
-    return ratios.loc[known]
+    chosen: pd.DataFrame = ratios[known]
+    return chosen
 
 
 def _quotient(value: pd.Series, of: pd.Series) -> pd.Series:
