@@ -65,6 +65,8 @@ def trials(
                 for name in in_order(_names_in(read))
                 if name not in columns and (whole_harness or name in named)
             }
+            if whole_harness or "engine" in named:
+                columns["engine"] = pd.Series(campaign.engine, index=range(len(order)))
             del read
     return pd.DataFrame(columns, copy=False)
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from designs import Design
@@ -56,7 +57,8 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     """What the campaign would be run with now."""
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
-    return collected | {"jobs": request.jobs, "pages": experiment.pages}
+    of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
+    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_sample}
 
 
 def _started(

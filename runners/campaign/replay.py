@@ -12,7 +12,7 @@ from pydantic import ValidationError
 import designs
 from designs import DesignError
 from results.store import digest
-from results.store.records import CampaignInfo, StoredTrial, TrialRecord, VerdictLog
+from results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from runners.campaign import provenance
 from runners.campaign.differences import compare, of_programs
 from runners.campaign.experiment import Experiment, commands_of, folders_of, simulators_of
@@ -54,10 +54,8 @@ class Replay:
         recorded, replayed = self.recorded.record, self.replayed.record
         if self.is_virtual:
             return len(set(self.digests)) == 1
-        return recorded.state == replayed.state and _same_losses(
-            {(log.link, log.direction): log for log in recorded.verdicts},
-            {(log.link, log.direction): log for log in replayed.verdicts},
-        )
+        met_any = bool(replayed.verdicts)
+        return recorded.state == replayed.state and met_any and recorded.met_the_losses_of(replayed)
 
 
 def replay(
@@ -150,16 +148,3 @@ def _captured(task: Task, used: Mapping[str, Implementation]) -> Task:
         for pair in task.pairs
     ]
     return task.model_copy(update={"capture": True, "pairs": pairs})
-
-
-def _same_losses(
-    recorded: Mapping[tuple[str, str], VerdictLog], replayed: Mapping[tuple[str, str], VerdictLog]
-) -> bool:
-    common = recorded.keys() & replayed.keys()
-    return bool(replayed) and all(_same_prefix(recorded[where], replayed[where]) for where in common)
-
-
-def _same_prefix(one: VerdictLog, other: VerdictLog) -> bool:
-    bits = min(one.packets, other.packets, 8 * len(one.bitmap), 8 * len(other.bitmap))
-    mask = (1 << bits) - 1
-    return (int.from_bytes(one.bitmap, "little") ^ int.from_bytes(other.bitmap, "little")) & mask == 0

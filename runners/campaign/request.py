@@ -29,6 +29,17 @@ class Keep:
     folder: Path
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A part of a campaign in virtual time that is to be emulated, as a campaign keeps it."""
+
+    campaign: str
+    """The campaign in virtual time."""
+    share: float
+    """Of its groups."""
+    trials: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A campaign to be run, or to be gone on with."""
@@ -47,6 +58,8 @@ class Request:
     """Besides what is missing, trials in these states are run again."""
     calibrate: bool = True
     keep: Keep | None = None
+    crosscheck: Sample | None = None
+    """What of another campaign it emulates."""
 
     @property
     def engine(self) -> EngineName:

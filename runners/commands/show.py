@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from results.analysis import frames, starts
+from results.analysis import agreement, frames, starts
 from results.metrics import DEFAULT, of_workloads
 from results.store.database import PAGE_TRIALS, Database
 from results.store.records import CampaignInfo, StoredTrial
@@ -16,7 +16,7 @@ from runners.commands.choice import campaigns_of, comparing, one_campaign, one_t
 from runners.commands.destination import check_file, writing
 from runners.commands.document import database_document, print_document, whole_trial_document
 from runners.commands.one_trial import print_trial
-from runners.commands.summary import print_summary, states_line, virtual
+from runners.commands.summary import print_summary, states_line
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 from runners.refusal import Refusal
@@ -111,7 +111,7 @@ def _print_campaigns(
     first_attempts: bool,
 ) -> None:
     for info in campaigns:
-        say(f"campaign {info.name}: {info.title}, {info.created_at}{virtual(info)}")
+        say(f"campaign {info.heading}: {info.title}, {info.created_at}")
         states = database.states_of(info.id)
         if overhead:
             _print_overhead(database, info)
@@ -122,6 +122,9 @@ def _print_campaigns(
             if set(states) - {"ok"}:
                 _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))
+        if info.engine == "virtual":
+            for sentence in agreement.sentences(agreement.of_campaign(database, info)):
+                say(sentence)
         for sentence in starts.sentences(starts.starts_of(database, info)):
             say(sentence)
 

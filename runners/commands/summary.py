@@ -34,11 +34,6 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(sentence)
 
 
-def virtual(campaign: CampaignInfo) -> str:
-    """The end of a sentence that tells of a campaign in virtual time; nothing of any other."""
-    return ", in virtual time" if campaign.provenance.get("engine") == "virtual" else ""
-
-
 def states_line(states: Mapping[State, int], planned: int) -> str:
     """How many of the planned trials have been run, and with which state."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))

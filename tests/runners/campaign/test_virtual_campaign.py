@@ -399,7 +399,7 @@ def test_the_database_says_virtual(
     simulator = HERE / "made-up" / "simulator.py"
     assert any(simulator.name in name for name in campaign.provenance["binaries"])
     for words in (("show",), ("show", trial.id)):
-        assert ", in virtual time" in fecbench_here(*words, "--db", path).stdout.splitlines()[0]
+        assert "campaign little, virtual" in fecbench_here(*words, "--db", path).stdout.splitlines()[0]
 
 
 def test_a_report_of_ties_is_written_and_says_virtual(
