@@ -4,6 +4,7 @@
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make bench  what the dropper, the emulated link, the codes and loading results cost, next to others
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
+# make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -27,7 +28,7 @@ RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 PURE := tests/bench tests/designs tests/notebooks tests/results
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-slow test-netem build bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build bench lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
@@ -52,7 +53,11 @@ test-slow: build
 
 test-netem: build
 	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux qemu-system-x86 kmod"
-	@tests/netem-kernel/run.sh
+	@tests/kernels/netem/run.sh
+
+test-virtual: build
+	@$(MAKE) --no-print-directory packages PACKAGES="flex bison bc"
+	@tests/kernels/virtual/run.sh
 
 bench: build
 	@$(RUN) bench
