@@ -187,13 +187,13 @@ static void read_model(given_options given, struct request *request) {
 
     configuration->model = DROPPER_MODEL_UNIFORM;
     if (model == MODEL_UNIFORM)
-        configuration->loss_good = threshold(probability(given, OPTION_P, NEEDED));
+        configuration->losses.loss_good = threshold(probability(given, OPTION_P, NEEDED));
     if (model == MODEL_GE || model == MODEL_MARKOV) {
         configuration->model = DROPPER_MODEL_GILBERT_ELLIOTT;
-        configuration->good_to_bad = threshold(probability(given, OPTION_P, NEEDED));
-        configuration->bad_to_good = threshold(probability(given, OPTION_R, NEEDED));
-        configuration->loss_good = threshold(1 - probability(given, OPTION_K, "1"));
-        configuration->loss_bad = threshold(1 - probability(given, OPTION_H, "0"));
+        configuration->losses.good_to_bad = threshold(probability(given, OPTION_P, NEEDED));
+        configuration->losses.bad_to_good = threshold(probability(given, OPTION_R, NEEDED));
+        configuration->losses.loss_good = threshold(1 - probability(given, OPTION_K, "1"));
+        configuration->losses.loss_bad = threshold(1 - probability(given, OPTION_H, "0"));
     }
     if (model == MODEL_PATTERN) {
         configuration->model = DROPPER_MODEL_PATTERN;
@@ -232,7 +232,7 @@ static void read_place(given_options given, struct request *request) {
 static void read_attach(given_options given, struct request *request) {
     read_model(given, request);
     read_filter(given, &request->configuration);
-    request->configuration.seed =
+    request->configuration.losses.seed =
         given[OPTION_SEED] ? parse_integer("--seed", given[OPTION_SEED], 0, UINT64_MAX) : 0;
     request->recorded = given[OPTION_RECORD]
                             ? parse_integer("--record", given[OPTION_RECORD], 1, DROPPER_PACKETS_MAX)

@@ -214,16 +214,6 @@ static __always_inline bool matches(struct packet *packet, const struct dropper_
 
 /* ---- The models: what happens to packet n ---- */
 
-/* The upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA 2014), at a place of its
- * sequence. */
-static __always_inline __u64 draw(__u64 seed, __u64 n, __u32 j) {
-    __u64 z = seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15ull;
-
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-    return (z ^ (z >> 31)) >> 32;
-}
-
 struct turn {
     __u64 n;
     bool bad; /* the state that decides on this packet */
@@ -231,16 +221,15 @@ struct turn {
 
 static __always_inline struct turn next_turn(struct dropper_state *advancing,
                                              const struct dropper_configuration *configured) {
-    __u64 seed = configured->seed, good_to_bad = configured->good_to_bad,
-          bad_to_good = configured->bad_to_good;
+    struct losses losses = configured->losses; /* read before the lock is held */
     bool chain = configured->model == DROPPER_MODEL_GILBERT_ELLIOTT;
     struct turn turn;
 
     bpf_spin_lock(&advancing->lock);
     turn.n = advancing->packets++;
     turn.bad = advancing->bad;
-    if (chain && draw(seed, turn.n, 1) < (turn.bad ? bad_to_good : good_to_bad))
-        advancing->bad = !turn.bad;
+    if (chain)
+        advancing->bad = losses_next(&losses, turn.n, turn.bad);
     bpf_spin_unlock(&advancing->lock);
     return turn;
 }
@@ -253,13 +242,12 @@ static __always_inline bool bit(void *map, __u64 n) {
 }
 
 static __always_inline bool lost(struct turn turn, const struct dropper_configuration *configured) {
-    __u64 length = configured->pattern_length;
+    __u64 place;
 
     if (configured->model != DROPPER_MODEL_PATTERN)
-        return draw(configured->seed, turn.n, 0) < (turn.bad ? configured->loss_bad : configured->loss_good);
-    if (configured->pattern_repeats && length)
-        return bit(&pattern, turn.n % length);
-    return turn.n < length && bit(&pattern, turn.n);
+        return losses_lose(&configured->losses, turn.n, turn.bad);
+    place = losses_place(configured->pattern_length, configured->pattern_repeats, turn.n);
+    return place < configured->pattern_length && bit(&pattern, place);
 }
 
 static __always_inline void record(__u64 n) {

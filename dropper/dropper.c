@@ -109,13 +109,13 @@ static void show_json(const struct place *place, const struct attached *attached
                       const struct counter counters[COUNTERS]) {
     begin_document(place);
     printf(", \"program_id\": %u, \"seed\": %" PRIu64 ", \"record\": %" PRIu64, attached->program_id,
-           (uint64_t)configuration->seed, attached->recorded);
+           (uint64_t)configuration->losses.seed, attached->recorded);
     printf(", \"model\": {\"model\": \"%s\", \"thresholds\": {\"good_to_bad\": %" PRIu64
            ", \"bad_to_good\": %" PRIu64 ", \"loss_good\": %" PRIu64 ", \"loss_bad\": %" PRIu64
            "}, \"length\": %" PRIu64 ", \"repeat\": %s}",
-           model_name(configuration), (uint64_t)configuration->good_to_bad,
-           (uint64_t)configuration->bad_to_good, (uint64_t)configuration->loss_good,
-           (uint64_t)configuration->loss_bad, (uint64_t)configuration->pattern_length,
+           model_name(configuration), (uint64_t)configuration->losses.good_to_bad,
+           (uint64_t)configuration->losses.bad_to_good, (uint64_t)configuration->losses.loss_good,
+           (uint64_t)configuration->losses.loss_bad, (uint64_t)configuration->pattern_length,
            configuration->pattern_repeats ? "true" : "false");
     printf(", \"filter\": {\"family\": \"%s\", \"protocol\": \"%s\", \"port\": ", family_name(configuration),
            protocol_name(configuration));
@@ -131,19 +131,19 @@ static double probability_of(uint64_t threshold) {
 }
 
 static void print_model(const struct dropper_configuration *configuration) {
-    double loss_good = probability_of(configuration->loss_good),
-           loss_bad = probability_of(configuration->loss_bad);
+    double loss_good = probability_of(configuration->losses.loss_good),
+           loss_bad = probability_of(configuration->losses.loss_bad);
 
     printf("  model  %s", model_name(configuration));
     if (configuration->model == DROPPER_MODEL_UNIFORM)
         printf(", p %.10g", loss_good);
     if (configuration->model == DROPPER_MODEL_GILBERT_ELLIOTT)
-        printf(", p %.10g, r %.10g, k %.10g, h %.10g", probability_of(configuration->good_to_bad),
-               probability_of(configuration->bad_to_good), 1 - loss_good, 1 - loss_bad);
+        printf(", p %.10g, r %.10g, k %.10g, h %.10g", probability_of(configuration->losses.good_to_bad),
+               probability_of(configuration->losses.bad_to_good), 1 - loss_good, 1 - loss_bad);
     if (configuration->model == DROPPER_MODEL_PATTERN)
         printf(" of %" PRIu64 " packets%s", (uint64_t)configuration->pattern_length,
                configuration->pattern_repeats ? ", repeated" : "");
-    printf(", seed %" PRIu64 "\n", (uint64_t)configuration->seed);
+    printf(", seed %" PRIu64 "\n", (uint64_t)configuration->losses.seed);
 }
 
 static void show_text(const struct place *place, const struct dropper_configuration *configuration,

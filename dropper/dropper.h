@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the BPF program and its command share: the layout of the maps, the limits, and where on an
- * interface the program sits. The contract of the models is in README.md.
- *
- * A probability q is held as the threshold round(q * 2^32), halves rounded to even, in 64 bits so that
- * q = 1 is exact: an event happens iff a 32-bit draw is smaller than its threshold.
+ * interface the program sits. The contract of the models is in README.md, their draws are in losses.h.
  */
 #ifndef DROPPER_H
 #define DROPPER_H
 
 #include <linux/bpf.h>
 #include <linux/types.h>
+
+#include "losses.h"
 
 /* The name that tells our programs from others'; the kernel keeps 15 characters. */
 #define DROPPER_PROGRAM "fecbench_drop"
@@ -42,11 +41,7 @@ enum dropper_family {
 
 /* The one value of the map `configuration`; the program only reads it. */
 struct dropper_configuration {
-    __u64 seed;
-    __u64 loss_good; /* threshold of a loss in the good state; of every loss for uniform */
-    __u64 loss_bad;
-    __u64 good_to_bad;
-    __u64 bad_to_good;
+    struct losses losses;
     __u64 pattern_length; /* packets */
     __u32 model;          /* enum dropper_model */
     __u16 port;           /* host order, source or destination; 0: any */

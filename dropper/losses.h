@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The seeded loss models, as functions without state: the one place in which a draw is made and judged, for
- * the BPF program, and for simulators of the link in C, Rust and Go. Their contract is in README.md; the
- * oracle, model.py, shares no line with it.
+ * The loss models as functions without state: the one place in which a draw is made and judged, for the BPF
+ * program and for simulators. Their contract is in README.md; the oracle, model.py, shares no line with it.
  *
  * A probability q is the threshold round(q * 2^32), halves rounded to even, in 64 bits so that q = 1 is
  * exact: an event happens iff a 32-bit draw is smaller than its threshold.
@@ -10,14 +9,9 @@
 #ifndef LOSSES_H
 #define LOSSES_H
 
-#ifdef __bpf__
-#include <linux/types.h>
-typedef __u64 losses_u64;
-#else
 #include <stdbool.h>
-#include <stdint.h>
-typedef uint64_t losses_u64;
-#endif
+
+typedef unsigned long long losses_u64; /* a BPF program has no <stdint.h> */
 
 #define LOSSES_INLINE static inline __attribute__((always_inline))
 
@@ -30,7 +24,8 @@ struct losses {
     losses_u64 bad_to_good;
 };
 
-/* Draw j, 0 or 1, of packet n: 32 bits. */
+/* Draw j, 0 or 1, of packet n: the upper half of SplitMix64's output function (Steele, Lea, Flood, OOPSLA
+ * 2014) at a place of its sequence. */
 LOSSES_INLINE losses_u64 losses_draw(losses_u64 seed, losses_u64 n, losses_u64 j) {
     losses_u64 z = seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15ull;
 
@@ -47,6 +42,12 @@ LOSSES_INLINE bool losses_lose(const struct losses *losses, losses_u64 n, bool b
 /* Whether the chain is in the bad state after packet n. */
 LOSSES_INLINE bool losses_next(const struct losses *losses, losses_u64 n, bool bad) {
     return bad != (losses_draw(losses->seed, n, 1) < (bad ? losses->bad_to_good : losses->good_to_bad));
+}
+
+/* Which packet of a pattern of this length says what happens to packet n: one past its end says that it
+ * passes. */
+LOSSES_INLINE losses_u64 losses_place(losses_u64 length, bool repeats, losses_u64 n) {
+    return repeats && length ? n % length : n;
 }
 
 #endif

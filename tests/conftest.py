@@ -5,6 +5,7 @@ Hypothesis calls an example that takes 200 ms a failure, and data that are slow 
 machine that says nothing about the law; pytest's timeout catches what hangs.
 """
 
+import ctypes
 import re
 import subprocess
 from collections.abc import Callable
@@ -100,6 +101,20 @@ def patiently() -> Callable[[Callable[[int], T], Callable[[T], bool]], T]:
         return done
 
     return patiently
+
+
+@pytest.fixture(scope="session")
+def shared_library(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., ctypes.CDLL]:
+    """Compiles C files into a library for ctypes, in which undefined behaviour ends the process."""
+
+    def shared_library(*sources: Path) -> ctypes.CDLL:
+        library = tmp_path_factory.mktemp("library") / f"{sources[0].stem}.so"
+        options = ["-std=gnu11", "-O1", "-g", "-fsanitize=undefined", "-fno-sanitize-recover"]
+        command = ["cc", "-shared", "-fPIC", *options, "-o", library, *sources, "-lm"]
+        subprocess.run(command, check=True)
+        return ctypes.CDLL(str(library), use_errno=True)
+
+    return shared_library
 
 
 @pytest.fixture(scope="session")

@@ -111,9 +111,8 @@ uint64_t lane_next_exit(const struct lane *lane) {
 
 static bool lose(struct lane *lane, uint64_t n) {
     if (lane->pattern) {
-        if (lane->pattern_repeats && lane->pattern_packets)
-            n %= lane->pattern_packets;
-        return n < lane->pattern_packets && bit(lane->pattern, n);
+        uint64_t place = losses_place(lane->pattern_packets, lane->pattern_repeats, n);
+        return place < lane->pattern_packets && bit(lane->pattern, place);
     }
     bool lost = losses_lose(&lane->losses, n, lane->bad);
     lane->bad = losses_next(&lane->losses, n, lane->bad);

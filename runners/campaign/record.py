@@ -7,12 +7,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from results.store import digest
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
 from runners.trial.judge import Checks, Judgement, judge
 from runners.trial.outcome import DropperOutcome, Outcome
-from runners.trial.task import Seeds
+from runners.trial.task import VIRTUAL, Seeds
 from topologies.link import DIRECTIONS, Direction
+from topologies.link_report import LinkReport
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
 def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
     """The trial as an invalid one of which nothing is kept that was measured."""
     judgement = Judgement("invalid", reason)
-    return judgement, _bare_record_of(finished, judgement)
+    return judgement, _with_digest(_bare_record_of(finished, judgement))
 
 
 def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
@@ -53,7 +55,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Everything that is kept of a trial."""
     outcome, endpoints = finished.outcome, finished.outcome.endpoints
-    return dataclasses.replace(
+    record = dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[
@@ -66,13 +68,23 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for link, directions in outcome.droppers.items()
             for direction, recorded in directions.items()
         },
-        links={name: report.model_dump() for name, report in outcome.links.items()},
+        links={name: _link_document(report) for name, report in outcome.links.items()},
         exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
         stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
         checks=_checks(judgement.checks, finished.trials_at_once),
         series=_series(judgement),
     )
+    return _with_digest(record)
+
+
+def _with_digest(record: TrialRecord) -> TrialRecord:
+    return dataclasses.replace(record, checks={**record.checks, "digest": digest.of_trial(record)})
+
+
+def _link_document(report: LinkReport) -> dict[str, Any]:
+    """A link of a simulator was what its task says, and cannot know most of what a real one is asked."""
+    return report.model_dump(exclude_none=report.backend == VIRTUAL)
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:
@@ -89,8 +101,11 @@ def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
+    measured = asdict(dataclasses.replace(checks, verdicts={}))
+    if checks.virtual_s is None:
+        del measured["virtual_s"]
     return {
-        **asdict(dataclasses.replace(checks, verdicts={})),
+        **measured,
         "verdicts": {
             _of_direction(link, direction): asdict(check)
             for (link, direction), check in checks.verdicts.items()

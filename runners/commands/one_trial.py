@@ -7,6 +7,7 @@ from results.metrics import of
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from runners.commands.document import attempts_of, start_of
+from runners.commands.summary import virtual
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 
@@ -17,7 +18,7 @@ MOST_ENTRIES = 20
 def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> None:
     """Print what was asked for, what happened, and what everybody reported."""
     record = stored.record
-    say(f"trial {stored.id} of campaign {campaign.name}")
+    say(f"trial {stored.id} of campaign {campaign.name}{virtual(campaign)}")
     _print(("", "trial"), _summary(database, campaign, stored))
     if len(attempts := attempts_of(database, stored)) > 1:
         _print(("attempts", "attempt", "id", "started at", "reason"), map(_attempt_row, attempts))

@@ -14,11 +14,11 @@ from results.metrics import DEFAULT, of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
-from runners.commands.choice import campaigns_of, comparing, one_trial, open_database
+from runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
 from runners.commands.destination import check_file, writing
 from runners.commands.document import database_document, print_document, whole_trial_document
 from runners.commands.one_trial import print_trial
-from runners.commands.summary import print_summary, states_line
+from runners.commands.summary import print_summary, states_line, virtual
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
 from runners.refusal import Refusal
@@ -36,6 +36,13 @@ def show(
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
     ] = False,
     first_attempts: arguments.FirstAttempts = False,
+    digest: Annotated[
+        bool,
+        typer.Option(
+            "--digest",
+            help="One number for what all trials of a campaign came to; in virtual time the same each time.",
+        ),
+    ] = False,
     plot: arguments.Plot = None,
     as_json: arguments.Json = False,
 ) -> None:
@@ -51,7 +58,12 @@ def show(
         raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
+    if digest and (trial is not None or trials or overhead or metric or first_attempts or as_json):
+        raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
     with open_database(db) as database:
+        if digest:
+            say(database.digest(one_campaign(database, campaign).id))
+            return
         if trial is None:
             campaigns = campaigns_of(database, campaign)
             chosen = [comparing(database, info, metric) for info in campaigns]
@@ -98,7 +110,7 @@ def _print_campaigns(
     first_attempts: bool,
 ) -> None:
     for info in campaigns:
-        say(f"campaign {info.name}: {info.title}, {info.created_at}")
+        say(f"campaign {info.name}: {info.title}, {info.created_at}{virtual(info)}")
         states = [state for state, _ in database.states(info.id).values()]
         if overhead:
             _print_overhead(list(database.trials(info.id)))

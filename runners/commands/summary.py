@@ -35,6 +35,11 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(sentence)
 
 
+def virtual(campaign: CampaignInfo) -> str:
+    """The end of a sentence that tells of a campaign in virtual time; nothing of any other."""
+    return ", in virtual time" if campaign.provenance.get("engine") == "virtual" else ""
+
+
 def states_line(states: Sequence[str], planned: int) -> str:
     """How many of the planned trials have been run, and with which state."""
     counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(states).items()))

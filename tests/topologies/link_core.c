@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direction.h"
-#include "lateness.h"
+#include "../../topologies/wire/direction.h"
+#include "../../topologies/wire/lateness.h"
 
 struct outcome {
     uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, in_flight;

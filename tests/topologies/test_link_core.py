@@ -3,8 +3,8 @@
 import ctypes
 import itertools
 import math
-import subprocess
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -62,13 +62,9 @@ class Run:
 
 
 @pytest.fixture(scope="session")
-def core(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    library = tmp_path_factory.mktemp("core") / "core.so"
-    sources = [HERE / "link_core.c", *(WIRE / name for name in ("direction.c", "frame_pool.c", "lateness.c"))]
-    sanitized = ["-fsanitize=undefined", "-fno-sanitize-recover"]
-    command = ["cc", "-shared", "-fPIC", "-O1", "-g", *sanitized, f"-I{WIRE}", "-o", library, *sources, "-lm"]
-    subprocess.run(command, check=True)
-    loaded = ctypes.CDLL(str(library))
+def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
+    wire = (WIRE / name for name in ("direction.c", "frame_pool.c", "lateness.c"))
+    loaded = shared_library(HERE / "link_core.c", *wire)
     loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
 

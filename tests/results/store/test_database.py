@@ -156,7 +156,7 @@ def test_states_of_a_group_are_those_of_its_trials_alone(
     everything = database.states(campaign.id)
     group = Group("download-10000", 0, 1)
     inside = {key: state for key, state in everything.items() if key.repetition == 1}
-    assert database.states_in(campaign.id, group) == inside
+    assert database.states_in(campaign.id, [group]) == inside
     assert len(inside) == 2
 
 
@@ -289,7 +289,7 @@ def test_a_campaign_knows_its_starts_and_a_trial_its_own(
     assert [trial.start_id for trial in (*of_starts, of_none)] == [starts[0].id, starts[1].id, None]
     assert list(database.trials(campaign.id)) == [*of_starts, of_none]
     for start_id in (other.id, other.id + 1):
-        with pytest.raises(DatabaseError, match=f"its campaign has no start {start_id}"):
+        with pytest.raises(DatabaseError, match=f"campaign {campaign.id} has no start {start_id}"):
             database.record(campaign.id, make(3), start_id)
     assert database.trial_count(campaign.id) == 3
 

@@ -1,0 +1,429 @@
+"""A lane is the emulated link with the losses behind it: as the link's law and the oracle say, to the
+nanosecond and to the packet.
+
+The law of the link in fractions of a nanosecond, and what else holds of it, is tried in
+tests/topologies/test_link_core.py.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dropper.model import (
+    SEEDS,
+    GilbertElliott,
+    LossModel,
+    Pattern,
+    Uniform,
+    markov,
+    pack,
+    threshold,
+    verdicts,
+)
+from fecbench.checkout import REPOSITORY
+
+LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
+WIRE = REPOSITORY / "topologies" / "wire"
+NEVER = 2**64 - 1
+RECORDED = 2**20
+MS = 10**6
+ETHERNET_IPV4_UDP = 14 + 20 + 8
+LONGEST_FRAME = 14 + 1500
+NO_LOSS = Uniform(0.0)
+
+u64 = ctypes.c_uint64
+
+
+class Settings(ctypes.Structure):
+    _fields_ = (
+        *((name, u64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")),
+        *((name, u64) for name in ("seed", "loss_good", "loss_bad", "good_to_bad", "bad_to_good")),
+        ("pattern", ctypes.c_char_p),
+        ("pattern_packets", u64),
+        ("pattern_repeats", ctypes.c_bool),
+    )
+
+
+class Report(ctypes.Structure):
+    _fields_ = (
+        *((name, u64) for name in ("frames_in", "bytes_in", "frames_out", "bytes_out")),
+        *((name, u64) for name in ("queue_dropped", "oversize_dropped", "in_flight")),
+        *((name, u64) for name in ("max_queue_bytes", "max_queue_packets", "dropped")),
+        ("conserved", ctypes.c_bool),
+    )
+
+
+class Exit(ctypes.Structure):
+    _fields_ = (("at_ns", u64), ("tag", u64), ("length", ctypes.c_uint32), ("lost", ctypes.c_bool))
+
+
+@dataclass(frozen=True)
+class Datagram:
+    """What came out of a lane."""
+
+    at_ns: int
+    tag: int
+    payload: bytes
+    lost: bool
+
+
+class Lane:
+    """A lane through ctypes."""
+
+    def __init__(self, core: ctypes.CDLL) -> None:
+        self._core = core
+        self._lane = ctypes.c_void_p(core.lane_new())
+        self._payload = ctypes.create_string_buffer(LONGEST_FRAME - ETHERNET_IPV4_UDP)
+
+    def begin(self, chosen: Settings) -> bool:
+        return bool(self._core.lane_begin(self._lane, ctypes.byref(chosen)))
+
+    def send(self, payload: bytes, tag: int, now_ns: int) -> bool:
+        return bool(self._core.lane_send(self._lane, payload, len(payload), u64(tag), u64(now_ns)))
+
+    def next_exit(self) -> int:
+        return int(self._core.lane_next_exit(self._lane))
+
+    def receive(self, now_ns: int) -> Datagram | None:
+        left = Exit()
+        if not self._core.lane_receive(self._lane, u64(now_ns), self._payload, ctypes.byref(left)):
+            return None
+        return Datagram(left.at_ns, left.tag, self._payload.raw[: left.length], left.lost)
+
+    def report(self) -> dict[str, int]:
+        report = self._core.lane_report(self._lane)
+        return {name: getattr(report, name) for name, _ in Report._fields_}
+
+    def verdicts(self) -> tuple[int, bytes]:
+        """How many are recorded, and their bitmap."""
+        packets = u64()
+        bits = self._core.lane_verdicts(self._lane, ctypes.byref(packets))
+        return packets.value, ctypes.string_at(bits, (packets.value + 7) // 8)
+
+    def free(self) -> None:
+        self._core.lane_free(self._lane)
+
+
+LaneMaker = Callable[[], Any]
+
+
+@pytest.fixture(scope="session")
+def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
+    """A context manager that makes a lane."""
+    core = shared_library(LANE, WIRE / "direction.c", WIRE / "frame_pool.c")
+    core.lane_new.restype = ctypes.c_void_p
+    core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
+    core.lane_next_exit.restype = u64
+    core.lane_report.restype = Report
+    core.lane_verdicts.restype = ctypes.c_void_p
+
+    @contextmanager
+    def new_lane() -> Iterator[Lane]:
+        lane = Lane(core)
+        try:
+            yield lane
+        finally:
+            lane.free()
+
+    return new_lane
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link of a lane."""
+
+    rate_bps: int
+    delay_ns: int = 0
+    queue_bytes: int = 0
+    queue_packets: int = 0
+
+
+WIDE = Link(10**10, queue_packets=10**6)
+
+
+def settings_of(link: Link, model: LossModel = NO_LOSS, seed: int = 0) -> Settings:
+    chosen = Settings(link.rate_bps, link.delay_ns, link.queue_bytes, link.queue_packets, seed)
+    match model:
+        case Uniform(p):
+            chosen.loss_good = threshold(p)
+        case GilbertElliott(p, r, k, h):
+            chosen.good_to_bad, chosen.bad_to_good = threshold(p), threshold(r)
+            chosen.loss_good, chosen.loss_bad = threshold(1 - k), threshold(1 - h)
+        case Pattern(_, _, repeat):
+            once = Pattern(model.dropped, model.packets)
+            chosen.pattern = pack(verdicts(once, 0, model.packets))
+            chosen.pattern_packets, chosen.pattern_repeats = model.packets, repeat
+    return chosen
+
+
+# ---- The law ----
+
+
+@dataclass
+class Law:
+    """The link in whole nanoseconds: a frame's last bit leaves after all bits that the transmitter has sent
+    since it was last idle, and a frame is queued until then."""
+
+    link: Link
+    idle_until_ns: int = 0
+    bits: int = 0
+    leaves: list[tuple[int, int]] = field(default_factory=list)
+    """When each frame's last bit leaves, and the frame's bytes."""
+    queue_dropped: int = 0
+    oversize_dropped: int = 0
+    max_queue_bytes: int = 0
+    max_queue_packets: int = 0
+
+    def exit_of(self, payload: int, now_ns: int) -> int | None:
+        """When a datagram leaves the link; None if it is dropped."""
+        frame = payload + ETHERNET_IPV4_UDP
+        if frame > LONGEST_FRAME:
+            self.oversize_dropped += 1
+            return None
+        queue = [size for leaves_ns, size in self.leaves if leaves_ns > now_ns]
+        if self._is_full(queue, frame):
+            self.queue_dropped += 1
+            return None
+        self.max_queue_bytes = max(self.max_queue_bytes, sum(queue) + frame)
+        self.max_queue_packets = max(self.max_queue_packets, len(queue) + 1)
+        if not self.leaves or self.leaves[-1][0] < now_ns:
+            self.idle_until_ns, self.bits = now_ns, 0
+        self.bits += 8 * frame
+        leaves_ns = self.idle_until_ns + self.bits * 10**9 // self.link.rate_bps
+        self.leaves.append((leaves_ns, frame))
+        return leaves_ns + self.link.delay_ns
+
+    def _is_full(self, queue: list[int], frame: int) -> bool:
+        if self.link.queue_bytes:
+            return sum(queue) + frame > self.link.queue_bytes
+        return len(queue) + 1 > self.link.queue_packets
+
+
+Sent = list[tuple[int, int]]
+"""Datagrams: how long after the one before, and bytes of payload."""
+
+
+def payload_of(tag: int, length: int) -> bytes:
+    return (tag.to_bytes(8, "little") * (length // 8 + 1))[:length]
+
+
+def tag_of(number: int) -> int:
+    return NEVER - number
+
+
+def drain(lane: Lane, now_ns: int) -> Iterator[Datagram]:
+    """What has left the lane at this time, each as soon as it can."""
+    while (at_ns := lane.next_exit()) <= now_ns and at_ns != NEVER:
+        assert lane.receive(at_ns - 1) is None
+        datagram = lane.receive(at_ns)
+        assert datagram is not None
+        assert datagram.at_ns == at_ns
+        yield datagram
+
+
+def simulate(lane: Lane, sent: Sent, end_ns: int) -> tuple[list[bool], list[Datagram]]:
+    """Whether each datagram was accepted, and what left until the end, which is not before the last was sent."""
+    accepted, left = [], []
+    now_ns = 0
+    for number, (gap_ns, length) in enumerate(sent):
+        now_ns += gap_ns
+        left += drain(lane, now_ns)
+        accepted.append(lane.send(payload_of(tag_of(number), length), tag_of(number), now_ns))
+    left += drain(lane, end_ns)
+    return accepted, left
+
+
+probabilities = st.sampled_from([0.0, 1.0, 2.0**-32, 1 - 2.0**-32]) | st.floats(0, 1)
+seeds = st.sampled_from([0, 1, SEEDS - 1]) | st.integers(0, SEEDS - 1)
+drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
+models = (
+    st.builds(Uniform, probabilities)
+    | st.builds(GilbertElliott, *[probabilities] * 4)
+    | st.builds(markov, probabilities, probabilities)
+    | st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
+)
+# Datagrams that arrive both faster and slower than they can leave, and some that are too long.
+sendings = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(0, 1500)), max_size=80)
+rates = st.sampled_from([8 * 10**6]) | st.integers(300_000, 10**9)
+delays = st.sampled_from([0, 1, MS]) | st.integers(0, 50 * MS)
+links = st.builds(Link, rates, delays, queue_bytes=st.integers(1514, 30_000)) | st.builds(
+    Link, rates, delays, queue_packets=st.integers(1, 20)
+)
+FULL = LONGEST_FRAME - ETHERNET_IPV4_UDP
+
+
+@settings(max_examples=300)
+@given(links, models, seeds, sendings, st.integers(0, 100 * MS))
+@example(Link(8 * 10**6, 7, queue_packets=1), NO_LOSS, 0, [(0, FULL), (1514 * 10**3, FULL)], 0)
+@example(Link(8 * 10**6, 7, queue_packets=1), NO_LOSS, 0, [(0, FULL), (1514 * 10**3 - 1, FULL)], 0)
+@example(Link(8 * 10**6, 7, queue_bytes=2 * 1514), NO_LOSS, 0, [(0, FULL)] * 3, 0)
+def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_says(
+    new_lane: LaneMaker, link: Link, model: LossModel, seed: int, sent: Sent, longer_ns: int
+) -> None:
+    """Also when the trial ends while some are in flight. What the queue drops has no place among verdicts."""
+    law, now_ns, exits = Law(link), 0, []
+    for gap_ns, length in sent:
+        now_ns += gap_ns
+        exits.append(law.exit_of(length, now_ns))
+    end_ns = now_ns + longer_ns
+    due = [number for number, at_ns in enumerate(exits) if at_ns is not None and at_ns <= end_ns]
+    lost = verdicts(model, seed, len(due))
+    with new_lane() as lane:
+        assert lane.begin(settings_of(link, model, seed))
+        accepted, left = simulate(lane, sent, end_ns)
+        assert accepted == [at_ns is not None for at_ns in exits]
+        assert left == [
+            Datagram(exits[number], tag_of(number), payload_of(tag_of(number), sent[number][1]), is_lost)
+            for number, is_lost in zip(due, lost, strict=True)
+        ]
+        assert lane.verdicts() == (len(due), pack(lost))
+        assert lane.report() == {
+            "frames_in": len(sent),
+            "bytes_in": sum(length + ETHERNET_IPV4_UDP for _, length in sent),
+            "frames_out": len(due),
+            "bytes_out": sum(sent[number][1] + ETHERNET_IPV4_UDP for number in due),
+            "queue_dropped": law.queue_dropped,
+            "oversize_dropped": law.oversize_dropped,
+            "in_flight": len(law.leaves) - len(due),
+            "max_queue_bytes": law.max_queue_bytes,
+            "max_queue_packets": law.max_queue_packets,
+            "dropped": lost.sum(),
+            "conserved": True,
+        }
+
+
+def test_the_longest_datagram_is_a_full_ethernet_frame_and_a_longer_one_is_dropped(
+    new_lane: LaneMaker,
+) -> None:
+    with new_lane() as lane:
+        lane.begin(settings_of(Link(8 * 10**9, queue_packets=1)))  # a byte takes a nanosecond
+        assert lane.send(bytes(1472), 0, 0)
+        assert lane.next_exit() == 1514
+        assert not lane.send(bytes(1473), 1, 10_000)
+        assert not lane.send(bytes(65507), 2, 20_000)
+        report = lane.report()
+        assert (report["oversize_dropped"], report["queue_dropped"], report["in_flight"]) == (2, 0, 1)
+        assert report["bytes_in"] == 1514 + 1515 + 65549
+        assert report["conserved"]
+
+
+# ---- Verdicts ----
+
+
+def judge(lane: Lane, packets: int) -> int:
+    """Sends so many through the lane, one after another; how many were lost."""
+    lost = 0
+    for now_ns in range(0, packets * 1000, 1000):
+        lane.send(b"", 0, now_ns)
+        datagram = lane.receive(NEVER - 1)
+        assert datagram is not None
+        lost += datagram.lost
+    return lost
+
+
+def assert_judges_as_the_oracle(lane: Lane, model: LossModel, seed: int, packets: int) -> None:
+    assert lane.begin(settings_of(WIDE, model, seed))
+    lost = judge(lane, packets)
+    expected = verdicts(model, seed, packets)
+    assert lane.report()["dropped"] == lost == np.count_nonzero(expected)
+    recorded = min(packets, RECORDED)
+    assert lane.verdicts() == (recorded, pack(expected[:recorded]))
+
+
+@settings(max_examples=100)
+@given(models, seeds, st.integers(0, 3000))
+@example(Uniform(1.0), 0, 100)
+@example(GilbertElliott(1.0, 1.0, 1.0, 0.0), SEEDS - 1, 100)  # reverses its state at each packet
+@example(GilbertElliott(1.0, 0.0, 1.0, 0.0), 0, 100)  # stays in the bad state
+@example(Pattern((), 0, True), 0, 10)
+@example(Pattern((0, 8), 9, True), 0, 100)
+@example(Pattern((7,), 8, False), 0, 100)
+def test_verdicts_are_the_oracles(new_lane: LaneMaker, model: LossModel, seed: int, packets: int) -> None:
+    with new_lane() as lane:
+        assert_judges_as_the_oracle(lane, model, seed, packets)
+
+
+def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMaker) -> None:
+    with new_lane() as lane:
+        assert_judges_as_the_oracle(lane, GilbertElliott(0.01, 0.25, 0.98, 0.05), 42, RECORDED + 1000)
+        assert_judges_as_the_oracle(lane, Uniform(0.02), 7, 100)
+
+
+# ---- Trials one after another ----
+
+
+def trace(lane: Lane, chosen: Settings, sent: Sent, end_ns: int) -> object:
+    """All that can be seen of a trial."""
+    assert lane.begin(chosen)
+    return simulate(lane, sent, end_ns), lane.report(), lane.verdicts()
+
+
+end_times = st.sampled_from([NEVER - 1]) | st.integers(240 * MS, 300 * MS)
+
+
+@settings(max_examples=200)
+@given(links, links, models, models, seeds, sendings, sendings, end_times)
+def test_a_lane_that_was_used_is_as_good_as_a_new_one(
+    new_lane: LaneMaker,
+    before: Link,
+    link: Link,
+    models_before: LossModel,
+    model: LossModel,
+    seed: int,
+    sent_before: Sent,
+    sent: Sent,
+    end_ns: int,
+) -> None:
+    again = partial(trace, chosen=settings_of(link, model, seed), sent=sent, end_ns=NEVER - 1)
+    with new_lane() as used, new_lane() as new:
+        trace(used, settings_of(before, models_before, SEEDS - 1), sent_before, end_ns)
+        assert again(used) == again(new)
+
+
+@settings(max_examples=100)
+@given(
+    st.sampled_from([Link(0, queue_packets=1), Link(10**6), Link(10**6, 0, 1514, 1), Link(0)]), links, models
+)
+def test_settings_that_are_refused_change_nothing(
+    new_lane: LaneMaker, refused: Link, link: Link, model: LossModel
+) -> None:
+    first: Sent = [(MS, 1000)] * 5
+    second: Sent = [(5 * MS, 500)] * 5
+
+    def halves(lane: Lane, between: Callable[[], object]) -> object:
+        lane.begin(settings_of(link, model, 3))
+        seen = [simulate(lane, first, 5 * MS)]
+        between()
+        return [*seen, simulate(lane, second, NEVER - 1), lane.report(), lane.verdicts()]
+
+    with new_lane() as disturbed, new_lane() as lane:
+        other = settings_of(refused, Pattern((0, 1, 2)), 4)
+        seen = halves(disturbed, lambda: pytest.fail("not refused") if disturbed.begin(other) else None)
+        assert seen == halves(lane, lambda: None)
+
+
+def test_a_pattern_is_copied(new_lane: LaneMaker) -> None:
+    pattern = ctypes.create_string_buffer(b"\xff\xff")
+    chosen = settings_of(WIDE)
+    chosen.pattern = ctypes.cast(pattern, ctypes.c_char_p)
+    chosen.pattern_packets = 16
+    with new_lane() as lane:
+        lane.begin(chosen)
+        pattern.raw = bytes(3)
+        assert judge(lane, 16) == 16
+
+
+def test_an_empty_lane_has_nothing_to_receive(new_lane: LaneMaker) -> None:
+    with new_lane() as lane:
+        lane.begin(settings_of(WIDE))
+        assert lane.next_exit() == NEVER
+        assert lane.receive(NEVER) is None
+        assert lane.verdicts() == (0, b"")
