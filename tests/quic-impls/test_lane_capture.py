@@ -122,6 +122,7 @@ CLIENT, SERVER = ("10.0.1.2", 50_000), ("10.0.2.2", 4433)
 @given(captures, times)
 @example([Packet(0, CLIENT, SERVER, bytes(65507))], NEW_YEAR_2000_NS)
 @example([Packet(0, ("255.255.255.255", 65535), ("255.255.255.255", 65535), b"")], 0)
+@example([Packet(0, ("255.255.255.255", 0), ("255.255.58.213", 0), b"")], 0)  # its checksum carries twice
 def test_what_is_captured_can_be_read_again(
     core: ctypes.CDLL, tmp_path: Path, packets: list[Packet], epoch_ns: int
 ) -> None:

@@ -122,7 +122,7 @@ func TestATransferThatFailsLeavesItsSeries(t *testing.T) {
 	o := transfer{
 		workload: download(1_000_000), options: withScheme(fecOptions, "none"), deadline: 3 * time.Second,
 		series: contract.Series{CongestionWindow: true},
-		up:     wifi(lossylink.Nothing), down: wifi(func(n uint64, _ []byte) bool { return n > 20 }),
+		up:     wifi(lossylink.Nothing), down: wifi(lossylink.Those(func(n uint64, _ []byte) bool { return n > 20 })),
 	}.run(t)
 	if o.clientErr == nil {
 		t.Error("it succeeded")

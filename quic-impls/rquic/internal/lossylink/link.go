@@ -16,13 +16,6 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
 
-// Settings of one direction.
-type Settings struct {
-	Lane lane.Settings
-	// Loses, if any, says of the n-th datagram that leaves the lane (from 0) whether it is lost, too: a test knows its content.
-	Loses func(n uint64, datagram []byte) bool
-}
-
 // Processor is the CPU time that an endpoint takes: for each datagram that it sends or receives, and for the TLS
 // handshake of each connection, when it receives the peer's first datagram.
 type Processor struct{ Handshake, Datagram time.Duration }
@@ -54,10 +47,10 @@ func New(up, down Settings, upLane, downLane *lane.Lane) (*Link, error) {
 		begun: time.Now(), changed: make(chan struct{}, 1),
 		up: &direction{lane: upLane, loses: up.Loses}, down: &direction{lane: downLane, loses: down.Loses},
 	}
-	if err := upLane.Begin(up.Lane); err != nil {
+	if err := upLane.Begin(up.Settings); err != nil {
 		return nil, err
 	}
-	return l, downLane.Begin(down.Lane)
+	return l, downLane.Begin(down.Settings)
 }
 
 // Connect adds a client and its server. What is written to one, whatever the address, comes out of the other, once it

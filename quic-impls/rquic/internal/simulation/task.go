@@ -135,7 +135,7 @@ func (d Direction) settings() lossylink.Settings {
 	} else {
 		s.Losses = lane.Losses{Seed: l.Seed, LossGood: l.LossGood, LossBad: l.LossBad, GoodToBad: l.GoodToBad, BadToGood: l.BadToGood}
 	}
-	return lossylink.Settings{Lane: s}
+	return lossylink.Settings{Settings: s}
 }
 
 func orNone(limit *uint64) uint64 {
