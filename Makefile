@@ -22,6 +22,8 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 	python3-venv clang-format ca-certificates xz-utils
 # Rust from Debian where the machine has none.
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
+# What building a kernel needs besides.
+KERNEL_PACKAGES := flex bison bc
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 # Tests that compute alone, and may share the cores; the others make networks in which time counts.
@@ -52,11 +54,11 @@ test-slow: build
 	@$(RUN) pytest -m slow --timeout 7200
 
 test-netem: build
-	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux qemu-system-x86 kmod"
+	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod $(KERNEL_PACKAGES)"
 	@tests/kernels/netem/run.sh
 
 test-virtual: build
-	@$(MAKE) --no-print-directory packages PACKAGES="flex bison bc"
+	@$(MAKE) --no-print-directory packages PACKAGES="$(KERNEL_PACKAGES)"
 	@tests/kernels/virtual/run.sh
 
 bench: build

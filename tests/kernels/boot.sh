@@ -1,8 +1,10 @@
 # shellcheck shell=bash
-# Sourced by run.sh of the folders here, which has set `target`, its target of make, and `limit_s`. Gives them $kernels
-# (this folder), $repository, $scratch (a temporary folder), `refuse`, `user_mode_linux` and `prove`.
+# Sourced by run.sh of the folders here, which has set `target`, its target of make. Gives it $kernels (this folder),
+# $repository, $scratch (a temporary folder), `refuse`, the machines `user_mode_linux` and `virtual_time`, and `prove`.
 kernels=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$kernels/../.." && pwd)
+# A guest that hangs is ended then. Load makes a guest slow, and changes nothing else.
+limit_s=3600
 
 refuse() {
     echo "$target: $1" >&2
@@ -27,12 +29,18 @@ user_mode_linux() {
         REPOSITORY="$repository" CHECKS="$2" RESULTS="$scratch/results" "${@:3}" </dev/null
 }
 
-# The name of a machine, the checks, and the command that boots it.
+# With the checks $1, where programs take no time and the clock leaps to the next timer.
+virtual_time() {
+    "$kernels/time-travel.sh" "$repository/.build/time-travel-kernel" || refuse "that kernel cannot be built"
+    user_mode_linux "$repository/.build/time-travel-kernel/linux" "$1" time-travel=inf-cpu
+}
+
+# The name of a machine, the checks, and the function that boots it with them.
 prove() {
     echo "== $1: $(basename "$2")"
     local started=$SECONDS
     rm -f "$scratch/results/status"
-    "${@:3}" || refuse "$1 ended with status $? (124: not done within $limit_s s)"
+    "$3" "$2" || refuse "$1 ended with status $? (124: not done within $limit_s s)"
     [ -s "$scratch/results/status" ] || refuse "$1 halted without a result"
     [ "$(cat "$scratch/results/status")" = 0 ] || refuse "$(basename "$2") failed on $1"
     echo "== held, $((SECONDS - started)) s"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The first process of a guest on the host's root: mounts, then the checks, then the end of the machine.
 # The kernel's command line gives REPOSITORY; CHECKS, what is to be run there; MODULES, a folder of kernel modules, when
-# it has any; and RESULTS, a folder of the host that may be written: its path for hostfs, or 9p for the mount of that name.
+# it has any; and RESULTS, a folder of the host that may be written.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -10,11 +10,7 @@ mount -t tmpfs tmpfs /run
 mkdir -p /dev/pts /dev/shm /dev/net /run/scratch /run/results /run/modules/lib
 mount -t devpts devpts /dev/pts
 mount -t tmpfs shm /dev/shm
-if [ "$RESULTS" = 9p ]; then
-    mount -t 9p -o trans=virtio,version=9p2000.L results /run/results
-else
-    mount -t hostfs -o "$RESULTS" results /run/results
-fi
+mount -t hostfs -o "$RESULTS" results /run/results
 
 # The kernel asks for modules when a program needs them.
 if [ -n "$MODULES" ]; then
