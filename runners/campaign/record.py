@@ -64,7 +64,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for direction, recorded in directions.items()
         ],
         dropper={
-            _of_direction(link, direction): asdict(recorded.counters)
+            _of_direction(link, direction): _counted(outcome, recorded)
             for link, directions in outcome.droppers.items()
             for direction, recorded in directions.items()
         },
@@ -83,8 +83,21 @@ def _with_digest(record: TrialRecord) -> TrialRecord:
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:
-    """A link of a simulator was what its task says, and cannot know most of what a real one is asked."""
-    return report.model_dump(exclude_none=report.backend == VIRTUAL)
+    """A link of a simulator was what its task says, and most that can befall a real one cannot befall it."""
+    if report.backend != VIRTUAL:
+        return report.model_dump()
+    directions = {
+        direction: {name: getattr(counted, name) for name in (*digest.COUNTERS, "late", "conserved")}
+        for direction, counted in report.directions.items()
+    }
+    return {"backend": report.backend, "directions": directions}
+
+
+def _counted(outcome: Outcome, recorded: DropperOutcome) -> dict[str, int]:
+    """What a dropper counted; a simulator's meets nothing but packets of endpoints."""
+    if outcome.backend != VIRTUAL:
+        return asdict(recorded.counters)
+    return {"seen": recorded.counters.seen, "dropped": recorded.counters.dropped}
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:
@@ -101,21 +114,19 @@ def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
-    measured = asdict(dataclasses.replace(checks, verdicts={}))
-    if checks.virtual_s is None:
+    compared = {
+        _of_direction(link, direction): asdict(check) for (link, direction), check in checks.verdicts.items()
+    }
+    if checks.virtual_s is not None:  # nothing was measured of a machine
+        measured: dict[str, Any] = {"virtual_s": checks.virtual_s}
+    else:
+        measured = asdict(dataclasses.replace(checks, verdicts={}))
         del measured["virtual_s"]
-    return {
-        **measured,
-        "verdicts": {
-            _of_direction(link, direction): asdict(check)
-            for (link, direction), check in checks.verdicts.items()
-        },
-        "lost_elsewhere": {
+        measured["lost_elsewhere"] = {
             "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
             "places": checks.lost_elsewhere,
-        },
-        "trials_at_once": trials_at_once,
-    }
+        }
+    return {**measured, "verdicts": compared, "trials_at_once": trials_at_once}
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

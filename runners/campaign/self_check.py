@@ -21,7 +21,10 @@ KIND = "virtual"
 
 
 def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, Any]:
-    """What a campaign keeps of this, of trials that are due. Raises Refusal for answers that differ."""
+    """What a campaign keeps of this, of trials that are due.
+
+    Raises Refusal for a simulator whose answers differ, and for one that answers nothing.
+    """
     checked = {name: _check(experiment, name, keys) for name, keys in _chosen(experiment, due).items()}
     return {
         "kind": KIND,
@@ -33,24 +36,30 @@ def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, An
 
 
 def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[TrialKey]]:
-    """The first two trials of each implementation, of different variants if there are."""
+    """Two trials of each implementation: the first, and the first of another variant, or else the last."""
     chosen: dict[str, list[TrialKey]] = {}
     for key in due:
         keys = chosen.setdefault(experiment.arms[key.variant].implementation.declaration.name, [])
-        if not keys or (len(keys) == 1 and key.variant != keys[0].variant):
+        if len(keys) < 2:
             keys.append(key)
+        elif keys[0].variant == keys[1].variant:
+            keys[1] = key
     return chosen
 
 
 def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str, Any]:
     first, last = keys[0], keys[-1]
     digests: dict[TrialKey, list[str]] = {first: [], last: []}
+    unanswered = []
     for order in ([first, last, first], [last, first]):
         # One trial at a time: the order is that of the simulator.
         with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
             for finished in engine.run((key, experiment.task(key, VIRTUAL)) for key in order):
                 digests[finished.key].append(digest.of_trial(judged(finished)[1]))
+                unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
                 engine.judged(finished, valid=True)
+    if len(unanswered) == sum(map(len, digests.values())):
+        raise Refusal(f"{unanswered[0]} ({first}); --no-calibrate begins all the same")
     for key, told in digests.items():
         if len(set(told)) > 1:
             raise Refusal(

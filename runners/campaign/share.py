@@ -205,8 +205,10 @@ class Share:
                 _log.info("again, later: %s", key)
                 self._engine.again(key, finished.task)
             else:
+                del self._attempts_left[key]
                 self._unfinished[key.group].discard(key)
                 if not self._unfinished[key.group]:
+                    del self._unfinished[key.group]
                     done.append(key.group)
             if stored is not None:
                 self._watcher.ended(key, judgement, completion_s(finished.task, finished.outcome), again)

@@ -71,17 +71,22 @@ class Simulator:
         self._write()
 
     def step(self) -> list[bytes]:
-        """Write what it takes; the lines that it has answered since. Raises SimulatorEnded."""
+        """Write what it takes; the lines that it has answered since.
+
+        Raises SimulatorEnded when it has ended, and has answered nothing more before.
+        """
         self._write()
         self._listen()
-        while True:
+        has_ended = False
+        while not has_ended:
             try:
                 data = os.read(self._output, READ_BYTES)
             except BlockingIOError:
                 break
-            if not data:
-                raise SimulatorEnded(self._end())
+            has_ended = not data
             self._unread += data
+        if has_ended and b"\n" not in self._unread:
+            raise SimulatorEnded(self._end())
         *lines, rest = bytes(self._unread).split(b"\n") if b"\n" in self._unread else (self._unread,)
         self._unread = bytearray(rest)
         if len(self._unread) > LINE_BYTES:

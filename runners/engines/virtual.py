@@ -24,7 +24,7 @@ from runners.engines.admission import Jobs
 from runners.engines.engine import EngineError, Finished
 from runners.engines.protocol import AnswerError, Place
 from runners.engines.simulator import Simulator, SimulatorEnded
-from runners.trial import certificates, confinement, kernel, series
+from runners.trial import certificates, confinement, kernel, logs, series
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
 from runners.trial.series import SeriesError
@@ -202,9 +202,12 @@ class VirtualEngine:
         """The first errand of a seat has ended so."""
         errand, now = seat.errands.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
-        folder = errand.place.logs if protocol.leaves_files(errand.task) else None
-        if folder is not None:
+        folder = None
+        if protocol.leaves_files(errand.task):
             _collect(errand, outcome)
+            folder = self._folder.parent / errand.place.logs.name
+            logs.copy(errand.place.logs, folder)
+            shutil.rmtree(errand.place.logs, ignore_errors=True)
         return Finished(
             key=errand.key,
             task=errand.task,

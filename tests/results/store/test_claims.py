@@ -30,6 +30,18 @@ def test_a_group_is_held_by_who_claimed_it_first_until_it_is_given_up(
     assert database.claim(campaign.id, bob.id, GROUPS[0]) == bob.id
 
 
+def test_many_groups_are_claimed_and_given_up_together(
+    database: Database, campaign: CampaignInfo, starts: list[Start]
+) -> None:
+    ada, bob = starts
+    database.claim(campaign.id, bob.id, GROUPS[3])
+    owners = database.claim_all(campaign.id, ada.id, GROUPS[:5])
+    assert owners == {group: bob.id if group == GROUPS[3] else ada.id for group in GROUPS[:5]}
+    database.give_up(campaign.id, ada.id, GROUPS[:4])
+    held = {group: claimant.start_id for group, claimant in database.claims(campaign.id).items()}
+    assert held == {GROUPS[3]: bob.id, GROUPS[4]: ada.id}
+
+
 def test_claims_of_one_campaign_are_not_those_of_another(
     database: Database,
     campaign: CampaignInfo,

@@ -115,7 +115,7 @@ func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.
 	}
 	client, server = link.Connect(
 		&net.UDPAddr{IP: net.IPv4(10, 0, 1, 2).To4(), Port: 50000}, &net.UDPAddr{IP: net.IPv4(10, 0, 2, 2).To4(), Port: 4433},
-		lossylink.Processor{},
+		0,
 	)
 	go link.Run(t.Context())
 	return client, server

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
 
@@ -20,16 +19,16 @@ type End struct {
 	// ReceivedBytes is how many bytes have come over the link.
 	ReceivedBytes uint64
 
-	link      *Link
-	address   *net.UDPAddr
-	peer      *End
-	tag       uint64
-	out       *direction
-	processor Processor
-	busyUntil time.Duration       // the processor
-	leaving   []packet            // written, and in the processor's hands
-	arriving  []packet            // has come, and is in the processor's hands
-	met       map[string]struct{} // connection IDs of the peer
+	link        *Link
+	address     *net.UDPAddr
+	peer        *End
+	tag         uint64
+	out         *direction
+	perDatagram time.Duration // of the processor
+	busyUntil   time.Duration // the processor
+	leaving     []packet      // written, and in the processor's hands
+	arriving    []packet      // has come, and is in the processor's hands
+	hasNews     bool          // for the reader
 
 	readable chan struct{} // something for a reader has changed
 
@@ -48,11 +47,8 @@ type packet struct {
 	from     net.Addr
 }
 
-func newEnd(l *Link, address *net.UDPAddr, out *direction, processor Processor) *End {
-	return &End{
-		link: l, address: address, out: out, processor: processor,
-		met: map[string]struct{}{}, readable: make(chan struct{}, 1),
-	}
+func newEnd(l *Link, address *net.UDPAddr, out *direction, perDatagram time.Duration) *End {
+	return &End{link: l, address: address, out: out, perDatagram: perDatagram, readable: make(chan struct{}, 1)}
 }
 
 // Inject hands the end a datagram that did not come over the link.
@@ -124,6 +120,10 @@ func (e *End) Close() error {
 	return nil
 }
 
+// Address is the end's own; Peer is the other end.
+func (e *End) Address() *net.UDPAddr { return e.address }
+func (e *End) Peer() *End            { return e.peer }
+
 func (e *End) LocalAddr() net.Addr              { return e.address }
 func (e *End) SetDeadline(t time.Time) error    { return e.SetReadDeadline(t) }
 func (e *End) SetWriteDeadline(time.Time) error { return nil } // writing never waits
@@ -133,7 +133,7 @@ func (e *End) send(now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, p := range e.written {
-		p.at = e.process(now, e.processor.Datagram)
+		p.at = e.process(now)
 		e.leaving = append(e.leaving, p)
 	}
 	e.written = e.written[:0]
@@ -153,15 +153,11 @@ func (e *End) arrive(now time.Duration, datagram []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.ReceivedBytes += uint64(len(datagram)) + lane.Overhead
-	takes := e.processor.Datagram
-	if e.processor.Handshake > 0 && e.meets(datagram) {
-		takes += e.processor.Handshake
-	}
-	e.arriving = append(e.arriving, packet{at: e.process(now, takes), datagram: e.copyOf(datagram), from: e.peer.address})
+	e.arriving = append(e.arriving, packet{at: e.process(now), datagram: e.copyOf(datagram), from: e.peer.address})
 }
 
-// handOver gives what the processor is done with to the reader, and tells it that its deadline has passed.
-func (e *End) handOver(now time.Duration) {
+// deliver puts what the processor is done with where it will be read.
+func (e *End) deliver(now time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	due := countDue(e.arriving, now)
@@ -172,9 +168,16 @@ func (e *End) handOver(now time.Duration) {
 		e.inbox = append(e.inbox, p)
 	}
 	e.arriving = slices.Delete(e.arriving, 0, due)
+	e.hasNews = due > 0
+}
+
+// wakeReader tells the reader of what was delivered, and that its deadline has passed.
+func (e *End) wakeReader() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	expires := !e.expired && !e.deadline.IsZero() && !time.Now().Before(e.deadline)
 	e.expired = e.expired || expires
-	if due > 0 || expires {
+	if e.hasNews || expires {
 		notify(e.readable)
 	}
 }
@@ -194,39 +197,10 @@ func (e *End) next() (earliest time.Duration, ok bool) {
 	return earliest, ok
 }
 
-// process is when the processor, which does one thing after another, will be done with what takes so long.
-func (e *End) process(now, takes time.Duration) time.Duration {
-	e.busyUntil = max(e.busyUntil, now) + takes
+// process is when the processor, which takes one datagram after another, will be done with the next.
+func (e *End) process(now time.Duration) time.Duration {
+	e.busyUntil = max(e.busyUntil, now) + e.perDatagram
 	return e.busyUntil
-}
-
-// meets reports whether a datagram is the first of a connection: its long header names the peer's connection ID
-// (RFC 9000, section 17.2), which stays as long as a handshake lasts.
-func (e *End) meets(datagram []byte) bool {
-	if !header.IsLong(datagram) || len(datagram) < sizeBeforeIDs {
-		return false
-	}
-	ids := datagram[sizeBeforeIDs:]
-	peers, ok := afterID(ids) // its own comes first
-	if !ok {
-		return false
-	}
-	rest, ok := afterID(peers)
-	id := string(peers[:len(peers)-len(rest)])
-	_, known := e.met[id]
-	e.met[id] = struct{}{}
-	return ok && !known
-}
-
-// sizeBeforeIDs is the size of the first byte and the version.
-const sizeBeforeIDs = 5
-
-// afterID is what follows a connection ID with its length before it; false when it is cut.
-func afterID(b []byte) (rest []byte, ok bool) {
-	if len(b) == 0 || len(b) < 1+int(b[0]) {
-		return nil, false
-	}
-	return b[1+int(b[0]):], true
 }
 
 // copyOf a datagram, in memory that was used before where there is any.

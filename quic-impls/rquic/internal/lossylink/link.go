@@ -16,10 +16,6 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
 
-// Processor is the CPU time that an endpoint takes: for each datagram that it sends or receives, and for the TLS
-// handshake of each connection, when it receives the peer's first datagram.
-type Processor struct{ Handshake, Datagram time.Duration }
-
 // Link is shared by all ends that are connected to it.
 type Link struct {
 	// AtRest, if any, is called now and then when nothing in the bubble can run at this instant, with the datagrams that were
@@ -54,10 +50,10 @@ func New(up, down Settings, upLane, downLane *lane.Lane) (*Link, error) {
 }
 
 // Connect adds a client and its server. What is written to one, whatever the address, comes out of the other, once it
-// has crossed the link.
-func (l *Link) Connect(client, server *net.UDPAddr, processor Processor) (clientEnd, serverEnd *End) {
-	clientEnd = newEnd(l, client, l.up, processor)
-	serverEnd = newEnd(l, server, l.down, processor)
+// has crossed the link. Each has a processor that takes some time for each datagram that is sent or received.
+func (l *Link) Connect(client, server *net.UDPAddr, perDatagram time.Duration) (clientEnd, serverEnd *End) {
+	clientEnd = newEnd(l, client, l.up, perDatagram)
+	serverEnd = newEnd(l, server, l.down, perDatagram)
 	clientEnd.peer, serverEnd.peer = serverEnd, clientEnd
 	for _, e := range []*End{clientEnd, serverEnd} {
 		e.tag = uint64(len(l.ends))
@@ -80,7 +76,9 @@ func (l *Link) Run(ctx context.Context) {
 		if l.AtRest != nil {
 			l.AtRest(l.up.judged + l.down.judged)
 		}
-		l.handOver(now)
+		for _, e := range l.ends { // from here on, others can run
+			e.wakeReader()
+		}
 		if next, ok := l.next(); ok {
 			timer.Reset(next - now)
 		} else {
@@ -106,6 +104,9 @@ func (l *Link) carry(now time.Duration) {
 		for l.receive(d, now) {
 		}
 	}
+	for _, e := range l.ends {
+		e.deliver(now)
+	}
 }
 
 // receive takes one datagram out of a lane; false when none has left it.
@@ -121,13 +122,6 @@ func (l *Link) receive(d *direction, now time.Duration) bool {
 		l.ends[exit.Tag].peer.arrive(now, datagram)
 	}
 	return true
-}
-
-// handOver lets the ends read what has come.
-func (l *Link) handOver(now time.Duration) {
-	for _, e := range l.ends {
-		e.handOver(now)
-	}
 }
 
 // next is when there will be something to do, if nothing changes before.

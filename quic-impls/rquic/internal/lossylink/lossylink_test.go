@@ -16,13 +16,13 @@ func address(host byte) *net.UDPAddr {
 }
 
 // linked connects a client and its server over a link that carries datagrams until the test ends.
-func linked(t *testing.T, up, down Settings, processor Processor) (client, server *End) {
+func linked(t *testing.T, up, down Settings, perDatagram time.Duration) (client, server *End) {
 	t.Helper()
 	link, err := New(up, down, lane.New(), lane.New())
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, server = link.Connect(address(1), address(2), processor)
+	client, server = link.Connect(address(1), address(2), perDatagram)
 	go link.Run(t.Context())
 	return client, server
 }
@@ -56,7 +56,7 @@ func nothingArrives(t *testing.T, at *End) {
 func TestADatagramTakesItsSerializationAndTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := Rate(1, 100*time.Millisecond, 2000, Nothing)
-		client, server := linked(t, one, one, Processor{})
+		client, server := linked(t, one, one, 0)
 		start := time.Now()
 		for range 3 { // with their headers 1000 bytes, 8 ms; the third finds no room
 			send(t, client, make([]byte, 1000-lane.Overhead))
@@ -70,7 +70,7 @@ func TestADatagramTakesItsSerializationAndTheDelay(t *testing.T) {
 func TestCloseEndsReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := Rate(1, 0, 2000, Nothing)
-		client, _ := linked(t, one, one, Processor{})
+		client, _ := linked(t, one, one, 0)
 		go client.Close()
 		if _, _, err := client.ReadFrom(nil); !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
@@ -83,7 +83,7 @@ func TestAtOneInstantTheLinkComesAfterTheEndpointsTimers(t *testing.T) {
 	for range 100 { // Go shuffles timers of one instant
 		synctest.Test(t, func(t *testing.T) {
 			one := Rate(8, 20*time.Millisecond, 2000, Nothing) // a byte takes a microsecond
-			client, server := linked(t, one, one, Processor{})
+			client, server := linked(t, one, one, 0)
 			var order []string
 			send(t, client, make([]byte, 1000-lane.Overhead))
 			time.AfterFunc(21*time.Millisecond, func() { order = append(order, "timer") })
@@ -108,8 +108,8 @@ func TestTwoPairsShareTheLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, server := link.Connect(address(1), address(2), Processor{})
-		other, otherServer := link.Connect(address(3), address(4), Processor{})
+		client, server := link.Connect(address(1), address(2), 0)
+		other, otherServer := link.Connect(address(3), address(4), 0)
 		go link.Run(t.Context())
 		start := time.Now()
 		send(t, other, make([]byte, 500-lane.Overhead)) // written first, but the ends have their order within an instant
@@ -125,28 +125,21 @@ func TestTwoPairsShareTheLink(t *testing.T) {
 func TestAProcessorDoesOneThingAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := Rate(8, 0, 1<<20, Nothing) // a byte takes a microsecond
-		client, server := linked(t, one, one, Processor{Handshake: time.Second, Datagram: time.Millisecond})
-		initial := make([]byte, 1000-lane.Overhead)
-		copy(initial, "\xc0\x00\x00\x00\x01\x04dest\x03src")
+		client, server := linked(t, one, one, 2*time.Millisecond)
 		start := time.Now()
-		send(t, client, initial)
-		send(t, client, initial)
-		// 1 ms to send it, 1 ms on the link, 1 ms to receive it, and its handshake; the second waits for it.
-		arrives(t, server, len(initial), start, 1003*time.Millisecond)
-		arrives(t, server, len(initial), start, 1004*time.Millisecond)
-		copy(initial[6:], "else") // the connection is the same
-		send(t, client, initial)
-		arrives(t, server, len(initial), start, 1007*time.Millisecond)
-		copy(initial[11:], "new")
-		send(t, client, initial)
-		arrives(t, server, len(initial), start, 2010*time.Millisecond)
+		for range 3 {
+			send(t, client, make([]byte, 1000-lane.Overhead))
+		}
+		for n := range 3 { // 2 ms to send it, after those before it, 1 ms on the link, 2 ms to receive it
+			arrives(t, server, 1000-lane.Overhead, start, time.Duration(5+2*n)*time.Millisecond)
+		}
 	})
 }
 
 func TestALostDatagramHasUsedTheLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := Rate(1, 0, 1<<20, Those(func(n uint64, datagram []byte) bool { return n == 0 && datagram[0] == 1 }))
-		client, server := linked(t, first, first, Processor{})
+		client, server := linked(t, first, first, 0)
 		start := time.Now()
 		send(t, client, append([]byte{1}, make([]byte, 999-lane.Overhead)...))
 		send(t, client, append([]byte{2}, make([]byte, 999-lane.Overhead)...))

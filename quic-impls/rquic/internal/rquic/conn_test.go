@@ -38,7 +38,7 @@ func pair(t *testing.T, k int, loses func(n uint64, datagram []byte) bool) (send
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := link.Connect(&net.UDPAddr{IP: net.IPv4(10, 0, 1, 2).To4(), Port: 1}, &net.UDPAddr{IP: net.IPv4(10, 0, 2, 2).To4(), Port: 2}, lossylink.Processor{})
+	a, b := link.Connect(&net.UDPAddr{IP: net.IPv4(10, 0, 1, 2).To4(), Port: 1}, &net.UDPAddr{IP: net.IPv4(10, 0, 2, 2).To4(), Port: 2}, 0)
 	if time.Now().Year() == 2000 { // in a bubble
 		go link.Run(t.Context())
 	}

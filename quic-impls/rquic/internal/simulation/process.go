@@ -27,9 +27,9 @@ const stderrTail = 4096
 type process struct {
 	name       string
 	assignment contract.Assignment
-	refusal    error  // of its assignment
-	failure    error  // of the files that it needs
-	trace      *trace // nil: nobody wants it
+	refusal    error // of its assignment
+	failure    error // of the files that it needs
+	trace      *trace
 	keys       bytes.Buffer
 
 	surroundings endpoint.Surroundings

@@ -13,24 +13,30 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
 )
 
-// trace keeps the events of an endpoint's connections until the trial is over. Only then are they written down: a writer
-// that ran meanwhile would be one goroutine more, and the trial another one than without it.
+// trace hears of all events of an endpoint's connections. Those that are kept are written down when the trial is over: a
+// writer that ran meanwhile would be one goroutine more, and the trial another one than without it.
 type trace struct {
+	handshake time.Duration // that the processor takes for TLS
+	kept      bool
+
 	mu          sync.Mutex
 	connections []*connectionTrace
 }
 
 // connectionTrace implements qlogwriter.Trace, and qlogwriter.Recorder.
 type connectionTrace struct {
+	trace    *trace
 	isClient bool
 	id       quic.ConnectionID
 	begun    time.Time
 
-	mu     sync.Mutex
-	events []timedEvent
+	mu      sync.Mutex
+	events  []timedEvent
+	hasKeys bool // of 1-RTT packets
 }
 
 type timedEvent struct {
@@ -41,7 +47,7 @@ type timedEvent struct {
 func (t *trace) open(_ context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := &connectionTrace{isClient: isClient, id: id, begun: time.Now()}
+	c := &connectionTrace{trace: t, isClient: isClient, id: id, begun: time.Now()}
 	t.connections = append(t.connections, c)
 	return c
 }
@@ -49,9 +55,25 @@ func (t *trace) open(_ context.Context, isClient bool, id quic.ConnectionID) qlo
 func (c *connectionTrace) AddProducer() qlogwriter.Recorder { return c }
 
 func (c *connectionTrace) RecordEvent(event qlogwriter.Event) {
+	if e, ok := event.(qlog.KeyUpdated); ok {
+		c.takeKeys(e)
+	}
+	if !c.trace.kept {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events = append(c.events, timedEvent{time.Now(), event})
+}
+
+// takeKeys lets the connection's goroutine, which records the event, take its time for TLS when it has the first key of
+// 1-RTT packets: a server then has made its signature, a client verified it, and nothing of it has been sent.
+func (c *connectionTrace) takeKeys(e qlog.KeyUpdated) {
+	if c.hasKeys || e.KeyType != qlog.KeyTypeServer1RTT && e.KeyType != qlog.KeyTypeClient1RTT {
+		return
+	}
+	c.hasKeys = true
+	time.Sleep(c.trace.handshake)
 }
 
 func (c *connectionTrace) Close() error { return nil }

@@ -7,6 +7,7 @@ package simulation
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,11 +34,15 @@ func New() *Simulator {
 
 // Serve reads tasks, a line each, and answers each with a line, until the input ends.
 func (s *Simulator) Serve(t *testing.T, in io.Reader, out io.Writer) error {
-	lines := bufio.NewReaderSize(in, 1<<20)
+	lines, refusal := bufio.NewReaderSize(in, 1<<20), requireOrder(t)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if len(line) > 0 {
-			if _, err := out.Write(append(s.Answer(t, line), '\n')); err != nil {
+			answer := s.Answer
+			if refusal != nil {
+				answer = refuseAll(refusal)
+			}
+			if _, err := out.Write(append(answer(t, line), '\n')); err != nil {
 				return err
 			}
 		}
@@ -69,9 +74,21 @@ func (s *Simulator) Answer(t *testing.T, line []byte) []byte {
 		})
 	}
 	if err != nil {
-		return encoded(Refusal{task.Number, strings.Join(strings.Fields(err.Error()), " ")})
+		return refused(task, err)
 	}
 	return encoded(answer)
+}
+
+// refuseAll answers every task with an error.
+func refuseAll(refusal error) func(*testing.T, []byte) []byte {
+	return func(_ *testing.T, line []byte) []byte {
+		task, err := parse(line)
+		return refused(task, cmp.Or(err, refusal))
+	}
+}
+
+func refused(task *Task, err error) []byte {
+	return encoded(Refusal{task.Number, strings.Join(strings.Fields(err.Error()), " ")})
 }
 
 func encoded(answer any) []byte {

@@ -145,8 +145,4 @@ func orNone(limit *uint64) uint64 {
 	return *limit
 }
 
-func (p Processor) times() lossylink.Processor {
-	return lossylink.Processor{Handshake: time.Duration(p.HandshakeNS), Datagram: time.Duration(p.DatagramNS)}
-}
-
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
@@ -30,10 +31,11 @@ type trial struct {
 	foreground pair
 	background *pair // nil: there is none
 
-	link   *lossylink.Link
-	ends   map[*process]*lossylink.End
-	begun  time.Time
-	answer Answer
+	link     *lossylink.Link
+	ends     map[*process]*lossylink.End
+	captures []*lane.Capture
+	begun    time.Time
+	answer   Answer
 }
 
 // newTrial reads all that the trial needs: no file is opened while it runs.
@@ -76,18 +78,24 @@ func (s *Simulator) carryOut(t *testing.T, task *Task) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if task.Capture != nil {
-		x.record()
-	}
+	x.observe()
 	cryptotest.SetGlobalRandom(t, *task.Seed)
 	synctest.Test(t, func(t *testing.T) {
 		x.begun = time.Now()
 		if err = x.connect(s); err == nil {
+			err = x.capture()
+		}
+		if err == nil {
 			x.run()
 		}
 	})
 	if err != nil {
 		return Answer{}, err
+	}
+	for _, c := range x.captures {
+		if err := c.Close(); err != nil {
+			return Answer{}, err
+		}
 	}
 	x.leave(t)
 	x.conclude(s)
@@ -105,7 +113,7 @@ func (x *trial) connect(s *Simulator) (err error) {
 	for number, p := range x.pairs {
 		client := &net.UDPAddr{IP: net.IPv4(10, 0, 1, byte(2+number)).To4(), Port: 50000}
 		server := net.UDPAddrFromAddrPort(p.server.assignment.Address)
-		x.ends[p.client], x.ends[p.server] = x.link.Connect(client, server, x.task.Processor.times())
+		x.ends[p.client], x.ends[p.server] = x.link.Connect(client, server, time.Duration(x.task.Processor.DatagramNS))
 	}
 	return nil
 }
@@ -190,7 +198,7 @@ func (x *trial) fill(deadline time.Time) bool {
 			break
 		}
 		if watch.isFull(look.Sub(begun), x.link.CarriedDown()) {
-			x.answer.Competition = &Competition{FillingS: time.Since(begun).Seconds()}
+			x.answer.Competition = &Competition{FillingS: look.Sub(begun).Seconds()}
 			return true
 		}
 	}
@@ -219,13 +227,41 @@ func within(until time.Time, c <-chan struct{}) bool {
 	}
 }
 
-// record keeps what capture asks for.
-func (x *trial) record() {
+// capture records the datagrams of all ends, if the task asks for it.
+func (x *trial) capture() error {
+	if x.task.Capture == nil {
+		return nil
+	}
+	for number, p := range x.pairs {
+		folder := filepath.Join(*x.task.Capture, []string{"", "background"}[number])
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		client, server := x.ends[p.client], x.ends[p.server]
+		for name, end := range map[string]*lossylink.End{"client": client, "server": server} {
+			c, err := lane.OpenCapture(filepath.Join(folder, name+".pcapng"), x.begun)
+			if err != nil {
+				return err
+			}
+			x.captures = append(x.captures, c)
+			own, peer := end.Address(), end.Peer().Address()
+			end.Sent = func(at time.Duration, datagram []byte) { c.Packet(at, own, peer, datagram) }
+			end.Received = func(at time.Duration, datagram []byte) { c.Packet(at, peer, own, datagram) }
+		}
+	}
+	return nil
+}
+
+// observe hears of what happens in the endpoints, and keeps it if the task asks for it.
+func (x *trial) observe() {
+	handshake, kept := time.Duration(x.task.Processor.HandshakeNS), x.task.Capture != nil
 	for _, p := range x.pairs {
 		for _, process := range []*process{p.client, p.server} {
-			process.trace = &trace{}
+			process.trace = &trace{handshake: handshake, kept: kept}
 			process.surroundings.Qlog = process.trace.open
-			process.surroundings.KeyLog = &process.keys
+			if kept {
+				process.surroundings.KeyLog = &process.keys
+			}
 		}
 	}
 }
@@ -248,7 +284,7 @@ func (p *process) leave(t *testing.T) error {
 			return err
 		}
 	}
-	if p.trace == nil || !p.started() {
+	if !p.trace.kept || !p.started() {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(p.assignment.LogFolder, "keys.log"), p.keys.Bytes(), 0o600); err != nil {

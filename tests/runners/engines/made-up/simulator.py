@@ -87,6 +87,7 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     if task["capture"]:
         for role in ("client", "server"):
             (Path(task["capture"]) / f"{role}.pcapng").write_bytes(b"packets")
+        (Path(task["capture"]) / "link").symlink_to("/etc/passwd")
     return {
         "number": task["number"],
         "endpoints": {
