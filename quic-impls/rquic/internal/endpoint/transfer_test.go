@@ -490,7 +490,7 @@ func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(cli
 
 // Over a link that loses nothing, there is nothing to recover: a packet that was rebuilt because it was late counts apart.
 func TestAPacketThatWasMerelyLateIsNotRecovered(t *testing.T) {
-	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond} {
+	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 130 * time.Millisecond} {
 		down := wifi(lossylink.Nothing) // 1.7 packets a ms
 		down.QueueBytes = 1 << 20
 		o := transfer{

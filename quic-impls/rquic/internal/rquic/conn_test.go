@@ -351,7 +351,7 @@ func TestThePacketThatClosesAConnectionMayBeRepeatedForAWhile(t *testing.T) {
 			t.Errorf("%d arrived", len(got))
 		}
 		time.Sleep(2 * closedLinger)
-		synctest.Wait()
+		time.Sleep(1) // all others wait
 		if len(sending.sending.connections)+len(sending.sending.peers) != 0 {
 			t.Error("the closed connection is remembered for ever")
 		}
@@ -366,7 +366,7 @@ func TestADeadlineInThePastWakesAReader(t *testing.T) {
 			_, _, err := receiving.ReadFrom(make([]byte, 1500))
 			woken <- err
 		}()
-		synctest.Wait()
+		time.Sleep(1) // all others wait
 		if err := receiving.SetReadDeadline(time.Now()); err != nil {
 			t.Fatal(err)
 		}

@@ -6,19 +6,21 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/endpoint"
 )
 
-// wallet keeps what was read from files as long as they stay as they are.
-type wallet map[string]kept
+// wallet keeps what was read from files, which stay as they are.
+type wallet map[files]kept
+
+// files of an assignment; a client has but an authority.
+type files struct{ authority, certificate, privateKey string }
 
 type kept struct {
-	changed     time.Time // the latest of the files
 	credentials endpoint.Credentials
-	refusal     error
+	failure     error // of the endpoint
+	refusal     error // of the task
 }
 
 // notEd25519 is the refusal of a key with which no trial would be like another.
@@ -30,37 +32,20 @@ func (e notEd25519) Error() string {
 }
 
 // credentials of an assignment. A failure is that of the endpoint; a refusal, that of the task.
-func (w wallet) credentials(a contract.Assignment) (c endpoint.Credentials, failure, refusal error) {
-	files := []string{a.Authority}
+func (w wallet) credentials(a contract.Assignment) kept {
+	named, what, certificate := files{authority: a.Authority}, "authority", a.Authority
 	if a.Role == "server" {
-		files = []string{a.Certificate, a.PrivateKey}
+		named, what, certificate = files{certificate: a.Certificate, privateKey: a.PrivateKey}, "certificate", a.Certificate
 	}
-	var changed time.Time
-	key := a.Role
-	for _, file := range files {
-		key += "\x00" + file
-		status, err := os.Stat(file)
-		if err != nil {
-			_, failure = endpoint.ReadCredentials(a)
-			return c, failure, nil
-		}
-		if status.ModTime().After(changed) {
-			changed = status.ModTime()
-		}
+	if known, ok := w[named]; ok {
+		return known
 	}
-	if known, ok := w[key]; ok && known.changed.Equal(changed) {
-		return known.credentials, nil, known.refusal
+	var k kept
+	if k.credentials, k.failure = endpoint.ReadCredentials(a); k.failure == nil {
+		k.refusal = requireEd25519(what, certificate)
 	}
-	if c, failure = endpoint.ReadCredentials(a); failure != nil {
-		return c, failure, nil
-	}
-	if a.Role == "server" {
-		refusal = requireEd25519("certificate", a.Certificate)
-	} else {
-		refusal = requireEd25519("authority", a.Authority)
-	}
-	w[key] = kept{changed, c, refusal}
-	return c, nil, refusal
+	w[named] = k
+	return k
 }
 
 // requireEd25519 refuses a file with a certificate that has another key, or is signed by one.

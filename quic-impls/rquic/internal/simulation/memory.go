@@ -9,7 +9,7 @@ import (
 
 const (
 	// collectAbove is how many bytes of objects there are before they are collected.
-	collectAbove = 192 << 20
+	collectAbove = 96 << 20
 	// memoryLimit is where Go collects whatever we do, since more would harm the machine.
 	memoryLimit = 3 << 30
 	// lookEvery is how many datagrams are carried between two looks at the memory.

@@ -66,10 +66,9 @@ func (s *Simulator) newProcess(name string, assigned json.RawMessage) (*process,
 	if p.assignment, p.refusal = contract.Parse(assigned); p.refusal != nil {
 		return p, nil
 	}
-	var refusal error
-	p.surroundings.Credentials, p.failure, refusal = s.wallet.credentials(p.assignment)
-	p.surroundings.Log = p.log()
-	return p, refusal
+	found := s.wallet.credentials(p.assignment)
+	p.failure, p.surroundings.Credentials, p.surroundings.Log = found.failure, found.credentials, p.log()
+	return p, found.refusal
 }
 
 // carryOut runs a trial in a bubble of its own.
