@@ -1,4 +1,4 @@
-//! Compiles the lane: the link and its losses, which all simulators share.
+//! Compiles the lane, the link and its losses in virtual time, which all simulators share.
 
 const WIRE: &str = "../../topologies/wire";
 const LANE: &str = "../lane";
@@ -10,6 +10,7 @@ fn main() {
         .define("_GNU_SOURCE", None)
         .warnings(true)
         .file(format!("{LANE}/lane.c"))
+        .file(format!("{LANE}/capture.c"))
         .file(format!("{WIRE}/direction.c"))
         .file(format!("{WIRE}/frame_pool.c"))
         .compile("fecbench_lane");

@@ -14,8 +14,10 @@
 //! | [`socket`] | the UDP socket, waiting, signals |
 //! | [`process`] | an endpoint over a socket |
 //! | [`lane`] | one direction of the link in virtual time |
+//! | [`capture`] | what a host sends and receives, as a file |
 //! | [`simulator`] | whole trials: endpoints over lanes |
 
+pub mod capture;
 pub mod content;
 pub mod contract;
 pub mod endpoint;

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq_proto::{
-    ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt,
-};
-use rustls::RootCertStore;
+use noq_proto::{ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{RootCertStore, SignatureAlgorithm};
 
 use crate::contract::{Assignment, CongestionControl, Options};
 use crate::hq;
@@ -73,6 +71,29 @@ pub fn server_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
     tls.alpn_protocols = vec![hq::ALPN.to_vec()];
     tls.key_log = surroundings.key_log.clone();
     Ok(QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite"))
+}
+
+/// How a certificate ends that is signed with Ed25519: the algorithm, and the 64 bytes of the signature, which follow.
+const ED25519_SIGNATURE: [u8; 10] = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x41, 0x00];
+
+/// Refuses a server whose handshakes differ in length from run to run, in one line. A file that can't be read is left to the
+/// endpoint.
+pub fn check_same_length(server: &Assignment) -> Result<(), String> {
+    let why = "must be Ed25519: signatures of other keys vary in length";
+    let key = PrivateKeyDer::from_pem_file(&server.private_key).ok();
+    if let Some(key) = key.and_then(|key| provider().key_provider.load_private_key(key).ok())
+        && key.algorithm() != SignatureAlgorithm::ED25519
+    {
+        return Err(format!("private_key: {}: the certificate's key {why}", server.private_key.display()));
+    }
+    for certificate in certificates("certificate", &server.certificate).unwrap_or_default() {
+        let is_ed25519 =
+            certificate.len().checked_sub(64).is_some_and(|end| certificate[..end].ends_with(&ED25519_SIGNATURE));
+        if !is_ed25519 {
+            return Err(format!("certificate: {}: its authority's key {why}", server.certificate.display()));
+        }
+    }
+    Ok(())
 }
 
 /// The time-out is beyond the deadline, so that the deadline alone ends a trial. The MTU is fixed.

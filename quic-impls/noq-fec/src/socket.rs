@@ -39,11 +39,7 @@ impl Socket {
         {
             set_option(&socket, beyond_the_limit, BUFFER).or_else(|_| set_option(&socket, within, BUFFER))?;
         }
-        Ok(Self {
-            socket,
-            signals: Signals::new()?,
-            datagram: vec![0; LARGEST].into(),
-        })
+        Ok(Self { socket, signals: Signals::new()?, datagram: vec![0; LARGEST].into() })
     }
 
     /// A socket for a client of a server at an address.

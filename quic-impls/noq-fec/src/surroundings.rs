@@ -116,7 +116,7 @@ pub enum Calendar {
 }
 
 /// From 1970 to 2000.
-const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
+pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
 
 impl TimeProvider for Calendar {
     fn current_time(&self) -> Option<UnixTime> {

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use super::answer::EndpointReport;
 use super::processor::{Costs, Processor};
+use crate::capture::Capture;
 use crate::contract::{Assignment, Event, Exit, Role};
 use crate::endpoint::{Endpoint, Host, Prepared, Received, Turn};
 use crate::lane::{self, Lane};
@@ -31,19 +32,27 @@ impl Clock {
 
 /// The host of an endpoint, and the endpoint when it is at work.
 pub struct Guest {
-    role: Role,
-    /// What its datagrams carry, so that they find the other end of the pair.
-    tag: u64,
     endpoint: Option<Endpoint>,
     /// When it has its next turn, unless a datagram arrives before.
     next_turn_ns: Option<u64>,
     room: Room,
 }
 
+/// Where an endpoint is.
+#[derive(Debug, Clone, Copy)]
+pub struct Location {
+    pub role: Role,
+    /// What its datagrams carry, so that they find the other end of the pair.
+    pub tag: u64,
+    pub address: SocketAddrV4,
+    /// The other end.
+    pub peer: SocketAddrV4,
+}
+
 /// What of a host an endpoint has to do with.
 struct Room {
-    /// Where all datagrams come from.
-    peer: SocketAddr,
+    location: Location,
+    capture: Option<Capture>,
     arrived: VecDeque<Vec<u8>>,
     /// The datagram that the endpoint is taking in.
     received: Vec<u8>,
@@ -55,14 +64,13 @@ struct Room {
 }
 
 impl Guest {
-    pub fn new(role: Role, tag: u64, peer: SocketAddr, costs: Costs) -> Self {
+    pub fn new(location: Location, costs: Costs, capture: Option<Capture>) -> Self {
         Self {
-            role,
-            tag,
             endpoint: None,
             next_turn_ns: None,
             room: Room {
-                peer,
+                location,
+                capture,
                 arrived: VecDeque::new(),
                 received: Vec::new(),
                 has_received: false,
@@ -75,13 +83,13 @@ impl Guest {
 
     /// Starts its endpoint.
     pub fn start(&mut self, assignment: Assignment, surroundings: &Surroundings, clock: Clock, lane: &mut Lane) {
-        let mut port = Port { clock, role: self.role, tag: self.tag, lane, room: &mut self.room };
+        let mut port = Port { clock, lane, room: &mut self.room };
         match Prepared::new(assignment, surroundings).and_then(|prepared| prepared.start(&mut port)) {
             Ok(endpoint) => {
                 self.endpoint = Some(endpoint);
                 self.next_turn_ns = Some(clock.now_ns);
             }
-            Err(error) => self.end(Exit::of(self.role, Err(error))),
+            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
         }
     }
 
@@ -108,8 +116,10 @@ impl Guest {
         self.room.report.exit_code
     }
 
-    pub fn into_report(self) -> EndpointReport {
-        self.room.report
+    /// How its endpoint has ended. An error is a capture that is not whole, in one line.
+    pub fn into_report(self) -> Result<EndpointReport, String> {
+        self.room.capture.map_or(Ok(()), Capture::close)?;
+        Ok(self.room.report)
     }
 
     /// Bytes of the Ethernet frames that have arrived.
@@ -118,8 +128,12 @@ impl Guest {
     }
 
     /// A datagram arrives.
-    pub fn arrive(&mut self, datagram: &[u8]) {
+    pub fn arrive(&mut self, datagram: &[u8], now_ns: u64) {
         self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEAD;
+        let Location { address, peer, .. } = self.room.location;
+        if let Some(capture) = &mut self.room.capture {
+            capture.packet(now_ns, peer, address, datagram);
+        }
         if self.endpoint.is_some() {
             self.room.arrived.push_back(datagram.to_vec());
         }
@@ -139,11 +153,11 @@ impl Guest {
         if self.room.arrived.is_empty() && self.next_turn_ns.is_none_or(|time| time > clock.now_ns) {
             return;
         }
-        let mut port = Port { clock, role: self.role, tag: self.tag, lane, room: &mut self.room };
+        let mut port = Port { clock, lane, room: &mut self.room };
         match endpoint.turn(&mut port) {
             Ok(Turn::Until(time)) => self.next_turn_ns = time.map(|time| clock.ns(time)),
-            Ok(Turn::Ended) => self.end(Exit::of(self.role, Ok(()))),
-            Err(error) => self.end(Exit::of(self.role, Err(error))),
+            Ok(Turn::Ended) => self.end(Exit::of(self.room.location.role, Ok(()))),
+            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
         }
     }
 
@@ -159,16 +173,24 @@ impl Guest {
     /// Sends what its processor is ready with.
     pub fn send(&mut self, now_ns: u64, lane: &mut Lane) {
         while let Some((ready_ns, datagram)) = self.room.processor.ready(now_ns) {
-            lane.send(&datagram, self.tag, ready_ns);
+            self.room.send(&datagram, ready_ns, lane);
         }
+    }
+}
+
+impl Room {
+    fn send(&mut self, datagram: &[u8], now_ns: u64, lane: &mut Lane) {
+        let Location { tag, address, peer, .. } = self.location;
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now_ns, address, peer, datagram);
+        }
+        lane.send(datagram, tag, now_ns);
     }
 }
 
 /// A host as its endpoint sees it.
 struct Port<'a> {
     clock: Clock,
-    role: Role,
-    tag: u64,
     lane: &'a mut Lane,
     room: &'a mut Room,
 }
@@ -180,8 +202,8 @@ impl Host for Port<'_> {
 
     fn send(&mut self, datagram: &[u8], _to: SocketAddr) -> io::Result<()> {
         let room = &mut *self.room;
-        if room.processor.take(datagram, self.clock.now_ns, self.role, room.has_received) {
-            self.lane.send(datagram, self.tag, self.clock.now_ns);
+        if room.processor.take(datagram, self.clock.now_ns, room.location.role, room.has_received) {
+            room.send(datagram, self.clock.now_ns, self.lane);
         }
         Ok(())
     }
@@ -192,7 +214,7 @@ impl Host for Port<'_> {
         };
         self.room.has_received = true;
         self.room.received = datagram;
-        Ok(Some(Received { at: self.clock.now(), from: self.room.peer, datagram: &self.room.received }))
+        Ok(Some(Received { at: self.clock.now(), from: self.room.location.peer.into(), datagram: &self.room.received }))
     }
 
     fn say(&mut self, event: Event) -> io::Result<()> {

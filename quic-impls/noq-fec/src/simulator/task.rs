@@ -169,12 +169,7 @@ impl DirectionDocument {
             (None, Some(packets)) => Queue::Packets(packets),
             given => return Err(format!("queue_bytes and queue_packets: {given:?}; a queue has one limit")),
         };
-        let settings = Settings {
-            rate_bps: self.rate_bps,
-            delay_ns: self.delay_ns,
-            queue,
-            losses: self.losses.0,
-        };
+        let settings = Settings { rate_bps: self.rate_bps, delay_ns: self.delay_ns, queue, losses: self.losses.0 };
         settings.check()?;
         Ok(settings)
     }

@@ -4,22 +4,25 @@
 //! At one instant, first what leaves the link arrives, then the endpoints have their turns, in the order of the answer.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Lanes;
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
 use super::filling::{Filling, Readings};
-use super::guest::{Clock, Guest};
+use super::guest::{Clock, Guest, Location};
 use super::task::Task;
+use crate::capture::Capture;
 use crate::contract::{Assignment, Refused, Role};
 use crate::lane::Lane;
-use crate::surroundings::{Seed, Surroundings};
+use crate::surroundings::{Seed, Surroundings, VIRTUAL_TIME_BEGINS};
 
-/// The names of the ends of each pair, and the address of its client.
-const PAIRS: [([&str; 2], Ipv4Addr); 2] = [
-    (["client", "server"], Ipv4Addr::new(10, 0, 1, 2)),
-    (["background_client", "background_server"], Ipv4Addr::new(10, 0, 3, 2)),
+/// The names of the ends of each pair, the address of its client, and the folder of its captures.
+const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
+    (["client", "server"], Ipv4Addr::new(10, 0, 1, 2), "."),
+    (["background_client", "background_server"], Ipv4Addr::new(10, 0, 3, 2), "background"),
 ];
 const CLIENT_PORT: u16 = 40_000;
 
@@ -62,19 +65,24 @@ impl<'a> Trial<'a> {
         lanes.down.begin(&task.down)?;
         let (mut guests, mut told) = (Vec::new(), Vec::new());
         for (number, pair) in task.pairs.into_iter().enumerate() {
-            let (names, client_address) = PAIRS[number];
-            let client_address = SocketAddr::from((client_address, CLIENT_PORT));
-            // A client whose server has refused its assignment is never started.
-            let server_address = pair.server.as_ref().map_or(client_address, |server| server.address);
-            for (role, assignment, peer) in
-                [(Role::Client, pair.client, server_address), (Role::Server, pair.server, client_address)]
-            {
-                let seed = Seed::of(task.seed, names[role as usize]);
+            let (names, client, folder) = PAIRS[number];
+            let (client, tag) = (SocketAddrV4::new(client, CLIENT_PORT), number as u64);
+            let server = match &pair.server {
+                Ok(Assignment { address: SocketAddr::V4(address), .. }) => *address,
+                _ => client, // never started, and so nor is its client
+            };
+            for (location, assignment) in [
+                (Location { role: Role::Client, tag, address: client, peer: server }, pair.client),
+                (Location { role: Role::Server, tag, address: server, peer: client }, pair.server),
+            ] {
+                let seed = Seed::of(task.seed, names[location.role as usize]);
                 let mut surroundings = Surroundings::virtual_time(seed);
-                if let (Some(_), Ok(assignment)) = (&task.capture, &assignment) {
+                let mut capture = None;
+                if let (Some(captures), Ok(assignment)) = (&task.capture, &assignment) {
                     surroundings = surroundings.recording(&assignment.log_folder)?;
+                    capture = Some(open_capture(&captures.join(folder), location.role)?);
                 }
-                guests.push(Guest::new(role, number as u64, peer, task.costs));
+                guests.push(Guest::new(location, task.costs, capture));
                 told.push(Some(Told { assignment, surroundings }));
             }
         }
@@ -90,7 +98,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    pub fn run(mut self) -> Answer {
+    /// An error is a capture that is not whole, in one line.
+    pub fn run(mut self) -> Result<Answer, String> {
         let servers: Vec<_> = (0..self.guests.len()).filter(|place| role(*place) == Role::Server).collect();
         for place in &servers {
             self.start(*place);
@@ -100,18 +109,19 @@ impl<'a> Trial<'a> {
             self.transfer(&mut seen);
         }
         self.end();
-        let endpoints = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
+        let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
+        let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
         let link = LinkReport { up: DirectionReport::of(&self.lanes.up), down: DirectionReport::of(&self.lanes.down) };
-        Answer {
+        Ok(Answer {
             number: self.number,
-            endpoints: endpoints.map(|(place, guest)| (name(place), guest.into_report())).collect(),
+            endpoints: endpoints.collect::<Result<_, String>>()?,
             timed_out: seen.timed_out,
             background_lasted: seen.background_lasted,
             competition: seen.competition,
             links: BTreeMap::from([(self.link, link)]),
             client_s: seen.client_s,
             virtual_s: seconds(self.clock.now_ns),
-        }
+        })
     }
 
     /// The measured transfer, beside that of the second pair if there is one.
@@ -147,7 +157,9 @@ impl<'a> Trial<'a> {
     /// Whether the link is full downwards before the background has ended or the deadline has passed.
     fn fill(&mut self, filling: Filling, rate_bps: u64) -> bool {
         let mut readings = Readings::new(filling, rate_bps);
-        while !self.go_on(self.clock.now_ns + filling.interval_ns(), |trial| trial.guests[BACKGROUND_CLIENT].has_ended()) {
+        while !self
+            .go_on(self.clock.now_ns + filling.interval_ns(), |trial| trial.guests[BACKGROUND_CLIENT].has_ended())
+        {
             if readings.is_full(self.clock.now_ns, self.lanes.down.report().bytes_out) {
                 return true;
             }
@@ -220,7 +232,7 @@ impl<'a> Trial<'a> {
         for (lane, role) in [(&mut self.lanes.up, Role::Server), (&mut self.lanes.down, Role::Client)] {
             while let Some(exit) = lane.receive(now_ns) {
                 if !exit.lost {
-                    self.guests[2 * exit.tag as usize + role as usize].arrive(exit.payload);
+                    self.guests[2 * exit.tag as usize + role as usize].arrive(exit.payload, now_ns);
                 }
             }
         }
@@ -249,6 +261,11 @@ impl<'a> Trial<'a> {
             self.send(ready_ns);
         }
     }
+}
+
+fn open_capture(folder: &Path, role: Role) -> Result<Capture, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("capture: {}: {error}", folder.display()))?;
+    Capture::open(folder.join(format!("{role}.pcapng")), VIRTUAL_TIME_BEGINS)
 }
 
 fn role(place: usize) -> Role {
