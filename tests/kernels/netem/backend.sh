@@ -2,7 +2,7 @@
 # Run in user-mode Linux, in the repository. Status 0: all held.
 set -euo pipefail
 prove() {
-    PYTHONPATH=tests/netem-kernel .venv/bin/python -m pytest -q -p no_skips -p no:cacheprovider "$@"
+    PYTHONPATH=tests/kernels/netem .venv/bin/python -m pytest -q -p no_skips -p no:cacheprovider "$@"
 }
 
 # Before anything else has loaded IPv6.
