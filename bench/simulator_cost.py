@@ -10,10 +10,10 @@ from bench.table import Row, print_table
 from fecbench.checkout import REPOSITORY
 from results.store.records import TrialKey
 from runners.campaign.experiment import Experiment
-from runners.engines.protocol import Place, line_of
 from runners.implementations.finding import ours
 from runners.trial import certificates
 from runners.trial.assignment import SERVER_NAME
+from runners.trial.simulation import Place, line_of
 from runners.trial.task import VIRTUAL
 from runners.workloads import page_graph
 

@@ -100,7 +100,9 @@ def revision_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def binaries(implementations: Iterable[Implementation], engine: EngineName) -> dict[str, str | None]:
+def binaries(
+    implementations: Iterable[Implementation], engine: EngineName = "local"
+) -> dict[str, str | None]:
     """The hash of everything that has a part in a trial: what was built here, and all files of endpoints or
     simulators."""
     ours = [COMMAND, WIRE] if engine == "local" else []
@@ -117,7 +119,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path)
 
 
-def of_implementation(implementation: Implementation, engine: EngineName) -> dict[str, Any]:
+def of_implementation(implementation: Implementation, engine: EngineName = "local") -> dict[str, Any]:
     """Where an implementation is, in which revision, what it declares, and the hashes of its files."""
     return {
         "folder": name_of(implementation.folder),
@@ -127,7 +129,7 @@ def of_implementation(implementation: Implementation, engine: EngineName) -> dic
     }
 
 
-def of_programs(implementations: Collection[Implementation], engine: EngineName) -> dict[str, Any]:
+def of_programs(implementations: Collection[Implementation], engine: EngineName = "local") -> dict[str, Any]:
     """What runs the trials of these implementations: our programs and theirs."""
     return {
         "engine": engine,
@@ -139,7 +141,9 @@ def of_programs(implementations: Collection[Implementation], engine: EngineName)
     }
 
 
-def collect(implementations: Collection[Implementation], link: str, engine: EngineName) -> dict[str, Any]:
+def collect(
+    implementations: Collection[Implementation], link: str, engine: EngineName = "local"
+) -> dict[str, Any]:
     """The provenance of a campaign that uses these implementations, this engine and this link backend."""
     cpuinfo = Path("/proc/cpuinfo")
     return {

@@ -40,7 +40,7 @@ class Replay:
     def is_virtual(self) -> bool:
         """Whether it was a trial in virtual time, which must come to the same."""
         task: Mapping[str, Any] = self.replayed.record.task
-        return bool(task["backend"] == VIRTUAL)
+        return task.get("backend") == VIRTUAL
 
     @property
     def digests(self) -> tuple[str, str]:

@@ -3,15 +3,12 @@
 It is a process of its own, so that a harness with threads does not fork.
 """
 
-import os
 import sys
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.implementations.implementation import environment
 from runners.trial import confinement
-from runners.trial.isolation import die_with_parent
 
 
 class Order(BaseModel):
@@ -32,14 +29,12 @@ class Order(BaseModel):
 
 def main() -> None:
     order = Order.model_validate_json(sys.argv[1])
-    program = order.command[0]
     try:
-        confinement.confine_simulator(program, order.folder, order.user, order.implementation)
-        os.chdir(order.folder)
-        die_with_parent(order.harness)  # a change of user forgets it
-        os.execve(program, order.command, environment(order.folder))
+        confinement.become_simulator(
+            order.command, order.folder, order.user, order.implementation, order.harness
+        )
     except OSError as error:
-        sys.exit(f"{program} cannot be started: {error}")
+        sys.exit(f"{order.command[0]} cannot be started: {error}")
 
 
 if __name__ == "__main__":

@@ -19,15 +19,15 @@ from types import TracebackType
 from typing import Self
 
 from results.store.records import TrialKey
-from runners.engines import protocol, scratch
+from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.engine import EngineError, Finished
-from runners.engines.protocol import AnswerError, Place
 from runners.engines.simulator import Simulator, SimulatorEnded
-from runners.trial import certificates, confinement, kernel, logs, series
+from runners.trial import certificates, confinement, kernel, logs, series, simulation
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
 from runners.trial.series import SeriesError
+from runners.trial.simulation import AnswerError, Place
 from runners.trial.task import ROLES, VIRTUAL, Task, endpoint_name
 
 LIMIT_S = 120.0
@@ -153,10 +153,10 @@ class VirtualEngine:
             seat.simulators[implementation] = Simulator(
                 command, folder, self._folder, self._user, self._selector
             )
-        seat.simulator.send(protocol.line_of(task, errand.number, errand.place))
+        seat.simulator.send(simulation.line_of(task, errand.number, errand.place))
 
     def _make_place(self, task: Task) -> Place:
-        if not protocol.leaves_files(task):
+        if not simulation.leaves_files(task):
             return Place(self._folder, self._folder / "none")
         place = Place(self._folder, self._folder / f"trial-{self._begun}")
         for pair in range(len(task.pairs)):
@@ -189,7 +189,7 @@ class VirtualEngine:
                 if not (seat.errands and at_work):
                     raise AnswerError(f"answered {line[:80]!r}, and was not asked")
                 errand = seat.errands[0]
-                outcome = protocol.outcome_of(line, errand.task, errand.number)
+                outcome = simulation.outcome_of(line, errand.task, errand.number)
                 self._failures[implementation] = 0
                 yield self._finished(seat, outcome, at_once)
         except (AnswerError, SimulatorEnded) as problem:
@@ -203,7 +203,7 @@ class VirtualEngine:
         errand, now = seat.errands.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
         folder = None
-        if protocol.leaves_files(errand.task):
+        if simulation.leaves_files(errand.task):
             _collect(errand, outcome)
             folder = self._folder.parent / errand.place.logs.name
             logs.copy(errand.place.logs, folder)
@@ -224,7 +224,7 @@ class VirtualEngine:
         outcome = Outcome(backend=VIRTUAL, no_answer=f"the simulator of {implementation} {why}")
         finished = self._finished(seat, outcome, at_once)
         for errand in reversed(seat.errands):
-            if protocol.leaves_files(errand.task):
+            if simulation.leaves_files(errand.task):
                 shutil.rmtree(errand.place.logs, ignore_errors=True)
             self._next.appendleft((errand.key, errand.task))
         seat.errands.clear()

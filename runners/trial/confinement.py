@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from runners.implementations.implementation import environment
 from runners.trial import cgroup, kernel, logs
@@ -135,8 +135,10 @@ class Cell:
         die_with_parent(parent)
 
 
-def confine_simulator(program: str, folder: Path, user: int | None, implementation: Path) -> None:
-    """Take the rights of a simulator from this process, which becomes it: `folder` alone can be written.
+def become_simulator(
+    command: Sequence[str], folder: Path, user: int | None, implementation: Path, harness: int
+) -> NoReturn:
+    """Go on as a simulator, which can write to `folder` alone, and ends with the process `harness`.
 
     `user` is one of its own; None: it stays who it is, and gains nothing. Raises OSError.
     """
@@ -145,14 +147,17 @@ def confine_simulator(program: str, folder: Path, user: int | None, implementati
         # The limit of processes is one of a user's, who may run others.
         _limit({name: value for name, value in LIMITS.items() if name != resource.RLIMIT_NPROC})
         kernel.gain_nothing()
-        return
-    kernel.unshare(
-        kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET, "mount, IPC and network namespaces"
-    )
-    shown = [implementation, *_prefixes(Path(program))]
-    View(user, folder, shown, {}).make()
-    _limit(LIMITS | LIMIT_OF_MEMORY)
-    kernel.become(user)
+    else:
+        kernel.unshare(
+            kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET,
+            "mount, IPC and network namespaces",
+        )
+        View(user, folder, [implementation, *_prefixes(Path(command[0]))], {}).make()
+        _limit(LIMITS | LIMIT_OF_MEMORY)
+        kernel.become(user)
+    os.chdir(folder)
+    die_with_parent(harness)  # a change of user forgets it
+    os.execve(command[0], list(command), environment(folder))
 
 
 def _limit(limits: Mapping[int, int]) -> None:

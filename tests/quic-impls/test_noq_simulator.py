@@ -19,11 +19,11 @@ from cryptography.x509.oid import NameOID
 
 import dropper.model
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform
-from runners.engines.protocol import losses
 from runners.implementations.finding import ours
 from runners.trial import certificates
 from runners.trial.certificates import NOT_AFTER, NOT_BEFORE
 from runners.trial.competition import FULL_SHARE, INTERVAL_S
+from runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))

@@ -19,9 +19,9 @@ import pytest
 
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, verdicts
 from fecbench.checkout import REPOSITORY
-from runners.engines.protocol import losses
 from runners.implementations.finding import ours
 from runners.trial import certificates
+from runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("rquic", "tests")
 SERVER_NAME = "server.fecbench"

@@ -19,8 +19,8 @@ change() {
     local file=$folder/$1
     [ -e "$file.new" ] || { cp "$runtime/$1" "$file.new"; replaced="$replaced, \"$runtime/$1\": \"$file\""; }
     LINE=$2 REPLACEMENT=$3 awk '
-        { line = $0; sub(/^[ \t]+/, "", line) }
-        line == ENVIRON["LINE"] { print ENVIRON["REPLACEMENT"]; changed++; next }
+        { match($0, /^[ \t]*/); indented = substr($0, 1, RLENGTH); line = substr($0, RLENGTH + 1) }
+        line == ENVIRON["LINE"] { print indented ENVIRON["REPLACEMENT"]; changed++; next }
         { print }
         END { exit changed != 1 }' "$file.new" > "$file.changed" || {
         echo "$(go version): $runtime/$1 has no line, or more than one, that is: $2" >&2

@@ -155,8 +155,10 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
             command(design, database, "--jobs", jobs), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
         )
         assert harness.stderr
+        said = ""
         while "trials to run" not in (line := harness.stderr.readline()):
-            assert line, "it ended before it began"
+            said += line
+            assert line, f"it ended before it began: {said}"
         # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
         time.sleep(moments.uniform(0, 1.0))
         harness.send_signal(kinds[number % len(kinds)])

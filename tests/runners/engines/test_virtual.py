@@ -12,12 +12,12 @@ import pytest
 
 from dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
 from fecbench.checkout import REPOSITORY
-from runners.engines import protocol, virtual
+from runners.engines import virtual
 from runners.engines.engine import EngineError
-from runners.engines.protocol import AnswerError, Place
 from runners.engines.virtual import VirtualEngine
-from runners.trial import confinement, kernel
+from runners.trial import confinement, kernel, simulation
 from runners.trial.judge import judge
+from runners.trial.simulation import AnswerError, Place
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
 
 OTHER = "other"
@@ -242,8 +242,8 @@ def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None
 def test_the_same_task_has_the_same_line(made_up: WriteDesign, tmp_path: Path) -> None:
     place = Place(tmp_path, tmp_path / "none")
     one, other = (tasks_of(experiment_of(made_up())) for _ in range(2))
-    assert [protocol.line_of(task, 1, place) for _, task in one] == [
-        protocol.line_of(task, 1, place) for _, task in other
+    assert [simulation.line_of(task, 1, place) for _, task in one] == [
+        simulation.line_of(task, 1, place) for _, task in other
     ]
 
 
@@ -252,14 +252,14 @@ def test_variants_of_a_repetition_share_the_seed_of_endpoints_and_repetitions_do
 ) -> None:
     seeds: dict[Any, set[int]] = {}
     for key, task in tasks_of(experiment_of(made_up())):
-        seeds.setdefault((key.point, key.repetition), set()).add(protocol.seed_of_endpoints(task))
+        seeds.setdefault((key.point, key.repetition), set()).add(simulation.seed_of_endpoints(task))
     assert all(len(of_group) == 1 for of_group in seeds.values())
     assert len(set.union(*seeds.values())) == len(seeds)
 
 
 def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path) -> None:
     _, task = tasks_of(experiment_of(made_up()))[0]
-    document = json.loads(protocol.line_of(task, 7, Place(tmp_path, tmp_path / "none")))
+    document = json.loads(simulation.line_of(task, 7, Place(tmp_path, tmp_path / "none")))
     settings = task.links["internet"].settings
     assert document["number"] == 7
     (pair,) = document["pairs"]
@@ -282,7 +282,7 @@ def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path
     "model", [Uniform(0.3), Uniform(1.0), GilbertElliott(0.01, 0.25, 0.9, 0.1), loss_model({"model": "none"})]
 )
 def test_losses_are_thresholds(model: Any) -> None:
-    told = protocol.losses(model, 2**64 - 1)
+    told = simulation.losses(model, 2**64 - 1)
     assert told["seed"] == 2**64 - 1
     match model:
         case Uniform(p):
@@ -327,4 +327,4 @@ def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
 def test_an_answer_to_another_task_is_refused(made_up: WriteDesign) -> None:
     _, task = tasks_of(experiment_of(made_up()))[0]
     with pytest.raises(AnswerError, match="answered task 3, and was asked for task 4"):
-        protocol.outcome_of(b'{"number": 3, "error": "what?"}', task, 4)
+        simulation.outcome_of(b'{"number": 3, "error": "what?"}', task, 4)

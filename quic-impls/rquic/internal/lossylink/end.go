@@ -12,7 +12,7 @@ import (
 
 // End of a link; a net.PacketConn that one goroutine reads.
 type End struct {
-	// Watch, if any, is called with every datagram that is written, and the time at which it is.
+	// Watch, if any, is called with every datagram when it is written.
 	Watch func(datagram []byte)
 	// Sent and Received, if any, are called with each datagram when the processor is done with it.
 	Sent, Received func(at time.Duration, datagram []byte)

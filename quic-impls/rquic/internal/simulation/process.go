@@ -37,16 +37,16 @@ type process struct {
 	interrupt    context.CancelCauseFunc // nil: it was not started
 	stderr       bytes.Buffer
 
-	ready, reported, ended chan struct{} // closed in this order
-	wasReady               bool
-	metrics                json.RawMessage
-	reportedAt             time.Time
-	exitCode               int
+	ready, ended chan struct{} // closed when it is, and when it has
+	wasReady     bool
+	metrics      json.RawMessage
+	reportedAt   time.Time
+	exitCode     int
 }
 
 // start begins to run it at an end of the link.
 func (p *process) start(end *lossylink.End) {
-	p.ready, p.reported, p.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	p.ready, p.ended = make(chan struct{}), make(chan struct{})
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	p.interrupt = interrupt
 	go func() {
@@ -91,7 +91,6 @@ func (p *process) Write(event []byte) (int, error) {
 		return len(event), nil
 	}
 	p.metrics, p.reportedAt = e.Metrics, time.Now()
-	close(p.reported)
 	return len(event), nil
 }
 

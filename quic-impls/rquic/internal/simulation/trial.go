@@ -17,8 +17,7 @@ import (
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
-// late is how much later than endpoints the trial looks at the clock: never at the instant of one of their timers, since
-// Go shuffles timers of one instant.
+// late is how much later than an instant the trial looks at what endpoints did at that instant.
 const late = time.Nanosecond
 
 // pair is a client and its server.
@@ -180,10 +179,11 @@ func (x *trial) transfer() {
 		return
 	}
 	x.answer.BackgroundLasted = !x.background.client.hasEnded()
+	mbps := make([]float64, len(x.pairs))
 	for i, received := range x.receivedBytes() {
-		mbps := 8e-6 * float64(received-before[i]) / lasted.Seconds()
-		*[]**float64{&x.answer.Competition.ForegroundMbps, &x.answer.Competition.BackgroundMbps}[i] = &mbps
+		mbps[i] = 8e-6 * float64(received-before[i]) / lasted.Seconds()
 	}
+	x.answer.Competition.ForegroundMbps, x.answer.Competition.BackgroundMbps = &mbps[0], &mbps[1]
 }
 
 // fill starts the background's client, and reports whether it has filled the link before it ended or the deadline passed.

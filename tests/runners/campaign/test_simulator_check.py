@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.engines import simulator_check
+from runners.campaign import simulator_check
 from runners.implementations.implementation import Implementation, load
 from tests.runners.engines.conftest import HERE
 
