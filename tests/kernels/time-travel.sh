@@ -15,6 +15,7 @@ rm -rf "$folder"
 mkdir -p "$folder/source"
 cd "$folder"
 apt-get update -qq
+built_from=$(origin)
 package=$(apt-cache depends linux-source | awk '$1 == "Depends:" { print $2; exit }')
 echo "downloading $package $(version)"
 apt-get download -qq -o APT::Sandbox::User=root "$package"
@@ -22,7 +23,7 @@ dpkg-deb --fsys-tarfile "$package"_*.deb | tar --extract --to-stdout "./usr/src/
     tar --extract --xz --directory source --strip-components 1
 rm "$package"_*.deb
 
-echo "building user-mode Linux: some 5 minutes of CPU time"
+echo "building user-mode Linux: some 6 minutes of CPU time"
 export ARCH=um
 make --silent -C source defconfig
 (cd source && scripts/kconfig/merge_config.sh -m .config "$here/time-travel.config" >/dev/null)
@@ -32,4 +33,4 @@ make --silent -C source -j "$(nproc)" linux
 strip --output-file linux source/linux
 mv source/.config configuration
 rm -rf source
-origin >origin
+echo "$built_from" >origin
