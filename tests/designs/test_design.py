@@ -146,7 +146,7 @@ REFUSED = [
     ("points = 6", "points = 61", "plan.candidates = 60: the number of candidates must be from points = 61"),
     ("points = 6", "points = 1e9", "plan.points = 1000000000.0: must be a valid integer"),
     ("points = 6", "points = 1000000000", "plan.points = 1000000000: must be less than or equal to 10000"),
-    ("candidates = 60", "candidates = 200_000", "plan.candidates = 200000: the number of candidates must be"),
+    ("candidates = 60", "candidates = 200_001", "plan.candidates = 200001: the number of candidates must be"),
     ("candidates = 60", "generator = 'sobel'", "plan.generator = 'sobel': must be 'sobol', 'halton'"),
     ("min = 0.3", "min = 10", "factors.bandwidth_mbps.min = 10: must be less than max = 10"),
     ("min = 0.3", "min = 0", "factors.bandwidth_mbps.min = 0: must be greater than 0 with scale = 'log'"),
