@@ -69,11 +69,13 @@ def frame(trials: pa.Table, drops: pa.Table) -> pd.DataFrame:
     checks = objects(trials["checks"], _CHECKS)
     seeds = _names(trials["seeds"])
     directions = dict.fromkeys(name for name in (*seeds, *_names(trials["dropper"])) if "/" in name)
+    # Copies: what the database's library has read is freed as a whole, texts of JSON and all.
+    own = trials.select(["id", "reason"]).take(np.arange(len(trials)))
     columns = {
-        "id": trials["id"],
+        "id": own["id"],
         "started_at": trials["started_at"].cast(TIME),
         "host": pc.if_else(pc.equal(trials["host"], ""), _UNKNOWN, trials["host"]),
-        "reason": trials["reason"],
+        "reason": own["reason"],
         **{name: checks[name] for name in _OF_CHECKS},
         "lost_elsewhere": pc.struct_field(checks["lost_elsewhere"], "packets"),
         "overhead_s": objects(trials["overhead_s"], _OVERHEAD)["total"],

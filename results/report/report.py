@@ -233,10 +233,11 @@ class _Medians:
 def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, _Medians]:
     """For each workload, the medians over its whole groups: none over what one variant got through."""
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
-    ok = frame[whole_groups(frame, campaign)]
-    medians = {}
+    whole, medians = whole_groups(frame, campaign), {}
     for workload in (workload["label"] for workload in campaign.workloads):
-        trials = ok[ok["workload"] == workload]
+        trials = frame.loc[
+            whole & (frame["workload"] == workload), ["variant", "point", "repetition", *names]
+        ]
         table = trials.groupby("variant", observed=True)[names].median().T
         if len(table.columns):
             groups = len(trials[["point", "repetition"]].drop_duplicates())

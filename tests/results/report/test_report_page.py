@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,7 @@ import pytest
 from results.analysis.units import size
 from results.report.report import report
 from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name of an element's identifier (W3C WebDriver, §11)
@@ -297,3 +297,13 @@ def test_what_is_folded_on_the_screen_is_printed(opened: Browser) -> None:
     assert opened.print().startswith(b"%PDF")
     assert opened.run("return window.foldedInPrint") == 0
     assert opened.run(folded) == before
+
+
+def test_of_many_points_the_page_lists_a_thousand_and_says_where_all_are(
+    filled: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+) -> None:
+    database, campaign = filled({}, points=[{"owd_ms": n + 0.5} for n in range(1002)])
+    page = report(database, campaign, tmp_path).html.read_text()
+    assert '<td class="number">999.5</td>' in page
+    assert "1000.5" not in page
+    assert "the first 1000 of 1002 points. All: fecbench export --table points." in page
