@@ -427,9 +427,10 @@ func TestAnAdaptiveRateSendsMoreCodedPacketsTheMoreAreLost(t *testing.T) {
 		rate.Preset = preset
 		before := 0.0
 		for _, loss := range []float64{0, 0.02, 0.08} {
+			down := link(20, wifiDelay, lossylink.Uniform(3, loss))
+			down.QueueBytes = 1 << 20 // never full: nothing else is lost
 			o := transfer{
-				workload: download(5_000_000), options: withRate("xor", rate),
-				up: wifi(lossylink.Nothing), down: link(20, wifiDelay, lossylink.Uniform(3, loss)),
+				workload: download(5_000_000), options: withRate("xor", rate), up: wifi(lossylink.Nothing), down: down,
 			}.succeed(t)
 			t.Logf("%s, loss %v: overhead %.3f, residual loss %.4f", preset, loss, o.server["overhead"], o.server["residual_loss"])
 			if o.server["overhead"] <= before {
