@@ -1,9 +1,10 @@
-# make demo   all set-up, then the demonstration campaign with its figure and report
+# make demo   all set-up, then the demonstration campaign in virtual time, a sample of it emulated, figure and report
 # make test   all set-up, then all tests but the slow ones
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make bench  what the dropper, the emulated link, the codes and loading results cost, next to others
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
+# make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -21,23 +22,27 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 	python3-venv clang-format ca-certificates xz-utils
 # Rust from Debian where the machine has none.
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
+# What building a kernel needs besides.
+KERNEL_PACKAGES := flex bison bc
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 # Tests that compute alone, and may share the cores; the others make networks in which time counts.
 PURE := tests/bench tests/designs tests/notebooks tests/results
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-slow test-netem build bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build bench lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
-# Status 1 of a campaign says that some trials are not ok: the report tells which, so it is made all the same.
+# Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
+# made all the same.
 demo: build
 	@$(RUN) runners.campaign.aside designs/catalog/demo.toml $(OUT)/demo.sqlite
-	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --db $(OUT)/demo.sqlite || [ $$? = 1 ]
+	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --engine virtual --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
+	@$(VENV)/bin/fecbench crosscheck designs/catalog/demo.toml --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
 	@[ $(OUT)/demo/report.html -nt $(OUT)/demo.sqlite ] || \
 	    $(VENV)/bin/fecbench report --db $(OUT)/demo.sqlite --output $(OUT)/demo >/dev/null
 	@echo "database  $(OUT)/demo.sqlite"
-	@echo "figure    $(OUT)/demo/ratio.png"
+	@echo "figure    $(OUT)/demo/factors-download-200000.png"
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build
@@ -51,8 +56,12 @@ test-slow: build
 	@$(RUN) pytest -m slow --timeout 7200
 
 test-netem: build
-	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux qemu-system-x86 kmod"
-	@tests/netem-kernel/run.sh
+	@$(MAKE) --no-print-directory packages PACKAGES="user-mode-linux kmod $(KERNEL_PACKAGES)"
+	@tests/kernels/netem/run.sh
+
+test-virtual: build
+	@$(MAKE) --no-print-directory packages PACKAGES="$(KERNEL_PACKAGES)"
+	@tests/kernels/virtual/run.sh
 
 bench: build
 	@$(RUN) bench

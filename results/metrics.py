@@ -27,6 +27,9 @@ By = Literal["client", "server", "client and server", "harness", "link"]
 DEFAULT = "client.dct_s"
 """What is compared in a workload that names no metric, as none of the oldest databases does."""
 
+HANDSHAKE = "client.handshake_s"
+"""What virtual time and emulation are compared by in every workload, beside what the workload compares."""
+
 ENDPOINTS = ("client", "server", "background_client", "background_server")
 """The background is a transfer that competes with the measured one."""
 
@@ -76,12 +79,16 @@ class Metric:
         return -math.inf if self.more_is_better else math.inf
 
     @property
+    def is_time(self) -> bool:
+        return self.unit in _TIMES
+
+    @property
     def comparative(self) -> Comparative:
         """How a variant compares with the baseline."""
         if self.better is None:
             return Comparative("lower", "higher")
-        is_time = self.unit in _TIMES and self.better == "less"
-        return Comparative("faster", "slower") if is_time else Comparative("better", "worse")
+        is_faster = self.is_time and self.better == "less"
+        return Comparative("faster", "slower") if is_faster else Comparative("better", "worse")
 
     @property
     def sides(self) -> tuple[str, str]:
@@ -655,6 +662,7 @@ COLUMNS = (
     Column("attempt", "", "Counts from 1: above 1 when runs of this trial came before that it replaced."),
     Column("started_at", "", "When it began: UTC, ISO 8601."),
     Column("host", "", "The name of the machine on which it ran."),
+    Column("engine", "", "How it was run: virtual or emulated."),
     Column("reason", "", "Why it is not ok, in a sentence; empty when it is."),
     Column("seed.content", "", "The seed of what was transferred: unsigned, 64 bits."),
     Column(f"seed.{_PLACE}", "", "The seed of the losses of a direction of a link: unsigned, 64 bits."),

@@ -133,17 +133,19 @@ class Results:
 
     def campaigns(self) -> pd.DataFrame:
         """One row a campaign, oldest first: `campaign`, `title`, `created_at` (UTC), `points`, `variants`,
-        `workloads`, `repetitions`, `planned_trials`, `trials` that were run."""
+        `workloads`, `repetitions`, `planned_trials`, `trials` that were run, `engine` (virtual or emulated),
+        and `checks`: the campaign in virtual time of which this one is an emulated sample, null for others.
+        """
         columns = ["campaign", "title", "created_at", "points", "variants", "workloads", "repetitions"]
         rows = [
             (
                 *(info.name, info.title, info.created_at, len(info.points)),
                 *(len(info.variants), len(info.workloads), info.repetitions),
-                *(info.planned_trials, self.database.trial_count(info.id)),
+                *(info.planned_trials, self.database.trial_count(info.id), info.engine, info.checked),
             )
             for info in self.database.campaigns()
         ]
-        return pd.DataFrame(rows, columns=[*columns, "planned_trials", "trials"])
+        return pd.DataFrame(rows, columns=[*columns, "planned_trials", "trials", "engine", "checks"])
 
     def __getitem__(self, name: str) -> Campaign:
         """The campaign of that name. Raises DatabaseError when there is none."""

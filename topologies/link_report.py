@@ -93,11 +93,12 @@ class LinkReport(_Record):
     """Of both directions of a link. None: this backend can't know."""
 
     backend: str
-    version: str
-    """Of the wire's program, or of netem's kernel."""
-    command: list[str]
-    """The wire's command line, or netem's tc commands."""
-    configuration: LinkConfiguration
+    version: str | None
+    """Of the wire's program, or of netem's kernel; None: it is that of a simulator."""
+    command: list[str] | None
+    """The wire's command line, or netem's tc commands; None: a simulator has none."""
+    configuration: LinkConfiguration | None
+    """None: a simulator's link was what its task says."""
     scheduling: Scheduling | None
     cpu_s: float | None
     """Of the emulator's process, since the link was up."""

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -50,8 +49,5 @@ func told(err error, stderr io.Writer) int {
 		return contract.ExitSuccess
 	}
 	fmt.Fprintf(stderr, "rquic: %v\n", err)
-	if errors.As(err, &contract.Unsupported{}) {
-		return contract.ExitUnsupported
-	}
-	return contract.ExitBadInput
+	return contract.ExitCode(err)
 }

@@ -60,9 +60,12 @@ def trials(
         if whole_harness or named:
             read = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
             order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
+            of_harness = {"engine": pd.Series(campaign.engine, index=range(len(order)))}
+            for name in _names_in(read):
+                of_harness[name] = _gathered(read, name, order)
             columns |= {
-                name: _gathered(read, name, order)
-                for name in in_order(_names_in(read))
+                name: of_harness[name]
+                for name in in_order(of_harness)
                 if name not in columns and (whole_harness or name in named)
             }
             del read

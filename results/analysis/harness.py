@@ -5,6 +5,7 @@ machine was, what happened to packets on each link, and the seeds that decided i
 |---|---|
 | `started_at` | when it began, UTC |
 | `host` | the machine that ran it, null where it is not known |
+| `engine` | how it was run: virtual or emulated; of the campaign, so `frames` adds it |
 | `reason` | why its state is not ok |
 | `trials_at_once` | how many trials ran then |
 | `stalled_s` | how long its endpoints were kept from running |

@@ -101,6 +101,8 @@ class Rule:
 class Explanation:
     """What drives the ratio of a metric."""
 
+    campaign: str
+    """Its name, and how its trials were run."""
     metric: str
     """As in frames: "client.dct_s"."""
     table: pd.DataFrame
@@ -149,6 +151,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     planned = _values(_planned(campaign), campaign)[list(varied)].to_numpy(np.float64)
     everywhere = _rule([], table, table, LEVEL, len(planned))
     unexplained = Explanation(
+        campaign=campaign.heading,
         metric=metric.name,
         table=table,
         factors=varied,

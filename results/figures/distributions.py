@@ -79,7 +79,7 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
             for label, look in look_of.items()
         ]
         legend_below(figure, handles)
-        heading(figure, compared.question, f"{campaign.name} · {len(ok)} ok trials of {len(trials)}")
+        heading(figure, compared.question, f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}")
     return figure
 
 
@@ -156,7 +156,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
         baseline,
         campaign,
         f"At how many points does {helps} help?",
-        f"{campaign.name} · {measured['point'].nunique()} points of {len(campaign.points)}"
+        f"{campaign.heading} · {measured['point'].nunique()} points of {len(campaign.points)}"
         f" · {_pairs(measured)}",
         "points",
         metric,
@@ -258,7 +258,7 @@ def points(campaign: CampaignInfo) -> Figure:
         for axes, across, up in grid:
             marks = len(grid) * len(campaign.points)
             axes.scatter(across, up, s=20, color="0.25", rasterized=as_pixels(marks))
-        heading(figure, "Which networks were tried?", f"{campaign.name} · {len(campaign.points)} points")
+        heading(figure, "Which networks were tried?", f"{campaign.heading} · {len(campaign.points)} points")
     return figure
 
 

@@ -98,7 +98,7 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
         heading(
             figure,
             f"Where does {variant} help?",
-            f"{explanation.everywhere.points} points; purple: less, orange: more",
+            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: less, orange: more",
         )
     return figure
 
@@ -131,7 +131,8 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
         heading(
             figure,
             f"What drives the ratio of {variant}?",
-            f"{explanation.everywhere.points} points; line: mean prediction of a random forest",
+            f"{explanation.campaign} · {explanation.everywhere.points} points; line: mean prediction of a"
+            " random forest",
         )
     return figure
 

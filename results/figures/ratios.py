@@ -59,6 +59,7 @@ from results.store.records import CampaignInfo
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4
 _MOST_CELLS = 6  # along one side
+_PALE = 0.3  # of a colour
 _CELL = 0.75  # inches, the least width of one
 
 
@@ -127,7 +128,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             f"By how much does {metric.noun} change?",
-            f"{campaign.name} · {ratios['point'].nunique()} points · "
+            f"{campaign.heading} · {ratios['point'].nunique()} points · "
             + "; ".join(filter(None, ["bar: median over points", line, none])),
         )
     return figure
@@ -160,8 +161,13 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                     alpha=0.6,
                     rasterized=pixels,
                 )
-                for censored, color in ((False, look.color), (True, "white")):
-                    alike = rows[rows["censored"] == censored]
+                undecided = rows["low"].notna() & (rows["verdict"] == "undecided")
+                for chosen, color in (
+                    (~rows["censored"] & ~undecided, look.color),
+                    (~rows["censored"] & undecided, _pale(look.color)),
+                    (rows["censored"], "white"),
+                ):
+                    alike = rows[chosen]
                     if alike.empty:
                         continue
                     axes.scatter(
@@ -189,14 +195,21 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 for label, look in look_of.items()
             ],
         )
-        lines = " · line: 95 % interval over repetitions" if some["low"].notna().any() else ""
+        intervals = " · line: 95 % interval over repetitions, pale: it holds 1"
+        lines = intervals if some["low"].notna().any() else ""
         hollow = " · hollow: timed out, beyond the axis" if some["censored"].any() else ""
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.name} · {some['point'].nunique()} points{lines}{hollow}",
+            f"{campaign.heading} · {some['point'].nunique()} points{lines}{hollow}",
         )
     return figure
+
+
+def _pale(color: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The colour of what is undecided."""
+    red, green, blue = (1 - _PALE * (1 - part) for part in color)
+    return red, green, blue
 
 
 def heat_map(
@@ -254,7 +267,9 @@ def heat_map(
             axes.set_title(wrapped(name, cell * len(columns)))
         figure.supylabel(axis_label(up), fontsize=FONT)
         ratio_colorbar(figure, panels, drawn, metric.ratio_to(baseline_of(campaign)))
-        heading(figure, f"Where does {variant} help?", f"{campaign.name} · median ratio (number of points)")
+        heading(
+            figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)"
+        )
     return figure
 
 
@@ -285,7 +300,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         heading(
             figure,
             f"In which networks does {variant} help?",
-            f"{campaign.name} · {len(of_point)} points of {len(campaign.points)}",
+            f"{campaign.heading} · {len(of_point)} points of {len(campaign.points)}",
         )
     return figure
 

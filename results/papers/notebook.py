@@ -29,7 +29,9 @@ def show(database: Results, number: str) -> None:
 
 def _show_figure(campaign: Campaign, figure: PaperFigure) -> None:
     trials = campaign.trials()
-    _display_markdown(f"**{figure.number}, campaign `{campaign.info.name}`.** {figure.caption}")
+    _display_markdown(
+        f"**{figure.number}, campaign `{campaign.info.name}`, {campaign.info.engine}.** {figure.caption}"
+    )
     try:
         _display(figure.draw(trials, campaign.info))
     except NothingToDraw as nothing:
@@ -53,11 +55,13 @@ def show_differences(database: Results) -> None:
             for sentence in figure.differences(trials, campaign.info)
         ]
         items = (f"- {sentence}" for sentence in dict.fromkeys(sentences))
-        _display_markdown("\n".join([f"Campaign `{campaign.info.name}`:\n", *items]))
+        _display_markdown("\n".join([f"Campaign `{campaign.info.name}`, {campaign.info.engine}:\n", *items]))
 
 
 def _campaigns(database: Results) -> Iterator[Campaign]:
-    return (database[name] for name in database.campaigns()["campaign"])
+    """Those that reproduce something: a sample that only checks another one does not."""
+    campaigns = (database[name] for name in database.campaigns()["campaign"])
+    return (campaign for campaign in campaigns if campaign.info.checked is None)
 
 
 def _display_markdown(text: str) -> None:

@@ -16,20 +16,27 @@ ALL_TRIALS = "fecbench show --trials"
 ALL_POINTS = "fecbench export --table points"
 
 
-def commands(campaign: CampaignInfo, filters: Sequence[str]) -> list[str]:
-    """What repeats a campaign, in a shell, in the folder of fecbench."""
+def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: float = 0) -> list[str]:
+    """What repeats a campaign, in a shell, in the folder of fecbench; `crosscheck_share` is the share of it
+    that was emulated beside it."""
     provenance = campaign.provenance
     design, database = f"{campaign.name}.toml", f"{campaign.name}.sqlite"
     run = ["fecbench", "run", design, "--db", database]
     if campaign.design_name != campaign.name:
         run += ["--campaign", campaign.name]
-    for option in ("link", "jobs"):
-        if option in provenance:
-            run += [f"--{option}", str(provenance[option])]
+    if campaign.engine == "virtual":
+        run += ["--engine", "virtual"]
+    elif "link" in provenance:
+        run += ["--link", str(provenance["link"])]
+    if "jobs" in provenance:
+        run += ["--jobs", str(provenance["jobs"])]
     for chosen in filters:
         run += ["--filter", chosen]
     report = ["fecbench", "report", "--db", database, "--output", campaign.name]
-    return [shlex.join(command) for command in (run, report)]
+    crosscheck = ["fecbench", "crosscheck", design, "--share", f"{crosscheck_share:g}", "--db", database]
+    if campaign.design_name != campaign.name:
+        crosscheck += ["--campaign", campaign.name]
+    return [shlex.join(command) for command in (run, *([crosscheck] if crosscheck_share else []), report)]
 
 
 def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:

@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import attempts, equality, frames
+from results.analysis import agreement, attempts, equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import comparisons
@@ -89,6 +89,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
     table = findings(frame, campaign, ratios)
     filters = repeating.filters_of(run, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
+    crosscheck = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
         headline=headline(frame, campaign, table, run),
@@ -103,6 +104,10 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         attempt_states=STATES,
         share_text=attempts.share_text,
         second_tries=second_tries.compare(run, campaign),
+        crosscheck=crosscheck,
+        crosscheck_sentences=agreement.sentences(crosscheck),
+        quantiles=agreement.QUANTILES,
+        percent=agreement.percent,
         calibrations=campaign.provenance.get("calibration", []),
         lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
@@ -124,7 +129,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
         starts=starts_of(database, campaign),
-        repeat=repeating.commands(campaign, filters or []),
+        repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),
         doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),
         design_link=_base64(campaign.design_text.encode()),

@@ -28,6 +28,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyErro
 
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
+from results.store.digest import of_trial, of_trials
 from results.store.error import DatabaseError, HasResult, UnfitRecord
 from results.store.postgresql_url import is_url
 from results.store.records import (
@@ -194,22 +195,26 @@ class Database:
 
     def claim(self, campaign_id: int, start_id: int, group: Group) -> int:
         """The start that holds the claim on the group now: this one, unless another was sooner."""
+        return self.claim_all(campaign_id, start_id, [group])[group]
+
+    def claim_all(self, campaign_id: int, start_id: int, groups: Sequence[Group]) -> dict[Group, int]:
+        """The start that holds the claim on each of these groups now: this one, unless another was sooner."""
         for _ in range(_TRIES):
             with self._transaction(self._readers) as connection:
-                owner = rows.read_owner(connection, campaign_id, group)
-            if owner is None:
+                owners = rows.read_owners(connection, campaign_id, groups)
+            if free := [group for group in groups if group not in owners]:
                 with self._transaction(self._writers) as connection:
-                    rows.claim(connection, campaign_id, start_id, group)
-                    owner = rows.read_owner(connection, campaign_id, group)
-            if owner is not None:  # it may have been given up between the two statements
-                return owner
-        raise DatabaseError(f"{self.address}: {group}: others claim it and give it up all the time")
+                    rows.claim(connection, campaign_id, start_id, free)
+                    owners |= rows.read_owners(connection, campaign_id, free)
+            if len(owners) == len(groups):  # one may have been given up between the two statements
+                return owners
+        raise DatabaseError(f"{self.address}: {groups[0]}: others claim it and give it up all the time")
 
-    def give_up(self, campaign_id: int, start_id: int, group: Group) -> None:
-        """Let go of a group that the start may have claimed."""
+    def give_up(self, campaign_id: int, start_id: int, groups: Sequence[Group]) -> None:
+        """Let go of groups that the start may have claimed."""
         its = schema.claims.c.start_id == start_id
         with self._transaction(self._writers) as connection:
-            connection.execute(sa.delete(schema.claims).where(*rows.is_claim_on(campaign_id, group), its))
+            connection.execute(sa.delete(schema.claims).where(*rows.are_claims_on(campaign_id, groups), its))
 
     def give_up_all(self, start_id: int, beat: int | None = None) -> None:
         """Let go of all that the start has claimed; with `beat`, only if it has stood still there."""
@@ -256,12 +261,39 @@ class Database:
                     raise
         raise HasResult(f"{self.address}: {record.key}: others record results of it all the time")
 
+    def record_all(
+        self, campaign_id: int, records: Sequence[TrialRecord], start_id: int
+    ) -> list[StoredTrial]:
+        """Commit the first runs of these trials, all of them or none, in one transaction.
+
+        Raises UnfitRecord and HasResult as `record` does: then each has to be recorded by itself.
+        """
+        for record in records:
+            self._check_record(campaign_id, record)
+        try:
+            with self._transaction(self._writers) as connection:
+                self._check_start(connection, campaign_id, start_id)
+                runs = [(1, record) for record in records]
+                ids = rows.write_trials(connection, campaign_id, start_id, runs)
+        except DatabaseError as error:
+            if isinstance(error.__cause__, IntegrityError):
+                raise HasResult(f"{self.address}: one of {len(records)} trials has a result") from error
+            raise
+        return [
+            _stored(trial_id, campaign_id, start_id, 1, record)
+            for trial_id, record in zip(ids, records, strict=True)
+        ]
+
+    def _check_start(self, connection: sa.Connection, campaign_id: int, start_id: int) -> None:
+        if start_id not in rows.start_ids(connection, campaign_id):
+            raise DatabaseError(f"{self.address}: campaign {campaign_id} has no start {start_id}")
+
     def _record(
         self, campaign_id: int, record: TrialRecord, start_id: int | None, replaces: int | None
     ) -> StoredTrial:
         with self._transaction(self._writers) as connection:
-            if start_id is not None and start_id not in rows.start_ids(connection, campaign_id):
-                raise DatabaseError(f"{self.address}: {record.key}: its campaign has no start {start_id}")
+            if start_id is not None:
+                self._check_start(connection, campaign_id, start_id)
             before = connection.execute(
                 sa.select(schema.trials.c.id, schema.trials.c.state, schema.trials.c.attempt)
                 .where(*rows.has_key(campaign_id, record.key), schema.counts)
@@ -276,14 +308,8 @@ class Database:
                     sa.update(schema.trials).where(schema.trials.c.id == before.id).values(superseded=True)
                 )
             attempt = 1 if before is None else before.attempt + 1
-            trial_id = rows.write_trial(connection, campaign_id, start_id, attempt, record)
-        return StoredTrial(
-            id=trial_id,
-            campaign_id=campaign_id,
-            start_id=start_id,
-            attempt=attempt,
-            record=dataclasses.replace(record, series=[]),
-        )
+            (trial_id,) = rows.write_trials(connection, campaign_id, start_id, [(attempt, record)])
+        return _stored(trial_id, campaign_id, start_id, attempt, record)
 
     def _check_record(self, campaign_id: int, record: TrialRecord) -> None:
         campaign, key = self._campaign(campaign_id), record.key
@@ -313,17 +339,27 @@ class Database:
         with self._transaction(self._readers) as connection:
             return rows.read_states(connection, schema.trials.c.campaign_id == campaign_id)
 
-    def states_in(self, campaign_id: int, group: Group) -> dict[TrialKey, tuple[State, int]]:
-        """As `states`, of the trials of one group."""
-        columns = schema.trials.c
-        in_group = (
-            columns.campaign_id == campaign_id,
-            columns.workload == group.workload,
-            columns.point == group.point,
-            columns.repetition == group.repetition,
-        )
+    def states_in(self, campaign_id: int, groups: Sequence[Group]) -> dict[TrialKey, tuple[State, int]]:
+        """As `states`, of the trials of these groups."""
+        variants = [variant["label"] for variant in self._campaign(campaign_id).variants]
         with self._transaction(self._readers) as connection:
-            return rows.read_states(connection, *in_group)
+            return rows.read_states(connection, *rows.are_trials_of(campaign_id, variants, groups))
+
+    def digest(self, campaign_id: int) -> str:
+        """One number for what all trials of the campaign that count came to (`digest.of_trials`)."""
+        columns = schema.trials.c
+        of_key = columns.variant, columns.workload, columns.point, columns.repetition
+        kept = columns.checks["digest"].as_string().label("digest")
+        of_campaign = columns.campaign_id == campaign_id, schema.counts
+        with self._transaction(self._readers) as connection:
+            found = connection.execute(sa.select(columns.id, *of_key, kept).where(*of_campaign)).all()
+            # An earlier fecbench did not keep them.
+            lacking = [row.id for row in found if row.digest is None]
+            told: dict[int, str] = {}
+            for first in range(0, len(lacking), PAGE_TRIALS):
+                page = schema.trials.c.id.in_(lacking[first : first + PAGE_TRIALS])
+                told |= {run.id: of_trial(run.record) for run in rows.read_trials(connection, page)}
+        return of_trials((TrialKey(*key), kept or told[number]) for number, *key, kept in found)
 
     def tasks(self, campaign_id: int) -> list[StoredTask]:
         """What trials were asked for: an entry for each variant, workload, point and different task."""
@@ -536,6 +572,19 @@ class Database:
             return "another process stored the same campaign or trial at the same time"
         cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
         return self._connector.cause(cause) or str(cause).splitlines()[0]
+
+
+def _stored(
+    trial_id: int, campaign_id: int, start_id: int | None, attempt: int, record: TrialRecord
+) -> StoredTrial:
+    """A record as it was just written, without its series."""
+    return StoredTrial(
+        id=trial_id,
+        campaign_id=campaign_id,
+        start_id=start_id,
+        attempt=attempt,
+        record=dataclasses.replace(record, series=[]),
+    )
 
 
 def _connector(path_or_url: str, create: bool) -> Connector:

@@ -13,12 +13,14 @@ STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
 Kind = Literal["comparison", "against-itself"]
 """What a campaign compares: different variants, or one with itself (A/A)."""
+EngineWord = Literal["virtual", "emulated"]
+"""How trials were run: in virtual time, or over emulated links in the time of a machine."""
 
 TRIAL_COLUMNS = ("id", "variant", "workload", "point", "repetition", "state", "attempt", "duration_s")
 """The columns that every table of trials begins with."""
 
 HARNESS_COLUMNS = (
-    *("started_at", "host", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
+    *("started_at", "host", "engine", "reason", "trials_at_once", "stalled_s", "stolen_s", "watch_gap_s"),
     *("late_max_ms", "late_sum_ms", "lost_elsewhere", "overhead_s"),
 )
 """What the harness measured of every trial, as columns of a table of trials that is read with them."""
@@ -85,6 +87,22 @@ class CampaignInfo(NewCampaign):
     @property
     def planned_trials(self) -> int:
         return len(self.points) * len(self.variants) * len(self.workloads) * self.repetitions
+
+    @property
+    def engine(self) -> EngineWord:
+        """How its trials were run, in the word that tables, figures and pages have for it."""
+        return "virtual" if self.provenance.get("engine") == "virtual" else "emulated"
+
+    @property
+    def heading(self) -> str:
+        """What it is called above a figure or a table: its name, and how its trials were run."""
+        return f"{self.name}, {self.engine}"
+
+    @property
+    def checked(self) -> str | None:
+        """The campaign in virtual time of which this is an emulated sample; None for any other campaign."""
+        name: str | None = self.provenance.get("crosscheck", {}).get("campaign")
+        return name
 
     @property
     def design_name(self) -> str:
@@ -179,6 +197,13 @@ class VerdictLog:
     bitmap: bytes
     """Bit n (little-endian) is set iff packet n was dropped. It may cover fewer packets than were judged."""
 
+    def has_common_prefix(self, other: VerdictLog) -> bool:
+        """Whether every packet that both cover met the same verdict."""
+        bits = min(self.packets, other.packets, 8 * len(self.bitmap), 8 * len(other.bitmap))
+        mask = (1 << bits) - 1
+        mine, others = (int.from_bytes(log.bitmap, "little") for log in (self, other))
+        return (mine ^ others) & mask == 0
+
 
 @dataclass(frozen=True, slots=True)
 class SeriesTable:
@@ -229,6 +254,11 @@ class TrialRecord:
     """Everything that was asked for but the seeds; empty where it is not known, as in version 1."""
     series: list[SeriesTable] = field(default_factory=list)
     """To be stored with the trial. A trial that is read has none: `Database.series` reads them."""
+
+    def met_the_losses_of(self, other: TrialRecord) -> bool:
+        """Whether every packet that both runs sent met the same verdict."""
+        mine, others = ({(log.link, log.direction): log for log in run.verdicts} for run in (self, other))
+        return all(mine[where].has_common_prefix(others[where]) for where in mine.keys() & others.keys())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,30 +161,44 @@ def start_ids(connection: sa.Connection, campaign_id: int) -> set[int]:
     return set(connection.scalars(sa.select(columns.id).where(columns.campaign_id == campaign_id)))
 
 
-def claim(connection: sa.Connection, campaign_id: int, start_id: int, group: Group) -> None:
-    """Claim the group for the start, unless one has claimed it."""
-    row = {"campaign_id": campaign_id, "start_id": start_id, **_columns_of(group)}
-    insert = _INSERT[connection.dialect.name](schema.claims)
-    connection.execute(insert.values(row).on_conflict_do_nothing())
+def claim(connection: sa.Connection, campaign_id: int, start_id: int, groups: Sequence[Group]) -> None:
+    """Claim these groups for the start, each unless one has claimed it."""
+    insert = _INSERT[connection.dialect.name](schema.claims).on_conflict_do_nothing()
+    rows = [{"campaign_id": campaign_id, "start_id": start_id, **_columns_of(group)} for group in groups]
+    connection.execute(insert, rows)
 
 
-def read_owner(connection: sa.Connection, campaign_id: int, group: Group) -> int | None:
-    """The start that has claimed the group."""
-    owner: int | None = connection.scalar(
-        sa.select(schema.claims.c.start_id).where(*is_claim_on(campaign_id, group))
-    )
-    return owner
+def read_owners(connection: sa.Connection, campaign_id: int, groups: Sequence[Group]) -> dict[Group, int]:
+    """The start that has claimed each of these groups; none of a group that nobody has."""
+    claims = schema.claims.c
+    query = sa.select(claims.workload, claims.point, claims.repetition, claims.start_id)
+    rows = connection.execute(query.where(*are_claims_on(campaign_id, groups)))
+    return {Group(*group): owner for *group, owner in rows}
 
 
-def is_claim_on(campaign_id: int, group: Group) -> list[sa.ColumnElement[bool]]:
-    """The conditions under which a row of `claims` is on that group."""
-    columns = schema.claims.c
-    of_group = [columns[name] == value for name, value in _columns_of(group).items()]
-    return [columns.campaign_id == campaign_id, *of_group]
+def are_claims_on(campaign_id: int, groups: Sequence[Group]) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `claims` is on one of these groups."""
+    return [schema.claims.c.campaign_id == campaign_id, _is_in(schema.claims, groups)]
+
+
+def _is_in(table: sa.Table, groups: Sequence[Group]) -> sa.ColumnElement[bool]:
+    """Whether a row is of one of these groups."""
+    of_group = sa.tuple_(*(table.c[name] for name in _columns_of(groups[0])))
+    return of_group.in_([tuple(_columns_of(group).values()) for group in groups])
 
 
 def _columns_of(group: Group) -> dict[str, str | int]:
     return {"workload": group.workload, "point": group.point, "repetition": group.repetition}
+
+
+def are_trials_of(
+    campaign_id: int, variants: Sequence[str], groups: Sequence[Group]
+) -> list[sa.ColumnElement[bool]]:
+    """The conditions under which a row of `trials` is one of these groups; `variants` are all there are."""
+    columns = schema.trials.c
+    # All columns of the index: without the variant, every trial of the campaign would be read.
+    in_index = columns.campaign_id == campaign_id, columns.variant.in_(variants)
+    return [*in_index, _is_in(schema.trials, groups)]
 
 
 def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Claimant]:
@@ -226,14 +240,13 @@ def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:
     ]
 
 
-def write_trial(
-    connection: sa.Connection, campaign_id: int, start_id: int | None, attempt: int, record: TrialRecord
-) -> int:
-    """Returns the id of this run."""
-    task_id = _write_task(connection, campaign_id, record.task) if record.task else None
-    trial_id = _insert(
-        connection,
-        schema.trials,
+def write_trials(
+    connection: sa.Connection, campaign_id: int, start_id: int | None, runs: Sequence[tuple[int, TrialRecord]]
+) -> list[int]:
+    """Returns the id of each of these runs, which are attempts of that number."""
+    records = [record for _, record in runs]
+    task_ids = _write_tasks(connection, campaign_id, [record.task for record in records])
+    rows = [
         {
             "campaign_id": campaign_id,
             "variant": record.key.variant,
@@ -255,13 +268,18 @@ def write_trial(
             "checks": record.checks,
             "start_id": start_id,
             "task_id": task_id,
-        },
-    )
+        }
+        for (attempt, record), task_id in zip(runs, task_ids, strict=True)
+    ]
+    insert = sa.insert(schema.trials).returning(schema.trials.c.id, sort_by_parameter_order=True)
+    ids = [int(trial_id) for trial_id in connection.scalars(insert, rows)]
+    written = list(zip(ids, records, strict=True))
     _insert_all(
         connection,
         schema.metrics,
         [
             {"trial_id": trial_id, "endpoint": endpoint, "name": name, "value": float(value)}
+            for trial_id, record in written
             for endpoint, values in record.metrics.items()
             for name, value in values.items()
         ],
@@ -278,6 +296,7 @@ def write_trial(
                 "dropped": log.dropped,
                 "bitmap": log.bitmap,
             }
+            for trial_id, record in written
             for log in record.verdicts
         ],
     )
@@ -293,23 +312,35 @@ def write_trial(
                 "rows": table.rows,
                 "data": table.data,
             }
+            for trial_id, record in written
             for table in record.series
         ],
     )
-    return trial_id
+    return ids
 
 
-def _write_task(connection: sa.Connection, campaign_id: int, document: dict[str, Any]) -> int:
-    """The id of the row that holds this document, which may have been there before."""
+def _write_tasks(
+    connection: sa.Connection, campaign_id: int, documents: Sequence[dict[str, Any]]
+) -> list[int | None]:
+    """The id of the row that holds each document, which may have been there before; None of an empty one."""
+    digests = [digest_of(document) if document else None for document in documents]
+    known = {digest: document for digest, document in zip(digests, documents, strict=True) if digest}
+    if not known:
+        return [None] * len(documents)
     columns = schema.tasks.c
-    digest = digest_of(document)
-    same = sa.select(columns.id).where(columns.campaign_id == campaign_id, columns.digest == digest)
-    if (task_id := connection.scalar(same)) is None:
-        insert = _INSERT[connection.dialect.name](schema.tasks)
-        row = insert.values(campaign_id=campaign_id, digest=digest, document=document)
-        connection.execute(row.on_conflict_do_nothing())  # another machine may have been sooner
-        task_id = connection.scalars(same).one()
-    return int(task_id)
+    same = sa.select(columns.digest, columns.id).where(
+        columns.campaign_id == campaign_id, columns.digest.in_(list(known))
+    )
+    ids: dict[str | None, int] = {row.digest: row.id for row in connection.execute(same)}
+    if new := known.keys() - ids.keys():
+        rows = [
+            {"campaign_id": campaign_id, "digest": digest, "document": known[digest]}
+            for digest in sorted(new)
+        ]
+        insert = _INSERT[connection.dialect.name](schema.tasks).on_conflict_do_nothing()
+        connection.execute(insert, rows)  # another machine may have been sooner
+        ids = {row.digest: row.id for row in connection.execute(same)}
+    return [ids.get(digest) for digest in digests]
 
 
 def digest_of(document: dict[str, Any]) -> str:

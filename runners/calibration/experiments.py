@@ -83,7 +83,7 @@ def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
     Raises Refusal when the link is not what it should be.
     """
     if not wanted:
-        return {"kind": "skipped", "at": _now()}
+        return skipped()
     table = measure_briefly(backend)
     for measurement in table.measurements:
         _log.info("the emulated link: %s", measurement)
@@ -91,6 +91,11 @@ def of_campaign(backend: Backend, wanted: bool) -> dict[str, Any]:
         broken = "; ".join(map(str, table.broken()))
         raise Refusal(f"the emulated link of this machine: {broken}; --no-calibrate begins all the same")
     return table.model_dump()
+
+
+def skipped() -> dict[str, Any]:
+    """What a campaign keeps where nothing was measured."""
+    return {"kind": "skipped", "at": _now()}
 
 
 def _now() -> str:

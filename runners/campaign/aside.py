@@ -1,27 +1,31 @@
-"""Moves a database aside whose campaign this fecbench cannot go on with: `make demo` begins anew then.
+"""Moves a database aside whose campaigns this fecbench cannot go on with: `make demo` begins anew then.
 
 python -m runners.campaign.aside DESIGN DATABASE
 """
 
 import sys
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
 import designs
 from results.store.database import Database
+from runners.campaign import crosscheck
 from runners.campaign.campaign import stored_campaign
 from runners.campaign.request import Request, request
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
+from runners.trial.task import VIRTUAL
 
 
-def move_aside(wanted: Request, path: Path) -> str:
-    """Rename the file when the campaign in it was run otherwise, and say where it is now, and why."""
+def move_aside(wanted: Iterable[Request], path: Path) -> str:
+    """Rename the file when one of the campaigns in it was run otherwise, and say where it is now, and why."""
     if not path.exists():
         return ""
     try:
         with Database.open(str(path)) as database:
-            stored_campaign(wanted, database)
+            for request_of_campaign in wanted:
+                stored_campaign(request_of_campaign, database)
     except Refusal as refusal:
         free = (path.with_stem(f"{path.stem}-{number}") for number in count(1))
         aside = next(name for name in free if not name.exists())
@@ -31,6 +35,9 @@ def move_aside(wanted: Request, path: Path) -> str:
 
 
 if __name__ == "__main__":
-    design, database = map(Path, sys.argv[1:])
-    if line := move_aside(request(designs.load(design), ours()), database):
+    path, database = map(Path, sys.argv[1:])
+    design = designs.load(path)
+    virtual = request(design, ours(), backend=VIRTUAL)
+    emulated = crosscheck.emulated(virtual, request(design, ours()), crosscheck.USUAL_SHARE)
+    if line := move_aside([virtual, emulated], database):
         print(line)

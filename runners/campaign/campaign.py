@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from designs import Design
@@ -9,13 +10,14 @@ from fecbench.hints import nearest
 from results.store.database import Database
 from results.store.records import CampaignInfo, Kind, NewCampaign, NewStart, Start, Variant, Workload
 from runners.calibration import experiments as calibration
-from runners.campaign import provenance
+from runners.campaign import provenance, self_check
 from runners.campaign.claims import this_process
 from runners.campaign.differences import check_same
 from runners.campaign.request import Request
-from runners.campaign.share import Share, Watcher, due
+from runners.campaign.share import Due, Share, Watcher, due
 from runners.engines.engine import Engine
 from runners.refusal import Refusal
+from runners.trial.task import VIRTUAL
 
 _log = logging.getLogger(__name__)
 
@@ -32,8 +34,7 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     if stored is not None and not trials:
         watcher.begun(stored.name, len(request.keys), len(request.keys))
         return stored
-    calibration_table = calibration.of_campaign(request.backend, request.calibrate)
-    now["calibration"] = [calibration_table]
+    now["calibration"] = [_calibration(request, trials)]
     campaign, start = _started(request, database, stored, now)
     watcher.begun(campaign.name, len(request.keys), len(request.keys) - len(trials))
     if request.keep is not None:
@@ -42,11 +43,22 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     return campaign
 
 
+def _calibration(request: Request, trials: Due) -> dict[str, Any]:
+    """What is kept of how true this machine's link is, or its simulators are, as it begins.
+
+    Raises Refusal when they are not.
+    """
+    if request.backend != VIRTUAL:
+        return calibration.of_campaign(request.backend, request.calibrate)
+    return self_check.of_campaign(request.experiment, trials) if request.calibrate else calibration.skipped()
+
+
 def _provenance_of(request: Request) -> dict[str, Any]:
     """What the campaign would be run with now."""
     experiment = request.experiment
-    collected = provenance.collect(experiment.implementations.values(), request.backend)
-    return collected | {"jobs": request.jobs, "pages": experiment.pages}
+    collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
+    of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
+    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_sample}
 
 
 def _started(

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -106,14 +106,18 @@ class Claims:
 
     def take(self, group: Group) -> bool:
         """Claim the group, also from one that is dead; False when another holds it."""
-        owner = self._database.claim(self._start.campaign_id, self._start.id, group)
-        if owner != self._start.id:
-            self.bury_the_dead()
-            owner = self._database.claim(self._start.campaign_id, self._start.id, group)
-        return owner == self._start.id
+        return group in self.take_all([group])
 
-    def give_up(self, group: Group) -> None:
-        self._database.give_up(self._start.campaign_id, self._start.id, group)
+    def take_all(self, groups: Sequence[Group]) -> set[Group]:
+        """Claim these groups, also from those that are dead; without those that others hold."""
+        owners = self._database.claim_all(self._start.campaign_id, self._start.id, groups)
+        if any(owner != self._start.id for owner in owners.values()):
+            self.bury_the_dead()
+            owners = self._database.claim_all(self._start.campaign_id, self._start.id, groups)
+        return {group for group, owner in owners.items() if owner == self._start.id}
+
+    def give_up(self, groups: Sequence[Group]) -> None:
+        self._database.give_up(self._start.campaign_id, self._start.id, groups)
 
     def bury_the_dead(self) -> Collection[Group]:
         """Free what the dead had claimed; the groups that living others hold."""

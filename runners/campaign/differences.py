@@ -6,7 +6,7 @@ rules. Kernel, machine, libraries and revision may differ; each start keeps its 
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -73,6 +73,11 @@ def _differences(
         yield "another design", iter([of_texts("line", campaign.design_text, experiment.design.text)])
         return
     yield "other points", compare("point", list(campaign.points), list(experiment.points))
+    engines = was.get("engine", "local"), collected["engine"]
+    if engines[0] != engines[1]:
+        # Its links and its programs follow from that.
+        yield "another engine", compare("engine", *engines)
+        return
     yield "another link", compare("link", was["link"], collected["link"])
     yield "other pages", compare("page", _hashes_of_pages(was), _hashes_of_pages(collected))
     yield from of_programs(was, collected)
@@ -155,13 +160,12 @@ def _hashes_of_pages(provenance: Mapping[str, Any]) -> dict[str, str]:
 def _deciding(provenance: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Of the impl.toml of each implementation, what decides how a trial goes."""
     implementations = provenance.get("implementations", {})
-    return {name: _of_declaration(known["declaration"]) for name, known in implementations.items()}
+    commands = ("simulator",) if provenance.get("engine") == "virtual" else ("server", "client")
+    return {name: _of_declaration(known["declaration"], commands) for name, known in implementations.items()}
 
 
-def _of_declaration(text: str) -> dict[str, Any]:
+def _of_declaration(text: str, commands: Iterable[str]) -> dict[str, Any]:
     written = tomllib.loads(text)
     options = {name: option.get("default") for name, option in written.pop("options", {}).items()}
-    said = {
-        name: written.get(name) for name in ("server", "client", "files", "series", "local_addresses", "fec")
-    }
+    said = {name: written.get(name) for name in (*commands, "files", "series", "local_addresses", "fec")}
     return {**{f"options.{name}.default": value for name, value in options.items()}, **said}

@@ -6,6 +6,7 @@ all points, and options that do not fit together.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,16 @@ from results.store.records import TrialKey
 from runners import workloads
 from runners.campaign import checks, links
 from runners.implementations.finding import Implementations
-from runners.implementations.implementation import Implementation
+from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal
 from runners.trial import validity
 from runners.trial.site import Commands
-from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.task import ROLES, Carrier, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.workloads import page_graph
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
 from topologies.link import DIRECTIONS, TopologyError
-from topologies.topology import TOPOLOGIES, Backend
+from topologies.topology import TOPOLOGIES
 
 DEFAULT_TIMEOUT_S = 120.0
 SERVER = "server"
@@ -129,6 +130,11 @@ class Experiment:
         return commands_of(self.implementations)
 
     @property
+    def simulators(self) -> dict[str, list[str]]:
+        """What starts the simulator of each implementation here. Raises Refusal where there is none."""
+        return simulators_of(self.implementations)
+
+    @property
     def folders(self) -> dict[str, Path]:
         """Where each implementation is."""
         return folders_of(self.implementations)
@@ -137,7 +143,7 @@ class Experiment:
     def timeout_s(self) -> float:
         return self.design.timeout_s or DEFAULT_TIMEOUT_S
 
-    def task(self, key: TrialKey, backend: Backend) -> Task:
+    def task(self, key: TrialKey, backend: Carrier) -> Task:
         """The task of one trial."""
         activity = self.activities[key.workload]
         return Task(
@@ -178,10 +184,24 @@ class Experiment:
                 labels |= dict.fromkeys((transfer.variant, server.label))
         return [self.arms[label] for label in labels]
 
-    def check_built(self) -> None:
-        """Raises Refusal when a program of an implementation is missing."""
+    def check_built(self, engine: EngineName) -> None:
+        """Raises Refusal when a program of an implementation is missing, or it has none for this engine."""
         for implementation in self.implementations.values():
-            implementation.check_built()
+            if engine == "virtual":
+                implementation.simulator_command()
+            implementation.check_built(engine)
+
+    def check_alone(self) -> None:
+        """Raises Refusal for trials in which two implementations meet: no simulator plays both."""
+        for variant, workload in product(self.arms, self.activities):
+            taking_part = self.taking_part(variant, workload)
+            names = {arm.implementation.declaration.name: arm.label for arm in taking_part}
+            if len(names) > 1:
+                met = " and ".join(f"{name} ({label!r})" for name, label in names.items())
+                raise Refusal(
+                    f"{self.design.path}: variant {variant!r}, workload {workload}: {met} take part in one"
+                    " trial, and a simulator plays its own implementation alone: use --engine local"
+                )
 
     def check_workloads(self) -> None:
         """Raises Refusal for a workload that an implementation does not support."""
@@ -189,14 +209,14 @@ class Experiment:
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
 
-    def check_combinations(self) -> set[str]:
+    def check_combinations(self, engine: EngineName = "local") -> set[str]:
         """Raises Refusal for the first options of a variant that its implementation refuses together.
 
         Each set is asked about once. The names of implementations that are not built, and were not asked.
         """
         unbuilt = set()
         for arm in self.arms.values():
-            if arm.implementation.missing_programs():
+            if arm.implementation.missing_programs(engine):
                 unbuilt.add(arm.implementation.declaration.name)
                 continue
             options = (arm.options_set(self._values(index)) for index in range(len(self.points)))
@@ -257,6 +277,11 @@ def commands_of(implementations: Mapping[str, Implementation]) -> Commands:
         name: {role: implementation.command(role) for role in ROLES}
         for name, implementation in implementations.items()
     }
+
+
+def simulators_of(implementations: Mapping[str, Implementation]) -> dict[str, list[str]]:
+    """What starts their simulators here. Raises Refusal for an implementation that has none."""
+    return {name: implementation.simulator_command() for name, implementation in implementations.items()}
 
 
 def folders_of(implementations: Mapping[str, Implementation]) -> dict[str, Path]:

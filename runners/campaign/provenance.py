@@ -16,7 +16,7 @@ from typing import Any
 from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
 from results.store.postgresql_url import without_secrets
-from runners.implementations.implementation import DECLARATION, Implementation
+from runners.implementations.implementation import DECLARATION, EngineName, Implementation
 from runners.probe import output_of, sha256_of
 from runners.trial import confinement
 from topologies.programs import WIRE
@@ -100,9 +100,13 @@ def revision_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def binaries(implementations: Iterable[Implementation]) -> dict[str, str | None]:
-    """The hash of everything that has a part in a trial: what was built here, and all files of endpoints."""
-    return hashes([COMMAND, WIRE, *(path for known in implementations for path in known.files())])
+def binaries(
+    implementations: Iterable[Implementation], engine: EngineName = "local"
+) -> dict[str, str | None]:
+    """The hash of everything that has a part in a trial: what was built here, and all files of endpoints or
+    simulators."""
+    ours = [COMMAND, WIRE] if engine == "local" else []
+    return hashes([*ours, *(path for known in implementations for path in known.files(engine))])
 
 
 def hashes(paths: Iterable[Path]) -> dict[str, str | None]:
@@ -115,27 +119,32 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else path)
 
 
-def of_implementation(implementation: Implementation) -> dict[str, Any]:
+def of_implementation(implementation: Implementation, engine: EngineName = "local") -> dict[str, Any]:
     """Where an implementation is, in which revision, what it declares, and the hashes of its files."""
     return {
         "folder": name_of(implementation.folder),
         "revision": revision_of(implementation.folder),
         "declaration": implementation.text,
-        "files": hashes(implementation.files()),
+        "files": hashes(implementation.files(engine)),
     }
 
 
-def of_programs(implementations: Collection[Implementation]) -> dict[str, Any]:
+def of_programs(implementations: Collection[Implementation], engine: EngineName = "local") -> dict[str, Any]:
     """What runs the trials of these implementations: our programs and theirs."""
     return {
+        "engine": engine,
         "harness": harness(),
-        "binaries": binaries(implementations),
-        "implementations": {known.declaration.name: of_implementation(known) for known in implementations},
+        "binaries": binaries(implementations, engine),
+        "implementations": {
+            known.declaration.name: of_implementation(known, engine) for known in implementations
+        },
     }
 
 
-def collect(implementations: Collection[Implementation], link: str) -> dict[str, Any]:
-    """The provenance of a campaign that uses these implementations and this link backend."""
+def collect(
+    implementations: Collection[Implementation], link: str, engine: EngineName = "local"
+) -> dict[str, Any]:
+    """The provenance of a campaign that uses these implementations, this engine and this link backend."""
     cpuinfo = Path("/proc/cpuinfo")
     return {
         "fecbench": metadata.version("fecbench"),
@@ -148,6 +157,6 @@ def collect(implementations: Collection[Implementation], link: str) -> dict[str,
         "python": platform.python_version(),
         "libraries": libraries(),
         "link": link,
-        "confinement": confinement.of_this_machine(),
-        **of_programs(implementations),
+        "confinement": confinement.of_this_machine() if engine == "local" else confinement.of_simulators(),
+        **of_programs(implementations, engine),
     }

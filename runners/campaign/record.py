@@ -7,12 +7,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from results.store import digest
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
 from runners.trial.judge import Checks, Judgement, judge
 from runners.trial.outcome import DropperOutcome, Outcome
-from runners.trial.task import Seeds
+from runners.trial.task import VIRTUAL, Seeds
 from topologies.link import DIRECTIONS, Direction
+from topologies.link_report import LinkReport
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
 def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
     """The trial as an invalid one of which nothing is kept that was measured."""
     judgement = Judgement("invalid", reason)
-    return judgement, _bare_record_of(finished, judgement)
+    return judgement, _with_digest(_bare_record_of(finished, judgement))
 
 
 def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
@@ -53,7 +55,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Everything that is kept of a trial."""
     outcome, endpoints = finished.outcome, finished.outcome.endpoints
-    return dataclasses.replace(
+    record = dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome).items() if values},
         verdicts=[
@@ -62,17 +64,40 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for direction, recorded in directions.items()
         ],
         dropper={
-            _of_direction(link, direction): asdict(recorded.counters)
+            _of_direction(link, direction): _counted(outcome, recorded)
             for link, directions in outcome.droppers.items()
             for direction, recorded in directions.items()
         },
-        links={name: report.model_dump() for name, report in outcome.links.items()},
+        links={name: _link_document(report) for name, report in outcome.links.items()},
         exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
         stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
         checks=_checks(judgement.checks, finished.trials_at_once),
         series=_series(judgement),
     )
+    return _with_digest(record)
+
+
+def _with_digest(record: TrialRecord) -> TrialRecord:
+    return dataclasses.replace(record, checks={**record.checks, "digest": digest.of_trial(record)})
+
+
+def _link_document(report: LinkReport) -> dict[str, Any]:
+    """A link of a simulator was what its task says, and most that can befall a real one cannot befall it."""
+    if report.backend != VIRTUAL:
+        return report.model_dump()
+    directions = {
+        direction: {name: getattr(counted, name) for name in (*digest.COUNTERS, "late", "conserved")}
+        for direction, counted in report.directions.items()
+    }
+    return {"backend": report.backend, "directions": directions}
+
+
+def _counted(outcome: Outcome, recorded: DropperOutcome) -> dict[str, int]:
+    """What a dropper counted; a simulator's meets nothing but packets of endpoints."""
+    if outcome.backend != VIRTUAL:
+        return asdict(recorded.counters)
+    return {"seen": recorded.counters.seen, "dropped": recorded.counters.dropped}
 
 
 def overhead_of(finished: Finished) -> dict[str, float]:
@@ -89,18 +114,19 @@ def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
-    return {
-        **asdict(dataclasses.replace(checks, verdicts={})),
-        "verdicts": {
-            _of_direction(link, direction): asdict(check)
-            for (link, direction), check in checks.verdicts.items()
-        },
-        "lost_elsewhere": {
+    compared = {
+        _of_direction(link, direction): asdict(check) for (link, direction), check in checks.verdicts.items()
+    }
+    if checks.virtual_s is not None:  # nothing was measured of a machine
+        measured: dict[str, Any] = {"virtual_s": checks.virtual_s}
+    else:
+        measured = asdict(dataclasses.replace(checks, verdicts={}))
+        del measured["virtual_s"]
+        measured["lost_elsewhere"] = {
             "packets": sum(count for places in checks.lost_elsewhere.values() for count in places.values()),
             "places": checks.lost_elsewhere,
-        },
-        "trials_at_once": trials_at_once,
-    }
+        }
+    return {**measured, "verdicts": compared, "trials_at_once": trials_at_once}
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

@@ -5,21 +5,26 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 import designs
 from designs import DesignError
-from results.store.records import CampaignInfo, StoredTrial, TrialRecord, VerdictLog
+from results.store import digest
+from results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from runners.campaign import provenance
 from runners.campaign.differences import compare, of_programs
-from runners.campaign.experiment import Experiment, commands_of, folders_of
+from runners.campaign.experiment import Experiment, commands_of, folders_of, simulators_of
 from runners.campaign.record import judged, seeds_of
+from runners.campaign.request import engine_of
+from runners.engines.engine import Engine
 from runners.engines.namespaces import NamespaceEngine
+from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
-from runners.implementations.implementation import Implementation
+from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal, first_problem
-from runners.trial.task import EndpointTask, Task
+from runners.trial.task import VIRTUAL, EndpointTask, Task
 
 
 @dataclass(frozen=True)
@@ -32,19 +37,32 @@ class Replay:
     """What is not as it was when the trial was recorded, and may be why the two differ: a line each."""
 
     @property
+    def is_virtual(self) -> bool:
+        """Whether it was a trial in virtual time, which must come to the same."""
+        task: Mapping[str, Any] = self.replayed.record.task
+        return task.get("backend") == VIRTUAL
+
+    @property
+    def digests(self) -> tuple[str, str]:
+        """What it came to, as it was recorded and again."""
+        return digest.of_trial(self.recorded.record), digest.of_trial(self.replayed.record)
+
+    @property
     def same(self) -> bool:
-        """Whether the state is the same, and every packet that both runs sent met the same verdict."""
+        """Whether the state is the same, and every packet that both runs sent met the same verdict; in
+        virtual time, whether it came to the same."""
         recorded, replayed = self.recorded.record, self.replayed.record
-        return recorded.state == replayed.state and _same_losses(
-            {(log.link, log.direction): log for log in recorded.verdicts},
-            {(log.link, log.direction): log for log in replayed.verdicts},
-        )
+        if self.is_virtual:
+            return len(set(self.digests)) == 1
+        met_any = bool(replayed.verdicts)
+        return recorded.state == replayed.state and met_any and recorded.met_the_losses_of(replayed)
 
 
 def replay(
     campaign: CampaignInfo, stored: StoredTrial, implementations: Implementations, folder: Path
 ) -> Replay:
-    """Run the trial again, and leave its files in `folder`, which must not exist. Needs root.
+    """Run the trial again, and leave its files in `folder`, which must not exist. Needs root, but in virtual
+    time.
 
     Its task and its seeds are those that were recorded. Where they were not, they are made of the design and
     the pages that were, with the defaults of today.
@@ -60,18 +78,24 @@ def replay(
         today = experiment.task(stored.record.key, campaign.provenance["link"])
         task = recorded or today
         differences = list(_differences_of_tasks(recorded, today))
-    used = _used(task, implementations)
+    used, name = _used(task, implementations), engine_of(task.backend)
     for implementation in used.values():
-        implementation.check_built()
-    now = provenance.of_programs(used.values())
+        implementation.check_built(name)
+    now = provenance.of_programs(used.values(), name)
     programs = [str(other) for _, others in of_programs(campaign.provenance, now) for other in others]
-    with NamespaceEngine(1, commands_of(used), folders_of(used)) as engine:
+    with _engine(name, used) as engine:
         (finished,) = engine.run([(stored.record.key, _captured(task, used))])
         if finished.folder is not None:
             shutil.move(finished.folder, folder)
     _, record = judged(finished)
     replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
     return Replay(stored, replayed, programs + differences)
+
+
+def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:
+    if name == "virtual":
+        return VirtualEngine(1, simulators_of(used), folders_of(used))
+    return NamespaceEngine(1, commands_of(used), folders_of(used))
 
 
 def _recorded_task(record: TrialRecord) -> Task | None:
@@ -124,16 +148,3 @@ def _captured(task: Task, used: Mapping[str, Implementation]) -> Task:
         for pair in task.pairs
     ]
     return task.model_copy(update={"capture": True, "pairs": pairs})
-
-
-def _same_losses(
-    recorded: Mapping[tuple[str, str], VerdictLog], replayed: Mapping[tuple[str, str], VerdictLog]
-) -> bool:
-    common = recorded.keys() & replayed.keys()
-    return bool(replayed) and all(_same_prefix(recorded[where], replayed[where]) for where in common)
-
-
-def _same_prefix(one: VerdictLog, other: VerdictLog) -> bool:
-    bits = min(one.packets, other.packets, 8 * len(one.bitmap), 8 * len(other.bitmap))
-    mask = (1 << bits) - 1
-    return (int.from_bytes(one.bitmap, "little") ^ int.from_bytes(other.bitmap, "little")) & mask == 0

@@ -12,8 +12,10 @@ from runners.campaign.order import filtered, trial_keys
 from runners.campaign.reach import check_reach
 from runners.engines.admission import Jobs
 from runners.implementations.finding import Implementations
+from runners.implementations.implementation import EngineName
 from runners.refusal import Refusal
-from topologies.topology import Backend, resolve_backend
+from runners.trial.task import VIRTUAL, Carrier
+from topologies.topology import resolve_backend
 
 Kept = Literal["failed", "all"]
 
@@ -27,6 +29,17 @@ class Keep:
     folder: Path
 
 
+@dataclass(frozen=True)
+class Sample:
+    """A part of a campaign in virtual time that is to be emulated, as a campaign keeps it."""
+
+    campaign: str
+    """The campaign in virtual time."""
+    share: float
+    """Of its groups."""
+    trials: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A campaign to be run, or to be gone on with."""
@@ -36,7 +49,8 @@ class Request:
     """The trials that are wanted, in order of running."""
     name: str
     """Of the campaign."""
-    backend: Backend
+    backend: Carrier
+    """Of its trials; virtual: they are run in virtual time."""
     jobs: Jobs
     resume: bool = False
     """Whether there must be such a campaign."""
@@ -44,10 +58,22 @@ class Request:
     """Besides what is missing, trials in these states are run again."""
     calibrate: bool = True
     keep: Keep | None = None
+    crosscheck: Sample | None = None
+    """What of another campaign it emulates."""
+
+    @property
+    def engine(self) -> EngineName:
+        """Who carries its trials out."""
+        return engine_of(self.backend)
 
     @property
     def design(self) -> Design:
         return self.experiment.design
+
+
+def engine_of(backend: str) -> EngineName:
+    """Who carries out trials whose packets are carried so."""
+    return "virtual" if backend == VIRTUAL else "local"
 
 
 def request(
@@ -55,7 +81,7 @@ def request(
     implementations: Implementations,
     *,
     name: str = "",
-    backend: Backend = "auto",
+    backend: Carrier = "auto",
     jobs: Jobs = 1,
     filters: Sequence[str] = (),
     resume: bool = False,
@@ -73,13 +99,16 @@ def request(
     check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
-    experiment.check_built()
-    experiment.check_combinations()
+    engine = engine_of(backend)
+    if engine == "virtual":
+        experiment.check_alone()
+    experiment.check_built(engine)
+    experiment.check_combinations(engine)
     return Request(
         experiment=experiment,
         keys=keys,
         name=name or design.name,
-        backend=resolve_backend(backend),
+        backend=VIRTUAL if backend == VIRTUAL else resolve_backend(backend),
         jobs=jobs,
         resume=resume,
         retry=frozenset(retry),

@@ -1,12 +1,18 @@
 """The share of a campaign that one harness runs: beside others, group by group, until nothing is missing.
 
 A group is run by whoever has claimed it. One that another holds is waited for: it ends, or its holder does.
+
+Where a trial ends the same way each time, groups are claimed many at a time and trials are stored many at a
+time: a thousandth of a second each is all that they may take, and what a kill loses is run again.
 """
 
+import contextlib
 import logging
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from results.store.database import Database, HasResult, UnfitRecord
@@ -14,7 +20,7 @@ from results.store.records import Group, Start, State, StoredTrial, TrialKey, Tr
 from runners.campaign.claims import Claims
 from runners.campaign.record import judged, unfit
 from runners.campaign.request import Keep, Request
-from runners.engines.engine import Engine, Finished
+from runners.engines.engine import Engine, EngineError, Finished
 from runners.trial.judge import Judgement
 from runners.trial.judging.endpoints import completion_s
 from runners.trial.task import Task
@@ -25,6 +31,10 @@ _log = logging.getLogger(__name__)
 RETRIES = 3
 # How often those who wait for others look.
 LOOK_S = 1.0
+# Of trials that end the same way each time: so many are stored together, or those of so long; and so many
+# groups are claimed together.
+BATCH_TRIALS, BATCH_S = 50, 1.0
+LOT_GROUPS = 64
 
 States = Mapping[TrialKey, tuple[State, int]]
 Due = dict[TrialKey, int]
@@ -50,13 +60,25 @@ class Watcher(Protocol):
 
 
 def due(request: Request, states: States) -> Due:
-    """The wanted trials that have no result, an invalid one, or one in a state that is to be run again."""
-    again = {"invalid", *request.retry}
+    """The wanted trials that have no result, an invalid one, or one in a state that is to be run again.
+
+    In virtual time, one that was invalid would be so again.
+    """
+    again = request.retry if request.engine == "virtual" else {"invalid", *request.retry}
     return {
         key: states[key][1] if key in states else 0
         for key in request.keys
         if key not in states or states[key][0] in again
     }
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A trial that has ended, and is to be stored."""
+
+    finished: Finished
+    judgement: Judgement
+    record: TrialRecord
 
 
 class Share:
@@ -70,6 +92,13 @@ class Share:
         self._database = database
         self._start = start
         self._watcher = watcher
+        together = engine.deterministic
+        self._batch_trials, self._lot_groups = (BATCH_TRIALS, LOT_GROUPS) if together else (1, 1)
+        self._retries = 0 if together else RETRIES
+        self._judged: list[_Judged] = []
+        """Not stored yet."""
+        self._judged_since = 0.0
+        """When the first of these was; seconds of the monotonic clock."""
         self._before: Due = {}
         self._attempts_left: dict[TrialKey, int] = {}
         self._unfinished: dict[Group, set[TrialKey]] = {}
@@ -82,11 +111,18 @@ class Share:
         for key in trials:
             groups.setdefault(key.group, []).append(key)
         with Claims(self._database, self._start) as claims, self._engine:
-            while groups:
-                others: dict[Group, list[TrialKey]] = {}
-                for finished in self._engine.run(self._tasks(claims, groups, others)):
-                    self._settle(claims, finished)
-                groups = self._wait_for_one(claims, others)
+            try:
+                while groups:
+                    others: dict[Group, list[TrialKey]] = {}
+                    for finished in self._engine.run(self._tasks(claims, groups, others)):
+                        self._judge(claims, finished)
+                    self._settle(claims)
+                    groups = self._wait_for_one(claims, others)
+            except BaseException as error:
+                is_told_to_end = not isinstance(error, Exception)
+                if is_told_to_end or isinstance(error, EngineError):
+                    self._settle(claims)  # what has ended is kept
+                raise
 
     def _tasks(
         self,
@@ -95,25 +131,38 @@ class Share:
         others: dict[Group, list[TrialKey]],
     ) -> Iterator[tuple[TrialKey, Task]]:
         """The tasks of the groups that can be claimed, made as they are taken; the rest goes to `others`."""
-        for group, keys in groups.items():
-            if not claims.take(group):
-                others[group] = keys
+        waiting = iter(groups.items())
+        while lot := dict(islice(waiting, self._lot_groups)):
+            held = claims.take_all(list(lot))
+            others |= {group: keys for group, keys in lot.items() if group not in held}
+            if not held:
                 continue
-            states = self._database.states_in(self._start.campaign_id, group)
-            missing = self._still_due(keys, states)
-            if not missing:
-                claims.give_up(group)
-                continue
-            self._unfinished[group] = set(missing)
-            for key in missing:
-                # Whoever was paused for long has lost its claims.
-                if key != missing[0] and not claims.take(group):
-                    others[group] = missing[missing.index(key) :]
-                    self._unfinished[group].difference_update(others[group])
-                    break
-                _log.info("next: %s", key)
-                self._attempts_left[key] = self._may_be_run(key, states)
-                yield key, self._request.experiment.task(key, self._request.backend)
+            states = self._database.states_in(self._start.campaign_id, list(held))
+            missing = {group: self._still_due(lot[group], states) for group in lot if group in held}
+            if done := [group for group, keys in missing.items() if not keys]:
+                claims.give_up(done)
+            for group, keys in missing.items():
+                yield from self._tasks_of(claims, group, keys, states, others)
+
+    def _tasks_of(
+        self,
+        claims: Claims,
+        group: Group,
+        keys: Sequence[TrialKey],
+        states: States,
+        others: dict[Group, list[TrialKey]],
+    ) -> Iterator[tuple[TrialKey, Task]]:
+        """The tasks of a group that was claimed; what another has claimed meanwhile goes to `others`."""
+        self._unfinished[group] = set(keys)
+        for place, key in enumerate(keys):
+            # Whoever was paused for long has lost its claims.
+            if place and not self._engine.deterministic and not claims.take(group):
+                others[group] = list(keys[place:])
+                self._unfinished[group].difference_update(others[group])
+                break
+            _log.info("next: %s", key)
+            self._attempts_left[key] = self._may_be_run(key, states)
+            yield key, self._request.experiment.task(key, self._request.backend)
 
     def _still_due(self, keys: Sequence[TrialKey], states: States) -> list[TrialKey]:
         """Those that nobody has run since we began, or that whoever did has left invalid too soon."""
@@ -126,44 +175,72 @@ class Share:
         """How often the trial may be run now: attempts of others since we began count, too."""
         state, attempts = states.get(key, ("invalid", 0))
         since = attempts - self._before[key]
-        return 1 + RETRIES - since if state == "invalid" or since == 0 else 0
+        return 1 + self._retries - since if state == "invalid" or since == 0 else 0
 
-    def _settle(self, claims: Claims, finished: Finished) -> None:
-        """Judge a trial that has ended, keep it, and have it run again when it is invalid."""
-        key = finished.key
-        judgement, stored = self._recorded(finished)
-        if stored is not None:
-            _keep(self._request.keep, finished, judgement, stored.id)
-        self._engine.judged(finished, valid=judgement.state != "invalid")
-        self._attempts_left[key] -= 1
-        again = (
-            judgement.state == "invalid"
-            and stored is not None
-            and self._attempts_left[key] > 0
-            and claims.take(key.group)
-        )
-        if again:
-            _log.info("again, later: %s", key)
-            self._engine.again(key, finished.task)
-        else:
-            self._unfinished[key.group].discard(key)
-            if not self._unfinished[key.group]:
-                claims.give_up(key.group)
-        if stored is not None:
-            self._watcher.ended(key, judgement, completion_s(finished.task, finished.outcome), again)
+    def _judge(self, claims: Claims, finished: Finished) -> None:
+        """Judge a trial that has ended, and settle those that were judged when they are enough."""
+        now = time.monotonic()
+        if not self._judged:
+            self._judged_since = now
+        self._judged.append(_Judged(finished, *judged(finished)))
+        if len(self._judged) >= self._batch_trials or now - self._judged_since >= BATCH_S:
+            self._settle(claims)
 
-    def _recorded(self, finished: Finished) -> tuple[Judgement, StoredTrial | None]:
-        """The trial judged and committed; None in its place when it has a result already."""
-        judgement, record = judged(finished)
+    def _settle(self, claims: Claims) -> None:
+        """Store the trials that were judged, and have those that are invalid run again."""
+        done: list[Group] = []
+        for trial, stored in self._stored():
+            key, finished, judgement = trial.finished.key, trial.finished, trial.judgement
+            if stored is not None:
+                _keep(self._request.keep, finished, judgement, stored.id)
+            self._engine.judged(finished, valid=judgement.state != "invalid")
+            self._attempts_left[key] -= 1
+            again = (
+                judgement.state == "invalid"
+                and stored is not None
+                and self._attempts_left[key] > 0
+                and claims.take(key.group)
+            )
+            if again:
+                _log.info("again, later: %s", key)
+                self._engine.again(key, finished.task)
+            else:
+                del self._attempts_left[key]
+                self._unfinished[key.group].discard(key)
+                if not self._unfinished[key.group]:
+                    del self._unfinished[key.group]
+                    done.append(key.group)
+            if stored is not None:
+                self._watcher.ended(key, judgement, completion_s(finished.task, finished.outcome), again)
+        if done:
+            claims.give_up(done)
+
+    def _stored(self) -> list[tuple[_Judged, StoredTrial | None]]:
+        """The trials that were judged, now committed; None in the place of one that has a result already."""
+        trials = self._judged
+        first_runs = len(trials) > 1 and not any(self._before[trial.finished.key] for trial in trials)
+        stored: list[tuple[_Judged, StoredTrial | None]] | None = None
+        if first_runs:
+            with contextlib.suppress(UnfitRecord, HasResult):  # of one of them: it is found out below
+                records = [trial.record for trial in trials]
+                kept = self._database.record_all(self._start.campaign_id, records, self._start.id)
+                stored = list(zip(trials, kept, strict=True))
+        if stored is None:
+            stored = [self._recorded(trial) for trial in trials]
+        self._judged = []
+        return stored
+
+    def _recorded(self, trial: _Judged) -> tuple[_Judged, StoredTrial | None]:
+        """One trial, now committed."""
         try:
             try:
-                return judgement, self._record(record)
+                return trial, self._record(trial.record)
             except UnfitRecord as error:
-                judgement, record = unfit(finished, f"it cannot be kept: {error}")
-                return judgement, self._record(record)
+                trial = _Judged(trial.finished, *unfit(trial.finished, f"it cannot be kept: {error}"))
+                return trial, self._record(trial.record)
         except HasResult as error:
-            self._watcher.dropped(finished.key, str(error))
-            return judgement, None
+            self._watcher.dropped(trial.finished.key, str(error))
+            return trial, None
 
     def _record(self, record: TrialRecord) -> StoredTrial:
         before = self._before[record.key] or None

@@ -28,12 +28,18 @@ def open_database(db: str, *, create: bool = False) -> Database:
     return database
 
 
-def campaigns_of(database: Database, name: str) -> list[CampaignInfo]:
-    """The campaign of that name, or all of them for no name. Raises Refusal when there is none."""
+def campaigns_of(database: Database, name: str, *, samples: bool = False) -> list[CampaignInfo]:
+    """The campaign of that name, or all of them for no name, but for `samples` that only check another one.
+
+    Raises Refusal when there is none.
+    """
     campaigns = database.campaigns()
     if not campaigns:
         raise Refusal(f"{database.address}: is empty: no campaign was run into it")
-    chosen = [campaign for campaign in campaigns if name in ("", campaign.name)]
+    chosen = [campaign for campaign in campaigns if name == campaign.name]
+    if not name:
+        names = {campaign.name for campaign in campaigns}
+        chosen = [campaign for campaign in campaigns if samples or campaign.checked not in names]
     if not chosen:
         hint = nearest(name, [campaign.name for campaign in campaigns])
         raise Refusal(f"{database.address}: has no campaign {name!r}; {hint}")
@@ -64,7 +70,7 @@ def comparing(database: Database, campaign: CampaignInfo, metric: str) -> Campai
 
 def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignInfo, StoredTrial]:
     """The run of this id, and its campaign; that of the given name, or any for none."""
-    campaigns = {info.id: info for info in campaigns_of(database, campaign)}
+    campaigns = {info.id: info for info in campaigns_of(database, campaign, samples=True)}
     stored = database.trial(None, number)
     if stored is None or stored.campaign_id not in campaigns:
         place = f"campaign {campaign!r}" if campaign else "it"

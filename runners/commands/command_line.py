@@ -25,6 +25,7 @@ COMMANDS = {
     "losses": "Predict which packets a loss model and a seed drop.",
     "page": "Make a web page's graph for the workload page.",
     "run": "Run the trials of a design into a results database.",
+    "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
     "show": "Show what a results database holds.",
     "aa": "Compare what should be equal: what is noise?",
     "replay": "Run a trial again as it was, and record everything.",

@@ -91,6 +91,8 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "variants": campaign.variants,
         "workloads": campaign.workloads,
         "kind": campaign.kind,
+        "engine": campaign.engine,
+        "checks": campaign.checked,
         "provenance": campaign.provenance,
     }
 

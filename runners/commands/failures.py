@@ -10,12 +10,13 @@ def status_of(error: Exception) -> int | None:
     from dropper.command import DropperError
     from dropper.model import LossModelError
     from results.store.database import DatabaseError
+    from runners.engines.engine import EngineError
     from runners.refusal import Refusal
     from runners.trial.isolation import IsolationError
     from topologies.link import LinkError, TopologyError
 
     if isinstance(error, Refusal | DesignError | DatabaseError | LossModelError | TopologyError):
         return BAD_INPUT
-    if isinstance(error, DropperError | IsolationError | LinkError | OSError):
+    if isinstance(error, DropperError | EngineError | IsolationError | LinkError | OSError):
         return FAILED
     return None

@@ -8,13 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
+from runners.campaign import simulator_check
 from runners.commands import arguments
 from runners.commands.choice import implementations_in
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.engines import scratch
+from runners.implementations.declaration import Declaration
 from runners.implementations.finding import Implementations
-from runners.implementations.implementation import Implementation
+from runners.implementations.implementation import EngineName, Implementation
 from runners.options import Option
 from runners.refusal import Refusal
 from runners.trial import contract
@@ -70,10 +72,16 @@ def document_of(known: Implementations, name: str) -> dict[str, Any]:
         "workloads": declared.workloads,
         "options": {name: option.model_dump() for name, option in declared.options.items()},
         "series": declared.series,
+        "engines": _engines(declared),
         "local_addresses": declared.local_addresses,
         "fec_off": declared.fec.off if declared.fec else None,
         "problem": None,
     }
+
+
+def _engines(declared: Declaration) -> list[EngineName]:
+    """Whose trials it takes part in."""
+    return ["local"] if declared.simulator is None else ["local", "virtual"]
 
 
 def _print_implementation(implementation: Implementation, *, with_options: bool) -> None:
@@ -81,6 +89,7 @@ def _print_implementation(implementation: Implementation, *, with_options: bool)
     say(f"  title      {declared.title}")
     say(f"  folder     {implementation.folder}")
     say(f"  workloads  {', '.join(declared.workloads)}")
+    say(f"  engines    {', '.join(_engines(declared))}")
     if declared.series:
         say(f"  series     {', '.join(declared.series)}")
     if declared.fec:
@@ -121,7 +130,10 @@ def _check(known: Implementations, name: str) -> list[Part]:
     implementation = known.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     with scratch.folder() as folder:
-        return [declared, *contract.check(implementation, folder)]
+        parts = [declared, *contract.check(implementation, folder)]
+    if implementation.missing_programs():  # which is one of the parts
+        return parts
+    return [*parts, *simulator_check.check(implementation)]
 
 
 def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:

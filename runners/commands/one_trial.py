@@ -17,7 +17,7 @@ MOST_ENTRIES = 20
 def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial) -> None:
     """Print what was asked for, what happened, and what everybody reported."""
     record = stored.record
-    say(f"trial {stored.id} of campaign {campaign.name}")
+    say(f"trial {stored.id} of campaign {campaign.heading}")
     _print(("", "trial"), _summary(database, campaign, stored))
     if len(attempts := attempts_of(database, stored)) > 1:
         _print(("attempts", "attempt", "id", "started at", "reason"), map(_attempt_row, attempts))

@@ -1,5 +1,6 @@
 """Shows how a campaign goes on: a bar with the time left on a terminal, one line per trial elsewhere."""
 
+import math
 import time
 from collections import Counter
 
@@ -9,6 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from results.store.records import TrialKey
 from runners.commands.terminal import one_line
 from runners.trial.judge import Judgement
+
+TELL_S = 1.0
 
 
 def time_left_s(elapsed_s: float, done: int, planned: int) -> float | None:
@@ -30,7 +33,11 @@ def duration(seconds: float | None) -> str:
 class Reporter:
     """Prints on standard error, so that standard output holds results alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, each: bool = True) -> None:
+        """Where there is no terminal: whether each trial has a line, or each second; what is not ok always
+        has one."""
+        self._each = each
+        self._told_at = -math.inf
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
@@ -65,12 +72,21 @@ class Reporter:
         if self._bar.tasks:
             counts = " ".join(f"{state} {count}" for state, count in sorted(self.states.items()))
             self._bar.update(self._bar.tasks[0].id, completed=done, states=counts, left=left)
-        if not self._console.is_terminal:
+        retried = ", again" if again else ""
+        if self._console.is_terminal:
+            if judgement.state != "ok":
+                self._say(f"{key}: {what}{retried}")
+        elif self._each or judgement.state != "ok" or self._is_due(done):
             taken = f" {completion_s:.3f} s" if completion_s else ""
-            retried = ", again" if again else ""
             self._say(f"[{done}/{self._planned}] {key}: {what}{taken}{retried}, left: {left}")
-        elif judgement.state != "ok":
-            self._say(f"{key}: {what}{', again' if again else ''}")
+
+    def _is_due(self, done: int) -> bool:
+        """Whether nothing was told for a while, or this is the last."""
+        now = time.monotonic()
+        due = now - self._told_at >= TELL_S or done == self._planned
+        if due:
+            self._told_at = now
+        return due
 
     def elsewhere(self, trials: int) -> None:
         """Another harness has run so many of the trials that were to be run here."""

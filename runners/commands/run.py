@@ -17,8 +17,11 @@ from runners.commands.running import run_here
 from runners.commands.summary import print_summary, states_line
 from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
+from runners.implementations.implementation import EngineName
 from runners.refusal import Refusal
 from runners.trial import isolation
+from runners.trial.task import VIRTUAL, Carrier
+from topologies.topology import Backend
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")
 """States that are run again only when it is asked for: `invalid` always is, and `ok` never."""
@@ -40,7 +43,16 @@ def run(
         ),
     ] = None,
     jobs: arguments.Jobs = "1",
-    link: arguments.Link = "auto",
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            help="local: in namespaces of this machine, over an emulated link; virtual: by simulators of the"
+            " implementations in virtual time, which takes no rights."
+        ),
+    ] = "local",
+    link: Annotated[
+        Backend | None, typer.Option("--link", help="The link backend of the engine local; by default auto.")
+    ] = None,
     filters: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,7 +84,7 @@ def run(
         design_of(design),
         implementations_in(implementations),
         name=name,
-        backend=link,
+        backend=_carrier(engine, link),
         jobs=parse_jobs("--jobs", jobs),
         resume=resume,
         retry=again,
@@ -80,7 +92,8 @@ def run(
         calibrate=not no_calibrate,
         keep=None if keep is None else _keep(*keep),
     )
-    isolation.require("fecbench run")
+    if engine == "local":
+        isolation.require("fecbench run")
     with open_database(db, create=not resume) as database:
         done = run_here(wanted, database)
         states = database.states_of(done.id)
@@ -91,6 +104,15 @@ def run(
             print_summary(database, done)
             say(states_line(states, done.planned_trials))
     return 0 if set(states) <= {"ok"} else 1
+
+
+def _carrier(engine: EngineName, link: Backend | None) -> Carrier:
+    """What carries packets. Raises Refusal for a link that is to be emulated in virtual time."""
+    if engine == "local":
+        return link or "auto"
+    if link is not None:
+        raise Refusal(f"--link {link}: there is no emulated link with --engine {engine}: leave it out")
+    return VIRTUAL
 
 
 def _states(option: str, given: Sequence[str]) -> list[State]:

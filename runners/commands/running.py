@@ -5,14 +5,22 @@ from results.store.records import CampaignInfo
 from runners.campaign import campaign
 from runners.campaign.request import Request
 from runners.commands.progress import Reporter
+from runners.engines.engine import Engine
 from runners.engines.namespaces import NamespaceEngine
+from runners.engines.virtual import VirtualEngine
 
 
 def run_here(request: Request, database: Database) -> CampaignInfo:
     """The campaign, after what was missing of it has been run."""
-    experiment, reporter = request.experiment, Reporter()
-    engine = NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
+    reporter = Reporter(each=request.engine == "local")
     try:
-        return campaign.run(request, engine, database, reporter)
+        return campaign.run(request, _engine(request), database, reporter)
     finally:
         reporter.close()
+
+
+def _engine(request: Request) -> Engine:
+    experiment = request.experiment
+    if request.engine == "virtual":
+        return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
+    return NamespaceEngine(request.jobs, experiment.commands, experiment.folders)

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from results.analysis import frames, starts
+from results.analysis import agreement, frames, starts
 from results.metrics import DEFAULT, of_workloads
 from results.store.database import PAGE_TRIALS, Database
 from results.store.records import CampaignInfo, StoredTrial
 from runners.commands import arguments
-from runners.commands.choice import campaigns_of, comparing, one_trial, open_database
+from runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
 from runners.commands.destination import check_file, writing
 from runners.commands.document import database_document, print_document, whole_trial_document
 from runners.commands.one_trial import print_trial
@@ -37,6 +37,13 @@ def show(
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
     ] = False,
     first_attempts: arguments.FirstAttempts = False,
+    digest: Annotated[
+        bool,
+        typer.Option(
+            "--digest",
+            help="One number for what all trials of a campaign came to; in virtual time the same each time.",
+        ),
+    ] = False,
     plot: arguments.Plot = None,
     as_json: arguments.Json = False,
 ) -> None:
@@ -52,7 +59,12 @@ def show(
         raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
+    if digest and (trial is not None or trials or overhead or metric or first_attempts or as_json):
+        raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
     with open_database(db) as database:
+        if digest:
+            say(database.digest(one_campaign(database, campaign).id))
+            return
         if trial is None:
             campaigns = campaigns_of(database, campaign)
             chosen = [comparing(database, info, metric) for info in campaigns]
@@ -99,7 +111,7 @@ def _print_campaigns(
     first_attempts: bool,
 ) -> None:
     for info in campaigns:
-        say(f"campaign {info.name}: {info.title}, {info.created_at}")
+        say(f"campaign {info.heading}: {info.title}, {info.created_at}")
         states = database.states_of(info.id)
         if overhead:
             _print_overhead(database, info)
@@ -110,6 +122,9 @@ def _print_campaigns(
             if set(states) - {"ok"}:
                 _print_trials(database, info, doubtful=True)
         say(states_line(states, info.planned_trials))
+        if info.engine == "virtual":
+            for sentence in agreement.sentences(agreement.of_campaign(database, info)):
+                say(sentence)
         for sentence in starts.sentences(starts.starts_of(database, info)):
             say(sentence)
 

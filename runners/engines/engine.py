@@ -37,8 +37,17 @@ class Finished:
         return self.duration_s - self.outcome.phases_s.get("client", 0.0)
 
 
+class EngineError(RuntimeError):
+    """Says in one line why an engine cannot go on."""
+
+
 class Engine(Protocol):
     """A context manager: at its end nothing runs any more."""
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether a task ends in the same way each time. Then nothing is run a second time, and what is lost
+        before it is stored costs only time."""
 
     def __enter__(self) -> Self: ...
 

@@ -153,6 +153,8 @@ class Worker:
 class NamespaceEngine:
     """A worker for each trial that may run at a time (`Engine`)."""
 
+    deterministic = False
+
     def __init__(
         self, jobs: Jobs, commands: Commands, implementations: Mapping[str, Path] | None = None
     ) -> None:

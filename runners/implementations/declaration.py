@@ -60,6 +60,8 @@ class Declaration(BaseModel):
     client: Command
     check: Command | None = None
     """Asked whether options fit together; without it, any do."""
+    simulator: Command | None = None
+    """Plays trials in virtual time; without it, there are none."""
     files: list[Word] = []
     """What has a part in a trial though no command names it, such as the program that a script starts."""
     workloads: list[str] = Field(min_length=1)

@@ -30,6 +30,9 @@ DECLARATION = "impl.toml"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
 
+EngineName = Literal["local", "virtual"]
+"""Who carries trials out: namespaces of this machine, or simulators in virtual time."""
+
 
 class Lack(NamedTuple):
     """What is wrong with a file that is needed, and the command or the deed that mends it."""
@@ -55,6 +58,12 @@ class Implementation:
         """The argument list that tells whether options, its last argument, fit together, if there is one."""
         return None if self.declaration.check is None else self._absolute(self.declaration.check)
 
+    def simulator_command(self) -> list[str]:
+        """The argument list that starts its simulator. Raises Refusal when it declares none."""
+        if self.declaration.simulator is None:
+            raise Refusal(f"{self.declaration.name} has no simulator: it runs with --engine local only")
+        return self._absolute(self.declaration.simulator)
+
     def _absolute(self, command: list[str]) -> list[str]:
         program, *arguments = command
         return [str(self._program(program, PATH)), *map(self._argument, arguments)]
@@ -73,40 +82,43 @@ class Implementation:
     def _argument(self, word: str) -> str:
         return str(self.folder / word) if is_file(self.folder / word) else word
 
-    def _commands(self) -> list[list[str]]:
-        """The commands that have a part in a trial."""
-        declared = (self.declaration.client, self.declaration.server, self.declaration.check)
+    def _commands(self, engine: EngineName | None) -> list[list[str]]:
+        """The commands that have a part in a trial of this engine; None: of any."""
+        endpoints, simulator = (self.declaration.client, self.declaration.server), self.declaration.simulator
+        of_engines = {"local": endpoints, "virtual": (simulator,), None: (*endpoints, simulator)}
+        declared = (*of_engines[engine], self.declaration.check)
         return [command for command in declared if command is not None]
 
-    def programs(self) -> list[Path]:
+    def programs(self, engine: EngineName | None = None) -> list[Path]:
         """The programs that its commands start."""
-        return sorted({self._program(command[0], PATH) for command in self._commands()})
+        return sorted({self._program(command[0], PATH) for command in self._commands(engine)})
 
-    def files(self) -> list[Path]:
+    def files(self, engine: EngineName | None = None) -> list[Path]:
         """The programs, and every other file that a command or `files` of impl.toml names."""
-        words = {word for command in self._commands() for word in command[1:]}
+        words = {word for command in self._commands(engine) for word in command[1:]}
         named = {self.folder / word for word in words if is_file(self.folder / word)}
-        return sorted({*self.programs(), *named, *self._declared_files()})
+        return sorted({*self.programs(engine), *named, *self._declared_files()})
 
     def _declared_files(self) -> list[Path]:
         return [self.folder / word for word in self.declaration.files]
 
-    def needed_files(self) -> list[Path]:
+    def needed_files(self, engine: EngineName | None = None) -> list[Path]:
         """The programs, and what `files` of impl.toml names: without them it cannot be started."""
-        return sorted({*self.programs(), *self._declared_files()})
+        return sorted({*self.programs(engine), *self._declared_files()})
 
-    def missing_programs(self) -> list[Path]:
+    def missing_programs(self, engine: EngineName | None = None) -> list[Path]:
         """The needed files that are not there."""
-        return [path for path in self.needed_files() if not is_file(path)]
+        return [path for path in self.needed_files(engine) if not is_file(path)]
 
-    def lack_of(self, path: Path) -> Lack | None:
+    def lack_of(self, path: Path, engine: EngineName | None = None) -> Lack | None:
         """Why one of the needed files is of no use, if it is not."""
         if not is_file(path):
             inside = path.is_relative_to(self.folder)
             return Lack("is missing", self.build_with if inside else f"install it, or change {self._file}")
         if path in self.programs() and not os.access(path, os.X_OK):
             return Lack("is no program", f"chmod +x {path}")
-        if not self._is_open_to_all(path):
+        as_user = engine == "virtual" and os.geteuid() != 0
+        if not (as_user or self._is_open_to_all(path)):
             return Lack("is not for every user; endpoints have one of their own", self._open_with)
         return None
 
@@ -178,10 +190,10 @@ class Implementation:
                 f"{where}: {self.declaration.name} has no workload {name!r}; {nearest(name, supported)}"
             )
 
-    def check_built(self) -> None:
-        """Raises Refusal when a program is missing, or cannot be executed."""
-        for path in self.needed_files():
-            if lack := self.lack_of(path):
+    def check_built(self, engine: EngineName = "local") -> None:
+        """Raises Refusal when a program that the engine starts is missing, or cannot be executed."""
+        for path in self.needed_files(engine):
+            if lack := self.lack_of(path, engine):
                 raise Refusal(f"{self.declaration.name}: {path} {lack.problem}; mend: {lack.mend}")
 
 

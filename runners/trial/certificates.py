@@ -1,31 +1,42 @@
-"""A certificate authority and a server certificate for one campaign, made anew and thrown away with it."""
+"""A certificate authority and a server certificate for one campaign, made anew and thrown away with it.
 
-from datetime import UTC, datetime, timedelta
+All have the same length, whenever they are made, and so have their signatures: in virtual time the same trial
+sends the same bytes again. So the keys are Ed25519's (a signature of ECDSA is 70 to 72 bytes long), dates are
+fixed, and serial numbers have 20 bytes.
+"""
+
+import secrets
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Long enough for the longest campaign; before today so that a clock that is stepped back does no harm.
-BEFORE, AFTER = timedelta(days=30), timedelta(days=365)
+# Go's virtual time begins at the first of these.
+NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC)
+SERIAL_BITS = 159
+"""RFC 5280, 4.1.2.2: a positive number of at most 20 bytes."""
 
 
 def _name(text: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
 
-def _builder(subject: str, issuer: str, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
+def _serial_number() -> int:
+    return 1 << SERIAL_BITS - 1 | secrets.randbits(SERIAL_BITS - 1)
+
+
+def _builder(subject: str, issuer: str, key: Ed25519PublicKey) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(_name(subject))
         .issuer_name(_name(issuer))
         .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BEFORE)
-        .not_valid_after(now + AFTER)
+        .serial_number(_serial_number())
+        .not_valid_before(NOT_BEFORE)
+        .not_valid_after(NOT_AFTER)
     )
 
 
@@ -35,18 +46,18 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 def write(folder: Path, server_name: str) -> None:
     """Write authority.pem, server.pem and server.key (readable by us alone) into `folder`."""
-    authority_key = ec.generate_private_key(ec.SECP256R1())
+    authority_key = Ed25519PrivateKey.generate()
     authority = (
         _builder("fecbench authority", "fecbench authority", authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(authority_key, hashes.SHA256())
+        .sign(authority_key, algorithm=None)
     )
-    server_key = ec.generate_private_key(ec.SECP256R1())
+    server_key = Ed25519PrivateKey.generate()
     server = (
         _builder(server_name, "fecbench authority", server_key.public_key())
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(server_name)]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .sign(authority_key, hashes.SHA256())
+        .sign(authority_key, algorithm=None)
     )
     (folder / "authority.pem").write_bytes(_pem(authority))
     (folder / "server.pem").write_bytes(_pem(server))

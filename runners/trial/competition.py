@@ -16,6 +16,11 @@ FULL_RTTS = 10
 INTERVAL_S = 0.02
 
 
+def window_s(link: LinkSettings) -> float:
+    """Over how long a link has to be full."""
+    return FULL_RTTS * max(1e-3 * link.rtt_ms, INTERVAL_S)
+
+
 class Filling:
     """Watches the bytes that a link carries downwards until it is full.
 
@@ -23,7 +28,7 @@ class Filling:
     """
 
     def __init__(self, link: LinkSettings) -> None:
-        self._window_s = FULL_RTTS * max(1e-3 * link.rtt_ms, INTERVAL_S)
+        self._window_s = window_s(link)
         self._full_bytes_per_s = FULL_SHARE * link.down.rate_bps / 8
         self._readings: deque[tuple[float, int]] = deque()
 

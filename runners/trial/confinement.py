@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from runners.implementations.implementation import environment
 from runners.trial import cgroup, kernel, logs
@@ -37,6 +37,8 @@ LIMITS = {
     resource.RLIMIT_NICE: 0,
 }
 """Of each process; of the user, and that is of each endpoint, with NPROC."""
+LIMIT_OF_MEMORY = {resource.RLIMIT_DATA: cgroup.MEMORY_BYTES}
+"""Where no cgroup counts it. Address space is no measure: Go and others reserve much more than they use."""
 OPEN_FILES = 1024
 """What a program begins with; it may raise it to its limit."""
 
@@ -128,15 +130,38 @@ class Cell:
         Path("/proc/self/oom_score_adj").write_text("1000")
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, "mount and IPC namespaces")
         view.make()
-        _limit(memory=not cgroup.counts_memory())
+        _limit(LIMITS if cgroup.counts_memory() else LIMITS | LIMIT_OF_MEMORY)
         kernel.become(self.user)
         die_with_parent(parent)
 
 
-def _limit(*, memory: bool) -> None:
+def become_simulator(
+    command: Sequence[str], folder: Path, user: int | None, implementation: Path, harness: int
+) -> NoReturn:
+    """Go on as a simulator, which can write to `folder` alone, and ends with the process `harness`.
+
+    `user` is one of its own; None: it stays who it is, and gains nothing. Raises OSError.
+    """
+    os.umask(0o022)
+    if user is None:
+        # The limit of processes is one of a user's, who may run others.
+        _limit({name: value for name, value in LIMITS.items() if name != resource.RLIMIT_NPROC})
+        kernel.gain_nothing()
+    else:
+        kernel.unshare(
+            kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET,
+            "mount, IPC and network namespaces",
+        )
+        View(user, folder, [implementation, *_prefixes(Path(command[0]))], {}).make()
+        _limit(LIMITS | LIMIT_OF_MEMORY)
+        kernel.become(user)
+    os.chdir(folder)
+    die_with_parent(harness)  # a change of user forgets it
+    os.execve(command[0], list(command), environment(folder))
+
+
+def _limit(limits: Mapping[int, int]) -> None:
     """Set the limits of this process, none above what it has already."""
-    # Address space is no measure of memory: Go and others reserve much more than they use.
-    limits = LIMITS | ({resource.RLIMIT_DATA: cgroup.MEMORY_BYTES} if memory else {})
     for name, value in limits.items():
         _, most = resource.getrlimit(name)
         limit = value if most == resource.RLIM_INFINITY else min(value, most)
@@ -151,6 +176,18 @@ def _prefixes(program: Path) -> list[Path]:
         for path in (program, program.resolve())
         if path.is_absolute()
     ]
+
+
+def of_simulators() -> dict[str, Any]:
+    """What limits simulators here: for the provenance of a campaign."""
+    is_own = kernel.may_administer()
+    return {
+        "user": "own" if is_own else "the harness's",
+        "capabilities": "none" if is_own else "the harness's",
+        "file_system": "read-only" if is_own else "the harness's",
+        "memory": "process limits",
+        "processes": "process limits" if is_own else "none",
+    }
 
 
 def of_this_machine() -> dict[str, Any]:

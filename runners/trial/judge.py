@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import dropper.model
 from results.store.records import State
 from runners.trial import series
 from runners.trial.judging import endpoints, network, processor, verdicts
@@ -49,6 +48,8 @@ class Checks:
     """Packets lost outside of link and dropper while the client ran, by node and place."""
     backlog_drops: int = 0
     """Frames that the machine's CPUs discarded meanwhile, whosever they were."""
+    virtual_s: float | None = None
+    """How long the trial was in virtual time; None: it was a real one."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
     """The state of the trial of `task` that ended with `outcome`."""
     if outcome.failure:
         return Judgement("invalid", outcome.failure)
+    if outcome.no_answer:
+        return Judgement("failed", outcome.no_answer)
     checks = _checks(task, outcome)
     if doubts := list(_doubts(task, outcome, checks)):
         return Judgement("invalid", "; ".join(doubts), checks)
@@ -101,12 +104,10 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
     return Checks(
         verdicts={
             (link, direction): verdicts.compare(
-                outcome.droppers[link][direction],
-                dropper.model.loss_model(parameters),
-                task.seeds.losses[link][direction],
+                outcome.droppers[link][direction], model, task.seeds.losses[link][direction]
             )
             for link, asked in task.links.items()
-            for direction, parameters in asked.losses.items()
+            for direction, model in asked.models.items()
         },
         late_max_ms=1e3 * max(map(network.longest_late_s, reports)) if knows_lateness else None,
         late_sum_ms=1e3 * max(map(network.late_s, reports)) if knows_lateness else None,
@@ -115,6 +116,7 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
         stolen_s=outcome.stolen_s,
         lost_elsewhere=outcome.discarded,
         backlog_drops=outcome.backlog_drops,
+        virtual_s=outcome.virtual_s,
     )
 
 

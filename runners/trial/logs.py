@@ -34,6 +34,16 @@ def keep(folder: Path) -> None:
         os.close(mounted)
 
 
+def copy(source: Path, target: Path) -> None:
+    """Copy what somebody else may still write to into a new folder of our own."""
+    target.mkdir()
+    opened = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _Copy().copy(opened, target, DEPTH)
+    finally:
+        os.close(opened)
+
+
 class _Copy:
     """Copies as much as a log folder can hold: a file with holes is longer than what it takes there."""
 

@@ -80,5 +80,9 @@ class Outcome(_Record):
     backlog_drops: int = 0
     """Frames that the CPUs of the machine discarded in `client_s`, whosever they were."""
     phases_s: dict[str, float] = {}
+    virtual_s: float | None = None
+    """How long the trial was in virtual time; None: it was a real one."""
+    no_answer: str = ""
+    """Why a simulator has not played the trial, empty when it has."""
     failure: str = ""
     """What went wrong in the harness itself, empty when nothing did."""

@@ -1,14 +1,20 @@
 """What a trial is asked for: everything that decides its result, and nothing of the machine that runs it."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from dropper.model import LossModel, loss_model
 from runners.trial.validity import Validity
 from runners.workloads.workload import Demand
 from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
+
+Carrier = Backend | Literal["virtual"]
+"""What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""
+VIRTUAL: Final = "virtual"
 
 Role = Literal["client", "server"]
 ROLES: tuple[Role, Role] = ("client", "server")
@@ -56,6 +62,11 @@ class LinkTask(_Part):
     losses: dict[Direction, dict[str, Any]]
     """Parameters of the loss model of each direction."""
 
+    @cached_property
+    def models(self) -> dict[Direction, LossModel]:
+        """The loss model of each direction."""
+        return {direction: loss_model(parameters) for direction, parameters in self.losses.items()}
+
 
 class Seeds(_Part):
     """Unsigned 64-bit numbers, the same for all variants and workloads of a repetition."""
@@ -69,7 +80,7 @@ class Task(_Part):
     """Everything that one trial needs; whoever carries it out looks nothing up."""
 
     topology: str
-    backend: Backend
+    backend: Carrier
     links: dict[str, LinkTask]
     seeds: Seeds
     pairs: list[PairTask]

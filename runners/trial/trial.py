@@ -18,7 +18,7 @@ from runners.trial.confinement import OPEN_FILES
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.phases import Phases
 from runners.trial.site import Site
-from runners.trial.task import Task
+from runners.trial.task import VIRTUAL, Task
 from runners.trial.transfer import pair_folder, run_endpoints
 from topologies.link import Direction
 from topologies.topology import Topology
@@ -43,6 +43,8 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
     # Mininet's mnexec closes every number below the limit, open or not.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, most))
+    if task.backend == VIRTUAL:
+        raise ValueError("its link is one of virtual time: it is no trial of namespaces")
     site.folder.mkdir()
     with phases("topology"):
         settings = {name: link.settings for name, link in task.links.items()}

@@ -118,6 +118,8 @@ class Reader:
                 return ""
             case ["fecbench", "run" | "aa" as name, *options]:
                 done = self._resumed(command, name, self.checkout / options[options.index("--db") + 1])
+            case ["fecbench", "crosscheck", *options]:
+                done = self._checked(command, self.checkout / options[options.index("--db") + 1])
             case ["fecbench", "replay", number, *options]:
                 # A reader takes a number from the table; trials that were run again have others.
                 of_the_table = command.replace(number, self.trial, 1)
@@ -144,6 +146,14 @@ class Reader:
             return self._shell(command.replace(name, f"{name} {options}", 1), within=self._ahead)
 
         return self._patiently(measure, lambda _: self._has_invalid_trials(database))
+
+    def _checked(self, command: str, database: Path) -> subprocess.CompletedProcess[str]:
+        """A crosscheck, gone on with while any of its trials is invalid."""
+
+        def check(_: int) -> subprocess.CompletedProcess[str]:
+            return self._shell(f"{command} --no-calibrate", within=self._ahead)
+
+        return self._patiently(check, lambda _: self._has_invalid_trials(database))
 
     def _replayed(self, command: str, output: Path) -> subprocess.CompletedProcess[str]:
         """A replay, from its beginning while it is not as the trial was."""

@@ -139,3 +139,28 @@ def can_run_trials() -> None:
     for program in (DROPPER, WIRE, *ours().find("rquic", "tests").programs()):
         if not program.exists():
             pytest.skip(f"needs {program}: make build")
+
+
+VARIANTS = """
+[[variants]]
+label = "good"
+implementation = "made-up"
+baseline = true
+[[variants]]
+label = "other"
+implementation = "made-up"
+options = {{ manner = "{manner}", one_in = {one_in} }}
+"""
+
+WriteDesign = Callable[..., Path]
+
+
+@pytest.fixture
+def made_up(write_design: Any, tmp_path: Path) -> WriteDesign:
+    """Writes the little design with two variants of `made-up`: the second answers in some manner."""
+
+    def written(manner: str = "good", one_in: int = 1, more: str = "") -> Path:
+        path: Path = write_design(tmp_path, more + VARIANTS.format(manner=manner, one_in=one_in))
+        return path
+
+    return written

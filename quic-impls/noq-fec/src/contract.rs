@@ -13,12 +13,12 @@ use fec::Code;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::schemes::{Redundancy, Schemes};
+use crate::schemes::{Complaints, Redundancy, Schemes};
 
-/// Exit code of a failed endpoint is 1; these are the others.
+const EXIT_FAILURE: u8 = 1;
 pub const EXIT_BAD_INPUT: u8 = 2;
 /// The convention of the QUIC interop runner.
-pub const EXIT_UNSUPPORTED: u8 = 127;
+const EXIT_UNSUPPORTED: u8 = 127;
 
 /// The largest transfer, in bytes.
 const LARGEST: u64 = 1 << 40;
@@ -36,6 +36,8 @@ pub struct Assignment {
     pub certificate: PathBuf,
     pub private_key: PathBuf,
     pub authority: PathBuf,
+    /// Where an endpoint leaves files.
+    pub log_folder: PathBuf,
     /// Where to leave the series `cwnd`, when it was asked for.
     pub cwnd_series: Option<PathBuf>,
     pub deadline: Duration,
@@ -161,9 +163,16 @@ pub fn check_options(text: &[u8]) -> Result<()> {
 
 /// Reads an assignment from the text of its file.
 pub fn parse(text: &[u8]) -> Result<Assignment> {
-    let document: Document =
-        serde_json::from_slice(text).or_else(|error| wrong(format!("not an assignment: {error}")))?;
-    document.assignment()
+    accept(serde_json::from_slice(text))
+}
+
+/// Reads an assignment from what the text of its file means.
+pub fn parse_value(value: Value) -> Result<Assignment> {
+    accept(serde_json::from_value(value))
+}
+
+fn accept(document: serde_json::Result<Document>) -> Result<Assignment> {
+    document.or_else(|error| wrong(format!("not an assignment: {error}")))?.assignment()
 }
 
 impl Document {
@@ -194,6 +203,7 @@ impl Document {
             content_seed: self.content_seed,
             options: parse_options(self.options)?,
             cwnd_series: parse_series(&self.series, &self.log_folder)?,
+            log_folder: self.log_folder,
             certificate: self.certificate,
             private_key: self.private_key,
             authority: self.authority,
@@ -259,7 +269,16 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
     let redundancy = values.choice("controller", &redundancies)?;
     let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
     let options = Options {
-        schemes: code.map(|code| Schemes { code, n, k, window, interleave, redundancy, masks_losses }),
+        schemes: code.map(|code| Schemes {
+            code,
+            n,
+            k,
+            window,
+            interleave,
+            redundancy,
+            masks_losses,
+            complaints: Complaints::default(),
+        }),
         congestion_control: values.choice(
             "congestion_control",
             &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
@@ -320,15 +339,51 @@ impl Values {
 /// What an endpoint has measured, by the contract's names.
 pub type Metrics = BTreeMap<&'static str, f64>;
 
-/// What a server writes as soon as it listens.
-pub fn ready(out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, r#"{{"event": "ready"}}"#)?;
-    out.flush()
+/// What an endpoint says on standard output.
+#[derive(Debug)]
+pub enum Event {
+    /// A server listens.
+    Ready,
+    /// An endpoint has ended, and was a success.
+    Done(Metrics),
 }
 
-/// What an endpoint writes at its end.
-pub fn done(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
-    let metrics = serde_json::to_string(metrics)?;
-    writeln!(out, r#"{{"event": "done", "metrics": {metrics}}}"#)?;
-    out.flush()
+impl Event {
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Ready => writeln!(out, r#"{{"event": "ready"}}"#)?,
+            Self::Done(metrics) => {
+                let metrics = serde_json::to_string(metrics)?;
+                writeln!(out, r#"{{"event": "done", "metrics": {metrics}}}"#)?;
+            }
+        }
+        out.flush()
+    }
+}
+
+/// How an endpoint ends: its exit code, and the last line on standard error of all but a success.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Exit {
+    pub code: u8,
+    pub line: Option<String>,
+}
+
+impl Exit {
+    /// That of an endpoint that has taken its assignment on; an error is one line.
+    pub fn of(role: Role, ended: std::result::Result<(), String>) -> Self {
+        match ended {
+            Ok(()) => Self { code: 0, line: None },
+            Err(error) => Self { code: EXIT_FAILURE, line: Some(format!("noq-fec: {role}: {error}")) },
+        }
+    }
+}
+
+impl From<Refused> for Exit {
+    fn from(refused: Refused) -> Self {
+        let code = match refused {
+            Refused::Wrong(_) => EXIT_BAD_INPUT,
+            Refused::Unsupported(_) => EXIT_UNSUPPORTED,
+        };
+        Self { code, line: Some(format!("noq-fec: {refused}")) }
+    }
 }

@@ -4,6 +4,8 @@
 //! options for how much.
 
 use std::collections::BTreeSet;
+use std::mem;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use fec::{Block, Code, Context, Controller, SlidingWindow};
@@ -23,6 +25,23 @@ pub struct Schemes {
     pub interleave: usize,
     pub redundancy: Redundancy,
     pub masks_losses: bool,
+    /// Why nothing could be protected for a peer.
+    pub complaints: Complaints,
+}
+
+/// What is wrong, a line each. Clones have their lines in common, so that who holds one hears what noq-proto met with another.
+#[derive(Debug, Clone, Default)]
+pub struct Complaints(Arc<Mutex<Vec<String>>>);
+
+impl Complaints {
+    fn add(&self, line: String) {
+        self.0.lock().expect("nobody panics with it").push(line);
+    }
+
+    /// Those since it was last asked.
+    pub fn take(&self) -> Vec<String> {
+        mem::take(&mut *self.0.lock().expect("nobody panics with it"))
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +124,7 @@ impl Factory for Schemes {
         match self.encoding(peer) {
             Ok(encoder) => Some(Box::new(Encoding(encoder?))),
             Err(why) => {
-                eprintln!("noq-fec: nothing that is sent is protected: {why}");
+                self.complaints.add(format!("nothing that is sent is protected: {why}"));
                 None
             }
         }
@@ -213,6 +232,7 @@ mod tests {
             interleave: 1,
             redundancy,
             masks_losses: false,
+            complaints: Complaints::default(),
         };
         let peer = |scheme| Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) };
         assert!(schemes.encoding(peer(2)).unwrap().is_some(), "Reed-Solomon");

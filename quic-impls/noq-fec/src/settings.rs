@@ -1,69 +1,103 @@
 //! How QUIC and TLS are set up: alike for all schemes, so that the arms of a comparison differ in FEC alone.
 
-use std::env;
-use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use noq_proto::{ClientConfig, IdleTimeout, QlogFileFactory, ServerConfig, TransportConfig, VarInt};
+use noq_proto::{ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{KeyLogFile, RootCertStore};
+use rustls::{RootCertStore, SignatureAlgorithm};
 
 use crate::contract::{Assignment, CongestionControl, Options};
 use crate::hq;
+use crate::surroundings::{Randomness, Surroundings};
 
 /// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
 /// the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
 const WINDOW: u32 = 64 << 20;
 
-pub fn client(assignment: &Assignment) -> Result<ClientConfig, String> {
-    let mut config = ClientConfig::new(Arc::new(client_tls(assignment)?));
-    config.transport_config(Arc::new(transport(assignment)?));
+pub fn endpoint(surroundings: &Surroundings) -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    if let Randomness::Seeded(seed) = surroundings.randomness {
+        config.rng_seed(Some(seed.of_generators()));
+    }
+    config
+}
+
+pub fn client(assignment: &Assignment, surroundings: &Surroundings) -> Result<ClientConfig, String> {
+    let mut config = ClientConfig::new(Arc::new(client_tls(assignment, surroundings)?));
+    config.transport_config(Arc::new(transport(assignment, surroundings)));
+    if let Randomness::Seeded(seed) = surroundings.randomness {
+        config.initial_dst_cid_provider(Arc::new(move || seed.first_id()));
+    }
     Ok(config)
 }
 
-pub fn client_tls(assignment: &Assignment) -> Result<QuicClientConfig, String> {
+pub fn client_tls(assignment: &Assignment, surroundings: &Surroundings) -> Result<QuicClientConfig, String> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("authority", &assignment.authority)? {
         roots.add(certificate).map_err(|error| format!("authority: {}: {error}", assignment.authority.display()))?;
     }
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider())
+    let mut tls = rustls::ClientConfig::builder_with_details(provider(), Arc::new(surroundings.calendar))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("ring has TLS 1.3")
         .with_root_certificates(roots)
         .with_no_client_auth();
     tls.alpn_protocols = vec![hq::ALPN.to_vec()];
-    tls.key_log = key_log()?;
+    tls.key_log = surroundings.key_log.clone();
     Ok(QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }
 
-pub fn server(assignment: &Assignment) -> Result<ServerConfig, String> {
-    let mut config = ServerConfig::with_crypto(Arc::new(server_tls(assignment)?));
-    config.transport_config(Arc::new(transport(assignment)?));
+pub fn server(assignment: &Assignment, surroundings: &Surroundings) -> Result<ServerConfig, String> {
+    let mut config = ServerConfig::with_crypto(Arc::new(server_tls(assignment, surroundings)?));
+    config.transport_config(Arc::new(transport(assignment, surroundings)));
+    config.time_source(Arc::new(surroundings.calendar));
     Ok(config)
 }
 
-pub fn server_tls(assignment: &Assignment) -> Result<QuicServerConfig, String> {
+pub fn server_tls(assignment: &Assignment, surroundings: &Surroundings) -> Result<QuicServerConfig, String> {
     let chain = certificates("certificate", &assignment.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
         .map_err(|error| format!("private_key: {}: {error}", assignment.private_key.display()))?;
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider())
+    let mut tls = rustls::ServerConfig::builder_with_details(provider(), Arc::new(surroundings.calendar))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("ring has TLS 1.3")
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| format!("certificate and private_key: {error}"))?;
     tls.alpn_protocols = vec![hq::ALPN.to_vec()];
-    tls.key_log = key_log()?;
+    tls.key_log = surroundings.key_log.clone();
     Ok(QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }
 
+/// How a certificate ends that is signed with Ed25519: the algorithm, and the 64 bytes of the signature, which follow.
+const ED25519_SIGNATURE: [u8; 10] = [0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x41, 0x00];
+
+/// Refuses a server whose handshakes differ in length from run to run, in one line. A file that can't be read is left to the
+/// endpoint.
+pub fn check_same_length(server: &Assignment) -> Result<(), String> {
+    let why = "must be Ed25519: signatures of other keys vary in length";
+    let key = PrivateKeyDer::from_pem_file(&server.private_key).ok();
+    if let Some(key) = key.and_then(|key| provider().key_provider.load_private_key(key).ok())
+        && key.algorithm() != SignatureAlgorithm::ED25519
+    {
+        return Err(format!("private_key: {}: the certificate's key {why}", server.private_key.display()));
+    }
+    for certificate in certificates("certificate", &server.certificate).unwrap_or_default() {
+        let is_ed25519 =
+            certificate.len().checked_sub(64).is_some_and(|end| certificate[..end].ends_with(&ED25519_SIGNATURE));
+        if !is_ed25519 {
+            return Err(format!("certificate: {}: its authority's key {why}", server.certificate.display()));
+        }
+    }
+    Ok(())
+}
+
 /// The time-out is beyond the deadline, so that the deadline alone ends a trial. The MTU is fixed.
-pub fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
+pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> TransportConfig {
     let mut config = TransportConfig::default();
     let packet_size = assignment.options.packet_size;
     config
@@ -79,12 +113,10 @@ pub fn transport(assignment: &Assignment) -> Result<TransportConfig, String> {
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));
     }
-    if let Some(folder) = env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) {
-        let folder = Path::new(&folder);
-        fs::create_dir_all(folder).map_err(|error| format!("QLOGDIR: {}: {error}", folder.display()))?;
-        config.qlog_factory(Arc::new(QlogFileFactory::new(folder.to_owned())));
+    if let Some(qlog) = &surroundings.qlog {
+        config.qlog_factory(qlog.clone());
     }
-    Ok(config)
+    config
 }
 
 fn idle_timeout(deadline: Duration) -> IdleTimeout {
@@ -119,17 +151,5 @@ fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     match certificates.is_empty() {
         true => Err(format!("{key}: no certificate in {}", path.display())),
         false => Ok(certificates),
-    }
-}
-
-/// Appends TLS secrets to SSLKEYLOGFILE when that is set. A file that can't be written is noticed here:
-/// later, rustls would say nothing.
-fn key_log() -> Result<Arc<dyn rustls::KeyLog>, String> {
-    match env::var_os("SSLKEYLOGFILE").filter(|path| !path.is_empty()) {
-        None => Ok(Arc::new(rustls::NoKeyLog)),
-        Some(path) => match OpenOptions::new().create(true).append(true).open(&path) {
-            Ok(_) => Ok(Arc::new(KeyLogFile::new())),
-            Err(error) => Err(format!("SSLKEYLOGFILE: {}: {error}", path.display())),
-        },
     }
 }

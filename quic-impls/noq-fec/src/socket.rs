@@ -18,8 +18,6 @@ pub struct Socket {
     socket: UdpSocket,
     signals: Signals,
     datagram: Box<[u8]>,
-    pub bytes_sent: u64,
-    pub bytes_received: u64,
 }
 
 /// What ended a wait.
@@ -41,13 +39,7 @@ impl Socket {
         {
             set_option(&socket, beyond_the_limit, BUFFER).or_else(|_| set_option(&socket, within, BUFFER))?;
         }
-        Ok(Self {
-            socket,
-            signals: Signals::new()?,
-            datagram: vec![0; LARGEST].into(),
-            bytes_sent: 0,
-            bytes_received: 0,
-        })
+        Ok(Self { socket, signals: Signals::new()?, datagram: vec![0; LARGEST].into() })
     }
 
     /// A socket for a client of a server at an address.
@@ -60,13 +52,10 @@ impl Socket {
     }
 
     /// Sends a datagram, and waits for room when the socket's buffer is full.
-    pub fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+    pub fn send(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
         loop {
             match self.socket.send_to(datagram, to) {
-                Ok(size) => {
-                    self.bytes_sent += size as u64;
-                    return Ok(());
-                }
+                Ok(_) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     poll(&mut [pollable(&self.socket, libc::POLLOUT)], None)?;
                 }
@@ -78,10 +67,7 @@ impl Socket {
     /// The next datagram that has arrived.
     pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, &[u8])>> {
         match self.socket.recv_from(&mut self.datagram) {
-            Ok((size, from)) => {
-                self.bytes_received += size as u64;
-                Ok(Some((from, &self.datagram[..size])))
-            }
+            Ok((size, from)) => Ok(Some((from, &self.datagram[..size]))),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }

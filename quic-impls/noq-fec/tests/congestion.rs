@@ -14,12 +14,13 @@ use noq_fec::settings;
 use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory};
-use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
+use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
 fn congestion_control_is_told_of_recovered_losses_unless_they_are_masked() {
     for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
-        let setting = |schemes| Setting { congestion_control, ..Setting::download(400_000, schemes) };
+        let setting =
+            |schemes| Setting { congestion_control, queue_bdp: DEEP_QUEUE, ..Setting::download(400_000, schemes) };
         // Little repair, so that the windows have grown alike when the packet is lost.
         let plain = setting(None);
         let notify = setting(Some(schemes(Code::RLC, 21, 20)));
@@ -186,7 +187,7 @@ impl ControllerFactory for Noted {
 fn noted(setting: &Setting) -> (Outcome, Notes) {
     let assignment = setting.assignment(Role::Server, &setting.server);
     let notes = Arc::new(Mutex::new(Notes::default()));
-    let mut transport = settings::transport(&assignment).unwrap();
+    let mut transport = setting.transport(Role::Server, &setting.server);
     let controller = settings::congestion_controller(&assignment.options);
     transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
     let mut server = setting.server_config();
@@ -281,7 +282,12 @@ fn congestion_control_answers_to_losses_as_without_fec() {
 
             let counted = [&plain, &longer, &fec].map(|runs| reductions(runs));
             let ratios = [&plain, &longer].map(|other| median_window_ratio(&fec, other));
-            println!("{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}");
+            let mean = window_ratios(&fec, &longer).iter().map(|ratio| ratio.ln()).sum::<f64>() / SEEDS as f64;
+            println!(
+                "{congestion_control:?}, {code:?} ({n}, {k}): reductions {counted:?}, windows {ratios:.3?}, \
+                 geometric mean {:.3}",
+                mean.exp()
+            );
             let share = counted[2] as f64 / counted[1] as f64;
             assert!((0.95..1.05).contains(&share), "{share} of the reductions");
             assert!((0.98..1.02).contains(&ratios[1]), "{} of the window", ratios[1]);
@@ -298,10 +304,13 @@ fn reductions(runs: &[Counters]) -> u64 {
     runs.iter().map(|counters| counters.window_reductions).sum()
 }
 
-fn median_window_ratio(runs: &[Counters], others: &[Counters]) -> f64 {
+fn window_ratios(runs: &[Counters], others: &[Counters]) -> Vec<f64> {
     let pairs = runs.iter().zip(others);
-    let mut ratios: Vec<_> =
-        pairs.map(|(one, other)| one.congestion_window as f64 / other.congestion_window as f64).collect();
+    pairs.map(|(one, other)| one.congestion_window as f64 / other.congestion_window as f64).collect()
+}
+
+fn median_window_ratio(runs: &[Counters], others: &[Counters]) -> f64 {
+    let mut ratios = window_ratios(runs, others);
     ratios.sort_by(f64::total_cmp);
     ratios[ratios.len() / 2]
 }

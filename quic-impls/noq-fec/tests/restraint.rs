@@ -10,7 +10,6 @@ use bytes::BytesMut;
 use fec::Code;
 use noq_fec::contract::Role;
 use noq_fec::schemes::{Redundancy, Schemes};
-use noq_fec::settings;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
@@ -101,7 +100,7 @@ fn repair_at_the_tail_uses_the_room_that_flow_control_leaves() {
     let tail = Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) };
     let repairs = |receive_window: Option<u32>| {
         let setting = Setting::download(200_000, Some(tail.clone()));
-        let mut transport = settings::transport(&setting.assignment(Role::Client, &setting.client)).unwrap();
+        let mut transport = setting.transport(Role::Client, &setting.client);
         if let Some(bytes) = receive_window {
             transport.stream_receive_window(VarInt::from_u32(bytes));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fec::Code;
 use noq_fec::stack::{Application, Stack};
-use world::{Loss, Setting, World, schemes};
+use world::{DEEP_QUEUE, Loss, Setting, World, schemes};
 
 /// A row of the file: t_s, connection, congestion_window_bytes, bytes_in_flight, smoothed_rtt_ms.
 type Row = [f64; 5];
@@ -50,7 +50,8 @@ fn the_series_has_every_change_of_the_window_from_the_initial_to_the_final_one()
 
 #[test]
 fn without_losses_the_bytes_in_flight_rise_packet_by_packet_and_stay_within_the_window() {
-    let setting = Setting { owd: Duration::from_millis(5), ..Setting::download(1_000_000, None) };
+    let setting =
+        Setting { owd: Duration::from_millis(5), queue_bdp: DEEP_QUEUE, ..Setting::download(1_000_000, None) };
     let mut world = World::of_transfer(&setting, setting.client_config(), setting.server_config());
     world.server.record_congestion();
     world.run();

@@ -12,7 +12,6 @@ use fec::Code;
 use noq_fec::contract::{Direction, Role};
 use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::Schemes;
-use noq_fec::settings;
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered};
 use world::{Loss, Setting, World, schemes};
@@ -166,7 +165,7 @@ fn world(plan: &Plan, setting: &Setting) -> (World<Request, Answers>, Arc<Mutex<
             true => Changing { schemes, plan: plan.clone(), log: Arc::default() },
             false => Changing { schemes, plan: vec![(0, 20)], log: log.clone() },
         };
-        let mut transport = settings::transport(&setting.assignment(role, &None)).unwrap();
+        let mut transport = setting.transport(role, &None);
         transport.fec(Some(Arc::new(factory)));
         Arc::new(transport)
     };

@@ -52,7 +52,7 @@ def ecdfs(
     keys = ["point"] if unit == "point" else ["point", "repetition"]
     counts = " and ".join(str(len(table[keys].drop_duplicates())) for table in tables)
     baseline = variant_with(campaign, panels[0][1])  # the same in all panels of a figure
-    detail = f"{campaign.name} · {counts} {what}"
+    detail = f"{campaign.heading} · {counts} {what}"
     return ecdf_panels(curves, baseline, campaign, question, detail, what, DCT)
 
 
@@ -104,7 +104,7 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             axes.set_xlabel(
                 "background transfer, and the median share\nof the link that the download got beside it"
             )
-            title(axes, where or campaign.name, f"{len(of_point)} ok trials")
+            title(axes, where or campaign.heading, f"{len(of_point)} ok trials")
         drawn[0].set_ylabel("download completion time (s)")
         question = "How long does a download without FEC take beside another transfer?"
         figure.suptitle(question, fontweight="bold", x=0.01, ha="left")

@@ -62,8 +62,10 @@ def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
 
 
 def _unready(endpoints: Mapping[str, EndpointOutcome]) -> str:
-    name, server = next((name, endpoint) for name, endpoint in endpoints.items() if not endpoint.ready)
-    return f"{name} was not ready in time: {_tail(server)}"
+    for name, endpoint in endpoints.items():
+        if not endpoint.ready:
+            return f"{name} was not ready in time: {_tail(endpoint)}"
+    return "the client was not started"
 
 
 def _tail(endpoint: EndpointOutcome) -> str:

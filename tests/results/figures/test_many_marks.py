@@ -58,6 +58,7 @@ def test_ratios_over_factors_are_pixels_where_all_panels_together_have_too_many(
         "metric": "client.dct_s",
         "ratio": random.lognormal(0, 0.3, 1500),
         "low": 0.9,
+        "verdict": "undecided",
         "high": 1.1,
         "censored": False,
     }

@@ -24,10 +24,22 @@ def test_a_group_is_held_by_who_claimed_it_first_until_it_is_given_up(
     ada, bob = starts
     for asking in (ada, bob, ada):
         assert database.claim(campaign.id, asking.id, GROUPS[0]) == ada.id
-    database.give_up(campaign.id, bob.id, GROUPS[0])  # it is not bob's
+    database.give_up(campaign.id, bob.id, GROUPS[:1])  # it is not bob's
     assert database.claim(campaign.id, bob.id, GROUPS[0]) == ada.id
-    database.give_up(campaign.id, ada.id, GROUPS[0])
+    database.give_up(campaign.id, ada.id, GROUPS[:1])
     assert database.claim(campaign.id, bob.id, GROUPS[0]) == bob.id
+
+
+def test_many_groups_are_claimed_and_given_up_together(
+    database: Database, campaign: CampaignInfo, starts: list[Start]
+) -> None:
+    ada, bob = starts
+    database.claim(campaign.id, bob.id, GROUPS[3])
+    owners = database.claim_all(campaign.id, ada.id, GROUPS[:5])
+    assert owners == {group: bob.id if group == GROUPS[3] else ada.id for group in GROUPS[:5]}
+    database.give_up(campaign.id, ada.id, GROUPS[:4])
+    held = {group: claimant.start_id for group, claimant in database.claims(campaign.id).items()}
+    assert held == {GROUPS[3]: bob.id, GROUPS[4]: ada.id}
 
 
 def test_claims_of_one_campaign_are_not_those_of_another(
@@ -105,7 +117,7 @@ def test_a_group_that_is_claimed_and_given_up_all_the_time_is_held_by_one_at_a_t
                     holders.append(start.id)
                     most.append(len(holders))
                     holders.remove(start.id)
-                    own.give_up(campaign.id, start.id, GROUPS[0])
+                    own.give_up(campaign.id, start.id, GROUPS[:1])
 
     run_together(take_turns, 4)
     assert set(most) == {1}

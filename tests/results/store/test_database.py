@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,16 @@ from hypothesis import strategies as st
 
 from results.store import database as database_module
 from results.store.database import Database, DatabaseError, HasResult, UnfitRecord
-from results.store.records import STATES, CampaignInfo, Group, TrialKey, TrialRecord, VerdictLog, Workload
+from results.store.records import (
+    STATES,
+    CampaignInfo,
+    Group,
+    SeriesTable,
+    TrialKey,
+    TrialRecord,
+    VerdictLog,
+    Workload,
+)
 from results.store.rows import digest_of
 
 Make = Callable[..., TrialRecord]
@@ -147,6 +157,54 @@ def test_a_result_is_replaced_only_by_one_that_names_its_attempt(
     assert list(database.trials(campaign.id)) == runs[-1:]
 
 
+def test_first_runs_are_committed_together_as_each_by_itself(
+    database: Database, campaign: CampaignInfo, new_campaign: Callable[..., CampaignInfo], make: Make
+) -> None:
+    series = SeriesTable("client", "cwnd", ["t_s"], 1, b"parquet")
+    verdicts = [VerdictLog("internet", "down", 9, 1, b"\x01\x00")]
+    records = [
+        make(0, task={"size": 1}, verdicts=verdicts),
+        make(1, task={"size": 2}, series=[series], state="failed"),
+        make(2, task={"size": 1}, metrics={}),
+        make(3),
+    ]
+    other = new_campaign(database, "other")
+    starts = [database.start(each.id, "ada", {}) for each in (campaign, other)]
+    together = database.record_all(campaign.id, records, starts[0].id)
+    for record in records:
+        database.record(other.id, record, starts[1].id)
+    assert list(database.trials(campaign.id)) == together
+    assert [trial.record for trial in together] == [trial.record for trial in database.trials(other.id)]
+    assert database.series_of(together[1].id) == [series]
+    assert {trial.start_id for trial in together} == {starts[0].id}
+    assert len({task.id for task in database.tasks(campaign.id)}) == 2
+
+
+def test_of_runs_that_are_committed_together_none_is_kept_when_one_cannot_be(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    start = database.start(campaign.id, "ada", {})
+    database.record(campaign.id, make(1), start.id)
+    with pytest.raises(HasResult):
+        database.record_all(campaign.id, [make(0), make(1)], start.id)
+    with pytest.raises(UnfitRecord):
+        database.record_all(campaign.id, [make(0), make(2, checks={"late": math.nan})], start.id)
+    with pytest.raises(UnfitRecord):
+        database.record_all(campaign.id, [make(0), make(2, metrics={"client": {"x": math.inf}})], start.id)
+    with pytest.raises(DatabaseError, match="has no start"):
+        database.record_all(campaign.id, [make(0)], start.id + 1)
+    assert [key.repetition for key in database.states(campaign.id)] == [1]
+
+
+def test_states_of_several_groups_are_read_at_once(
+    database: Database, campaign: CampaignInfo, make: Make
+) -> None:
+    for repetition in range(4):
+        database.record(campaign.id, make(repetition))
+    groups = [Group("download-10000", 0, repetition) for repetition in (1, 3, 9)]
+    assert {key.repetition for key in database.states_in(campaign.id, groups)} == {1, 3}
+
+
 def test_states_of_a_group_are_those_of_its_trials_alone(
     database: Database, campaign: CampaignInfo, make: Make
 ) -> None:
@@ -156,7 +214,7 @@ def test_states_of_a_group_are_those_of_its_trials_alone(
     everything = database.states(campaign.id)
     group = Group("download-10000", 0, 1)
     inside = {key: state for key, state in everything.items() if key.repetition == 1}
-    assert database.states_in(campaign.id, group) == inside
+    assert database.states_in(campaign.id, [group]) == inside
     assert len(inside) == 2
 
 
@@ -289,7 +347,7 @@ def test_a_campaign_knows_its_starts_and_a_trial_its_own(
     assert [trial.start_id for trial in (*of_starts, of_none)] == [starts[0].id, starts[1].id, None]
     assert list(database.trials(campaign.id)) == [*of_starts, of_none]
     for start_id in (other.id, other.id + 1):
-        with pytest.raises(DatabaseError, match=f"its campaign has no start {start_id}"):
+        with pytest.raises(DatabaseError, match=f"campaign {campaign.id} has no start {start_id}"):
             database.record(campaign.id, make(3), start_id)
     assert database.trial_count(campaign.id) == 3
 

@@ -4,16 +4,21 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 import results
 from results.store import connector
 from results.store.database import Database, DatabaseError
 from results.store.records import CampaignInfo, TrialRecord
-from runners.trial import certificates
 
 PASSWORD = "s3cret @:/?%"
 ENCODED = "s3cret%20%40%3A%2F%3F%25"
@@ -38,12 +43,52 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def signed(
+    name: str,
+    key: ec.EllipticCurvePrivateKey,
+    issuer_key: ec.EllipticCurvePrivateKey,
+    extension: x509.ExtensionType,
+) -> bytes:
+    """A certificate of this name by the authority, as PEM."""
+    now = datetime.now(UTC)
+    named, authority = (
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in (name, "authority")
+    )
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(named)
+        .issuer_name(authority)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(extension, critical=False)
+        .sign(issuer_key, SHA256())
+    )
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def write_certificates(folder: Path) -> None:
+    """An authority, and what it vouches for: a server on this machine.
+
+    Their keys are ECDSA's: PostgreSQL binds a password to the hash that signed the certificate, and Ed25519
+    has none.
+    """
+    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    authority = signed("authority", authority_key, authority_key, x509.BasicConstraints(True, 0))
+    server_name = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+    (folder / "authority.pem").write_bytes(authority)
+    (folder / "server.pem").write_bytes(signed("localhost", key, authority_key, server_name))
+    written = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "server.key").write_bytes(written)
+
+
 @pytest.fixture(scope="module")
 def server(
     serve_postgresql: Callable[..., AbstractContextManager[Path]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("authority")
-    certificates.write(folder, "localhost")
+    write_certificates(folder)
     files = {name: (folder / name).read_bytes() for name in ("server.pem", "server.key")}
     files["password"] = PASSWORD.encode()
     port = free_port()
@@ -92,7 +137,7 @@ def refusal(url: str) -> str:
 def test_a_server_of_another_name_or_authority_is_refused(server: Server, tmp_path: Path) -> None:
     account = f"fecbench:{ENCODED}"
     assert "127.0.0.1" in refusal(server.url(account, host="127.0.0.1"))
-    certificates.write(tmp_path, "localhost")
+    write_certificates(tmp_path)
     # What OpenSSL says of the other authority's certificate differs from version to version.
     assert "SSL error" in refusal(server.url(account, sslrootcert=tmp_path / "authority.pem"))
 

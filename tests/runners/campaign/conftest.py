@@ -33,6 +33,7 @@ class Pretence:
     tasks: list[Task] = field(default_factory=list)
     outcome: Outcome = field(default_factory=Outcome)
     at_begin: Callable[[], object] = lambda: None
+    deterministic: bool = False
 
     def __post_init__(self) -> None:
         self._again: deque[tuple[TrialKey, Task]] = deque()

@@ -1,6 +1,7 @@
 """A design of the catalogue means what it has always meant: the same points, order and seeds.
 
-catalogue.json has their digests as version 0.1.0 made them. Who changes a design on purpose changes its line.
+catalogue.json has their digests as version 0.1.0 made them, but for the demo's, which has more points and
+repetitions since it runs in virtual time. Who changes a design on purpose changes its line.
 """
 
 import hashlib

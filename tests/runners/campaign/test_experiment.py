@@ -106,7 +106,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
     def ask(_: Implementation, chosen: dict[str, Any], where: str) -> None:
         asked.append((where.rpartition(": ")[2], chosen))
 
-    monkeypatch.setattr(Implementation, "missing_programs", lambda _: [])
+    monkeypatch.setattr(Implementation, "missing_programs", lambda *_: [])
     monkeypatch.setattr(Implementation, "check_together", ask)
     experiment = load(CHECKED)
     assert len(experiment.points) == 6

@@ -101,7 +101,7 @@ def with_implementation(wanted: Request, known: Implementation, text: str, decla
 
 
 def test_another_binary_is_refused(run: Run, part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "binaries", lambda _: {"dropper/build/dropper": "ab" * 32})
+    monkeypatch.setattr(provenance, "binaries", lambda *_: {"dropper/build/dropper": "ab" * 32})
     assert "other binaries: binary dropper/build/dropper was " in refusal(run, part)
 
 
@@ -193,12 +193,12 @@ def test_a_database_of_another_harness_is_moved_aside_and_one_of_this_harness_is
     run: Run, part: Path, little: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     absent = part.with_name("absent.sqlite")
-    assert move_aside(little, absent) == ""
-    assert move_aside(little, part) == ""
+    assert move_aside([little], absent) == ""
+    assert move_aside([little], part) == ""
     content = part.read_bytes()
     part.with_name("x-1.sqlite").touch()
-    monkeypatch.setattr(provenance, "binaries", lambda _: {"dropper/build/dropper": "ab" * 32})
-    line = move_aside(little, part)
+    monkeypatch.setattr(provenance, "binaries", lambda *_: {"dropper/build/dropper": "ab" * 32})
+    line = move_aside([little], part)
     aside = part.with_name("x-2.sqlite")
     assert line.startswith(f"{part} is {aside} now, and the campaign begins anew: campaign 'little' in ")
     assert (part.exists(), aside.read_bytes()) == (False, content)

@@ -32,7 +32,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Pretence:
     """What a replay runs its trial on."""
     engine = Pretence()
     monkeypatch.setattr(module, "NamespaceEngine", lambda *_: engine)
-    monkeypatch.setattr(Implementation, "check_built", lambda _: None)
+    monkeypatch.setattr(Implementation, "check_built", lambda *_: None)
     return engine
 
 

@@ -140,7 +140,7 @@ def test_folders_of_implementations_are_given_by_option_or_environment(
     done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
     assert f"absent   broken endpoint: broken: {mine}/broken/impl.toml: name = 3: " in done.stdout
     assert "good     mine endpoint /bin/sh: present" in done.stdout
-    assert "good     rquic endpoint: " in done.stdout
+    assert "good     rquic endpoint " in done.stdout
 
 
 def test_a_folder_that_does_not_exist_is_refused(fecbench_here: Callable[..., Any]) -> None:

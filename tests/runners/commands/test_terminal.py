@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from results.store.database import TrialKey
+from runners.commands import progress
 from runners.commands.progress import Reporter
 from runners.commands.tables import table_of
 from runners.commands.terminal import one_line, printable, tame
@@ -63,6 +64,21 @@ def test_a_reason_that_clears_the_screen_does_not_while_a_campaign_goes_on(
     assert "rQUIC [xor], download" in printed
     assert "gone \ufffd[2J\ufffd]0;mine\ufffd[error] no route" in printed
     assert not set(printed) & set("\x1b\x07")
+
+
+def test_trials_in_virtual_time_have_a_line_a_second_and_those_that_are_not_ok_each_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "TELL_S", 1e6)
+    reporter = Reporter(each=False)
+    reporter.begun("c", 100, 0)
+    for number in range(100):
+        state: Any = "failed" if number == 50 else "ok"
+        judgement = Judgement(state, "it died" if state == "failed" else "", {})
+        reporter.ended(TrialKey("off", "download", number, 0), judgement, 0.5, False)
+    reporter.close()
+    lines = [line.partition("]")[0] for line in capfd.readouterr().err.splitlines()[1:]]
+    assert lines == ["[1/100", "[51/100", "[100/100"]
 
 
 def test_an_error_that_clears_the_screen_does_not_when_it_ends_the_command(fecbench_here: Any) -> None:

@@ -129,6 +129,26 @@ def test_a_word_that_is_too_long_for_a_path_is_a_word(folder: Path) -> None:
     assert declare(folder, server=f'["/bin/sh", "{word}"]').command("server") == ["/bin/sh", word]
 
 
+def test_each_engine_needs_its_own_programs(folder: Path) -> None:
+    for name in ("build/example", "check", "play.py"):
+        write_program(folder / name)
+    simulated = declare(folder, simulator='["/bin/sh", "play.py"]', check='["check"]')
+    endpoints, check = folder / "build/example", folder / "check"
+    assert simulated.simulator_command() == ["/bin/sh", str(folder / "play.py")]
+    assert simulated.files("local") == sorted([endpoints, check])
+    assert simulated.files("virtual") == sorted([Path("/bin/sh"), folder / "play.py", check])
+    assert simulated.files() == sorted([Path("/bin/sh"), folder / "play.py", endpoints, check])
+    endpoints.unlink()
+    simulated.check_built("virtual")
+    with pytest.raises(Refusal, match="build/example is missing"):
+        simulated.check_built("local")
+
+
+def test_without_a_simulator_there_is_no_virtual_time(folder: Path) -> None:
+    with pytest.raises(Refusal, match=r"^example has no simulator: it runs with --engine local only$"):
+        load(folder).simulator_command()
+
+
 def test_its_files_are_all_that_a_command_names_or_that_is_declared(folder: Path) -> None:
     named = [
         write_program(folder / name) for name in ("build/example", "check", "run.sh", "server.py", "table")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dropper.command import Counters
-from dropper.model import Uniform, dropped_packets, pack, verdicts
+from dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
+from runners.trial import judging
 from runners.trial.judge import judge
 from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
@@ -522,6 +523,13 @@ def test_a_server_that_was_hindered_but_in_time_is_fine() -> None:
     hindered.hindered_s = {"server_start": 5.0, "endpoints_end": 2.0}
     hindered.phases_s = {"server_start": 6.0, "endpoints_end": 2.5}
     assert judge(task(), hindered).state == "ok"
+
+
+@pytest.mark.parametrize("model", [Uniform(0.05), GilbertElliott(0.1, 0.3, 0.9, 0.2), Pattern((3, 70_000))])
+@pytest.mark.parametrize("packets", [0, 1, 255, 256, 257, 1000, 2**16 - 1, 2**16, 2**16 + 1, 100_000])
+def test_verdicts_that_are_kept_for_the_next_variant_are_the_oracle_s(model: Any, packets: int) -> None:
+    kept = judging.verdicts._predicted(model, 7, packets)
+    assert np.array_equal(kept, verdicts(model, 7, packets))
 
 
 def test_more_packets_than_a_sequence_of_verdicts_has_are_judged_by_their_total() -> None:

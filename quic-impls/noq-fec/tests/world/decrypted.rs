@@ -155,15 +155,15 @@ pub fn changed(setting: &Setting, receiver: Role, change: Change) -> Outcome {
     match receiver {
         Role::Client => {
             let assignment = setting.assignment(Role::Client, &setting.client);
-            let inner = settings::client_tls(&assignment).unwrap();
+            let inner = settings::client_tls(&assignment, &setting.surroundings(Role::Client)).unwrap();
             client = ClientConfig::new(Arc::new(Changing { inner, change, keys: 0 }));
-            client.transport_config(Arc::new(settings::transport(&assignment).unwrap()));
+            client.transport_config(Arc::new(setting.transport(Role::Client, &setting.client)));
         }
         Role::Server => {
             let assignment = setting.assignment(Role::Server, &setting.server);
-            let inner = settings::server_tls(&assignment).unwrap();
+            let inner = settings::server_tls(&assignment, &setting.surroundings(Role::Server)).unwrap();
             server = ServerConfig::with_crypto(Arc::new(Changing { inner, change, keys: 0 }));
-            server.transport_config(Arc::new(settings::transport(&assignment).unwrap()));
+            server.transport_config(Arc::new(setting.transport(Role::Server, &setting.server)));
         }
     }
     World::of_transfer(setting, client, server).run()

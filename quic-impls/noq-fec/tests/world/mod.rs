@@ -1,5 +1,5 @@
-//! A client and a server over an emulated link, in one thread and in virtual time: a whole transfer takes
-//! milliseconds, and the same seed gives the same transfer.
+//! A client and a server over two lanes, in one thread and in virtual time: a whole transfer takes milliseconds, and the same
+//! seed gives the same transfer. Beyond what the emulated link does, it can bring datagrams late, so that others overtake them.
 
 #![allow(dead_code)] // each test has its own use for this module
 
@@ -9,23 +9,25 @@ pub mod decrypted;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fec::Code;
 use noq_fec::content;
 use noq_fec::contract::{Assignment, CongestionControl, Direction, Options, Role, Workload};
 use noq_fec::hq::{Answers, Request};
-use noq_fec::schemes::{Redundancy, Schemes};
+use noq_fec::lane::{self, Lane, Losses, Pattern, Queue, Thresholds};
+use noq_fec::schemes::{Complaints, Redundancy, Schemes};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
-use noq_proto::{ClientConfig, ConnectionId, EndpointConfig, ServerConfig};
+use noq_fec::surroundings::{Seed, Surroundings};
+use noq_proto::{ClientConfig, ServerConfig, TransportConfig};
 
 const CLIENT: &str = "10.0.1.2:40000";
 const SERVER: &str = "10.0.2.2:4433";
 const SERVER_NAME: &str = "server.fecbench";
 
-/// What is lost of a direction's datagrams, which are counted from 0.
+/// What is lost of a direction's datagrams, which are counted from 0 as they leave the link.
 #[derive(Debug, Clone)]
 pub enum Loss {
     Nothing,
@@ -43,43 +45,63 @@ pub enum Loss {
     },
 }
 
+impl Loss {
+    fn losses(&self) -> Losses {
+        let threshold = |probability: f64| (probability * CERTAIN as f64).round_ties_even() as u64;
+        match self {
+            Self::Nothing => Losses::NONE,
+            Self::These(these) => {
+                let packets = these.iter().max().map_or(0, |last| last + 1);
+                let mut bits = vec![0; packets.div_ceil(8) as usize];
+                for n in these {
+                    bits[(n / 8) as usize] |= 1 << (n % 8);
+                }
+                Losses::Pattern(Pattern { bits, packets, repeats: false })
+            }
+            Self::Uniform { rate, seed } => {
+                let loss = threshold(*rate);
+                let (seed, good_to_bad, bad_to_good) = (*seed, 0, 0);
+                Losses::Model(Thresholds { seed, loss_good: loss, loss_bad: loss, good_to_bad, bad_to_good })
+            }
+            Self::Bursts { p, r, seed } => Losses::Model(Thresholds {
+                seed: *seed,
+                loss_good: 0,
+                loss_bad: CERTAIN,
+                good_to_bad: threshold(*p),
+                bad_to_good: threshold(*r),
+            }),
+        }
+    }
+}
+
+/// The threshold of what is certain.
+const CERTAIN: u64 = 1 << 32;
+
+/// In bandwidth-delay products: a queue that is never full, whatever slow start makes of it.
+pub const DEEP_QUEUE: f64 = 100.0;
+
+/// The smallest queue that the harness makes, in bytes.
+const SMALLEST_QUEUE: u64 = 10 * 1514;
+
 /// One direction of the link.
-#[derive(Debug, Clone)]
-pub struct Way {
-    pub loss: Loss,
+struct Way {
+    lane: Lane,
     late: Option<(u64, Duration)>,
-    pub sent: u64,
-    lost: u64,
-    is_bad: bool,
-    free_at: Option<Instant>,
+    /// Datagrams that have left the link.
+    left: u64,
 }
 
 impl Way {
-    pub fn new(loss: Loss, late: Option<(u64, Duration)>) -> Self {
-        Self { loss, late, sent: 0, lost: 0, is_bad: false, free_at: None }
+    fn new(setting: &Setting, loss: &Loss, late: Option<(u64, Duration)>) -> Self {
+        let mut lane = Lane::default();
+        lane.begin(&setting.link(loss)).unwrap();
+        Self { lane, late, left: 0 }
     }
 
-    /// By how much the datagram is late that was sent last.
-    fn lateness(&self) -> Duration {
-        self.late.filter(|(n, _)| n + 1 == self.sent).map_or(Duration::ZERO, |(_, lateness)| lateness)
-    }
-
-    fn loses(&mut self) -> bool {
-        let n = self.sent;
-        self.sent += 1;
-        let happens = |seed, j, probability: f64| {
-            (content::word(seed, 2 * n + j) >> 32) < (probability * 4_294_967_296.0).round() as u64
-        };
-        match &self.loss {
-            Loss::Nothing => false,
-            Loss::These(these) => these.contains(&n),
-            Loss::Uniform { rate, seed } => happens(*seed, 0, *rate),
-            Loss::Bursts { p, r, seed } => {
-                let is_lost = self.is_bad;
-                self.is_bad = if self.is_bad { !happens(*seed, 1, *r) } else { happens(*seed, 1, *p) };
-                is_lost
-            }
-        }
+    /// Datagrams that were sent and have not left the link alive.
+    fn missing(&self) -> u64 {
+        let report = self.lane.report();
+        report.queue_dropped + report.oversize_dropped + report.in_flight + report.dropped
     }
 }
 
@@ -100,13 +122,16 @@ pub struct Setting {
     pub initial_window: u64,
     pub bandwidth_mbps: f64,
     pub owd: Duration,
+    /// The queue's limit in bandwidth-delay products.
+    pub queue_bdp: f64,
     /// Each datagram is late by up to this, so that some overtake others.
     pub jitter: Duration,
     pub seed: u64,
 }
 
 impl Setting {
-    /// A download over 10 Mbps with a one-way delay of 50 ms, both endpoints with the same schemes.
+    /// A download over 10 Mbps with a one-way delay of 50 ms and the queue that the harness gives a link, both endpoints with
+    /// the same schemes.
     pub fn download(size: u64, schemes: Option<Schemes>) -> Self {
         Self {
             direction: Direction::Download,
@@ -121,6 +146,7 @@ impl Setting {
             initial_window: 10,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
+            queue_bdp: 1.5,
             jitter: Duration::ZERO,
             seed: 1,
         }
@@ -150,20 +176,36 @@ impl Setting {
             certificate: certificate.clone(),
             private_key: certificate.clone(),
             authority: certificate,
+            log_folder: PathBuf::new(),
             cwnd_series: None,
             deadline: Duration::from_secs(600),
         }
     }
 
+    fn link(&self, loss: &Loss) -> lane::Settings {
+        let round_trip_bytes = self.bandwidth_mbps * 1e6 / 8.0 * 2.0 * self.owd.as_secs_f64();
+        lane::Settings {
+            rate_bps: (self.bandwidth_mbps * 1e6).round() as u64,
+            delay_ns: self.owd.as_nanos() as u64,
+            queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
+            losses: loss.losses(),
+        }
+    }
+
+    pub fn surroundings(&self, role: Role) -> Surroundings {
+        Surroundings::virtual_time(Seed::of(self.seed, &role.to_string()))
+    }
+
+    pub fn transport(&self, role: Role, schemes: &Option<Schemes>) -> TransportConfig {
+        settings::transport(&self.assignment(role, schemes), &self.surroundings(role))
+    }
+
     pub fn client_config(&self) -> ClientConfig {
-        let mut config = settings::client(&self.assignment(Role::Client, &self.client)).unwrap();
-        let id = content::word(self.seed, 1).to_le_bytes();
-        config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id)));
-        config
+        settings::client(&self.assignment(Role::Client, &self.client), &self.surroundings(Role::Client)).unwrap()
     }
 
     pub fn server_config(&self) -> ServerConfig {
-        settings::server(&self.assignment(Role::Server, &self.server)).unwrap()
+        settings::server(&self.assignment(Role::Server, &self.server), &self.surroundings(Role::Server)).unwrap()
     }
 
     /// The transfer with the n-th lost of the datagrams that carry its content.
@@ -186,7 +228,8 @@ impl Setting {
 
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     let redundancy = Redundancy::Constant;
-    Schemes { code, n, k, window: 20, interleave: 1, redundancy, masks_losses: false }
+    let complaints = Complaints::default();
+    Schemes { code, n, k, window: 20, interleave: 1, redundancy, masks_losses: false, complaints }
 }
 
 /// One set of parameters for each code and controller.
@@ -225,15 +268,14 @@ impl Outcome {
     }
 }
 
-/// When a datagram arrives, which it is, whether it goes to the server, and what it is.
-type Flying = (Instant, u64, bool, Vec<u8>);
+/// When a late datagram arrives, which it is, whether it goes to the server, and what it is.
+type Late = (u64, u64, bool, Vec<u8>);
 
 /// A client and a server, and what they serve.
 pub struct World<C, S> {
-    now: Instant,
+    /// Since the start.
+    now_ns: u64,
     pub start: Instant,
-    bandwidth_mbps: f64,
-    owd: Duration,
     jitter: Duration,
     pub client: Stack<C>,
     pub server: Stack<S>,
@@ -241,8 +283,8 @@ pub struct World<C, S> {
     seed: u64,
     up: Way,
     down: Way,
-    /// Datagrams on their way, the next to arrive first.
-    flying: BinaryHeap<Reverse<Flying>>,
+    /// Datagrams that have left the link and are late, the next to arrive first.
+    late: BinaryHeap<Reverse<Late>>,
     count: u64,
 }
 
@@ -263,9 +305,9 @@ impl World<Request, Answers> {
                 break Err("not done within an hour".into());
             }
         };
-        let sent = (self.up.sent, self.down.sent);
-        let flying = |to_server| self.flying.iter().filter(|Reverse((_, _, up, _))| *up == to_server).count() as u64;
-        let missing = (self.up.lost + flying(true), self.down.lost + flying(false));
+        let sent = (self.up.lane.report().frames_in, self.down.lane.report().frames_in);
+        let late = |to_server| self.late.iter().filter(|Reverse((_, _, up, _))| *up == to_server).count() as u64;
+        let missing = (self.up.missing() + late(true), self.down.missing() + late(false));
         Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent, missing }
     }
 }
@@ -278,86 +320,102 @@ impl<C: Application, S: Application> World<C, S> {
         application: C,
         accept: Box<dyn Fn() -> S>,
     ) -> Self {
-        let endpoint = |salt: u8| {
-            let mut config = EndpointConfig::default();
-            let mut seed = [salt; 32];
-            seed[..8].copy_from_slice(&setting.seed.to_le_bytes());
-            config.rng_seed(Some(seed));
-            config
-        };
         let start = Instant::now();
-        let mut stack = Stack::new(endpoint(1), None);
+        let mut stack = Stack::new(settings::endpoint(&setting.surroundings(Role::Client)), None);
         stack.connect(start, client, SERVER.parse().unwrap(), SERVER_NAME, application).unwrap();
         Self {
-            now: start,
+            now_ns: 0,
             start,
-            bandwidth_mbps: setting.bandwidth_mbps,
-            owd: setting.owd,
             jitter: setting.jitter,
             client: stack,
-            server: Stack::new(endpoint(2), Some(server)),
+            server: Stack::new(settings::endpoint(&setting.surroundings(Role::Server)), Some(server)),
             accept,
             seed: setting.seed,
-            up: Way::new(setting.up.clone(), setting.late_up),
-            down: Way::new(setting.down.clone(), setting.late_down),
-            flying: BinaryHeap::new(),
+            up: Way::new(setting, &setting.up, setting.late_up),
+            down: Way::new(setting, &setting.down, setting.late_down),
+            late: BinaryHeap::new(),
             count: 0,
         }
+    }
+
+    fn now(&self) -> Instant {
+        self.start + Duration::from_nanos(self.now_ns)
     }
 
     /// Goes on to the next thing that happens; false if nothing does before a time.
     pub fn step(&mut self, until: Duration) -> bool {
         self.transmit();
-        let Some(next) = self.next().filter(|next| *next <= self.start + until) else {
+        let Some(next_ns) = self.next_ns().filter(|next_ns| u128::from(*next_ns) <= until.as_nanos()) else {
             return false;
         };
-        self.now = self.now.max(next);
-        self.arrive();
-        self.client.on_timeout(self.now);
-        self.server.on_timeout(self.now);
+        self.now_ns = self.now_ns.max(next_ns);
+        self.leave();
+        self.arrive_late();
+        self.client.on_timeout(self.now());
+        self.server.on_timeout(self.now());
         true
     }
 
-    fn next(&self) -> Option<Instant> {
-        let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
-        [arrival, self.client.timeout(), self.server.timeout()].into_iter().flatten().min()
+    fn next_ns(&self) -> Option<u64> {
+        let timer = |timeout: Option<Instant>| timeout.map(|time| (time - self.start).as_nanos() as u64);
+        let late = self.late.peek().map(|Reverse((at_ns, ..))| *at_ns);
+        let exits = [self.up.lane.next_exit(), self.down.lane.next_exit()];
+        let timers = [timer(self.client.timeout()), timer(self.server.timeout())];
+        exits.into_iter().chain(timers).chain([late]).flatten().min()
     }
 
     fn transmit(&mut self) {
-        let mut datagram = Vec::new();
-        while self.client.transmit(self.now, &mut datagram).is_some() {
-            self.fly(true, &datagram);
+        let (now, mut datagram) = (self.now(), Vec::new());
+        while self.client.transmit(now, &mut datagram).is_some() {
+            self.up.lane.send(&datagram, 0, self.now_ns);
         }
-        while self.server.transmit(self.now, &mut datagram).is_some() {
-            self.fly(false, &datagram);
-        }
-    }
-
-    /// A datagram takes the link's time, is lost behind it or not, and then takes the delay.
-    fn fly(&mut self, up: bool, datagram: &[u8]) {
-        let way = if up { &mut self.up } else { &mut self.down };
-        let bits = 8.0 * (datagram.len() + 28) as f64;
-        let start = way.free_at.unwrap_or(self.now).max(self.now);
-        let free_at = start + Duration::from_secs_f64(bits / (self.bandwidth_mbps * 1e6));
-        way.free_at = Some(free_at);
-        if way.loses() {
-            way.lost += 1;
-        } else {
-            self.count += 1;
-            let share = (content::word(self.seed, self.count) >> 32) as f64 / 4_294_967_296.0;
-            let arrival = free_at + self.owd + self.jitter.mul_f64(share) + way.lateness();
-            self.flying.push(Reverse((arrival, self.count, up, datagram.to_vec())));
+        while self.server.transmit(now, &mut datagram).is_some() {
+            self.down.lane.send(&datagram, 0, self.now_ns);
         }
     }
 
-    fn arrive(&mut self) {
-        let (client, server): (SocketAddr, SocketAddr) = (CLIENT.parse().unwrap(), SERVER.parse().unwrap());
-        while self.flying.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
-            let Some(Reverse((_, _, up, datagram))) = self.flying.pop() else { unreachable!() };
-            match up {
-                true => self.server.receive(self.now, client, &datagram, &self.accept),
-                false => self.client.receive(self.now, server, &datagram, || unreachable!()),
+    /// What leaves the link arrives, or is late.
+    fn leave(&mut self) {
+        for up in [true, false] {
+            while let Some((datagram, lateness)) = self.next_left(up) {
+                if lateness.is_zero() {
+                    self.arrive(up, &datagram);
+                } else {
+                    let at_ns = self.now_ns + lateness.as_nanos() as u64;
+                    self.late.push(Reverse((at_ns, self.count, up, datagram)));
+                }
             }
+        }
+    }
+
+    /// The next datagram that has left the link and was not lost, and how late it is.
+    fn next_left(&mut self, up: bool) -> Option<(Vec<u8>, Duration)> {
+        let way = if up { &mut self.up } else { &mut self.down };
+        loop {
+            let exit = way.lane.receive(self.now_ns)?;
+            let n = way.left;
+            way.left += 1;
+            if !exit.lost {
+                self.count += 1;
+                let share = (content::word(self.seed, self.count) >> 32) as f64 / CERTAIN as f64;
+                let own = way.late.filter(|(late, _)| *late == n).map_or(Duration::ZERO, |(_, lateness)| lateness);
+                return Some((exit.payload.to_vec(), self.jitter.mul_f64(share) + own));
+            }
+        }
+    }
+
+    fn arrive_late(&mut self) {
+        while self.late.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns) {
+            let Some(Reverse((_, _, up, datagram))) = self.late.pop() else { unreachable!() };
+            self.arrive(up, &datagram);
+        }
+    }
+
+    fn arrive(&mut self, up: bool, datagram: &[u8]) {
+        let (client, server): (SocketAddr, SocketAddr) = (CLIENT.parse().unwrap(), SERVER.parse().unwrap());
+        match up {
+            true => self.server.receive(self.now(), client, datagram, &self.accept),
+            false => self.client.receive(self.now(), server, datagram, || unreachable!()),
         }
     }
 }

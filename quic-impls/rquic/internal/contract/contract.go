@@ -62,6 +62,14 @@ type Unsupported struct{ What string }
 
 func (u Unsupported) Error() string { return u.What + " is not supported" }
 
+// ExitCode is that of an endpoint whose assignment is refused with an error.
+func ExitCode(err error) int {
+	if errors.As(err, &Unsupported{}) {
+		return ExitUnsupported
+	}
+	return ExitBadInput
+}
+
 type document struct {
 	Version     int                        `json:"version"`
 	Role        string                     `json:"role"`

@@ -3,12 +3,9 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -30,15 +27,11 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
 		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
 	defer cancel()
-	tlsConfig, err := e.clientTLS()
-	if err != nil {
-		return err
-	}
 	workload := e.assignment.Workload
 	right := content.Hash(e.assignment.ContentSeed, workload.Size)
 
 	start := time.Now()
-	connection, err := e.dial(ctx, tlsConfig)
+	connection, err := e.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,8 +51,8 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	return contract.Done(out, metrics)
 }
 
-func (e *endpoint) dial(ctx context.Context, tlsConfig *tls.Config) (*quic.Conn, error) {
-	connection, err := e.transport.Dial(ctx, e.remote(), tlsConfig, e.quicConfig())
+func (e *endpoint) dial(ctx context.Context) (*quic.Conn, error) {
+	connection, err := e.transport.Dial(ctx, e.remote(), e.tlsConfig(), e.quicConfig())
 	if err != nil {
 		return nil, fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(ctx, err))
 	}
@@ -98,21 +91,4 @@ func receive(ctx context.Context, x exchange, size int64, right [sha256.Size]byt
 		return fmt.Errorf("the content received has SHA-256 %x, right is %x", got, right)
 	}
 	return nil
-}
-
-func (e *endpoint) clientTLS() (*tls.Config, error) {
-	config, err := e.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
-	authority, err := os.ReadFile(e.assignment.Authority)
-	if err != nil {
-		return nil, fmt.Errorf("authority: %w", err)
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("authority: no certificate in %s", e.assignment.Authority)
-	}
-	config.ServerName = e.assignment.ServerName
-	return config, nil
 }

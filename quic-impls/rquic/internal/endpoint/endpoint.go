@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
@@ -36,11 +39,23 @@ const (
 
 // endpoint is what client and server have in common.
 type endpoint struct {
-	assignment contract.Assignment
-	socket     *socket.Socket
-	fec        *rquic.Conn // nil with the scheme "plain"
-	observer   *observer.Observer
-	transport  *quic.Transport
+	assignment   contract.Assignment
+	socket       *socket.Socket
+	surroundings Surroundings
+	fec          *rquic.Conn // nil with the scheme "plain"
+	observer     *observer.Observer
+	transport    *quic.Transport
+}
+
+// Surroundings are what an endpoint finds where it runs, besides its socket.
+type Surroundings struct {
+	Credentials
+	// KeyLog takes TLS secrets; nil when nobody wants them.
+	KeyLog io.Writer
+	// Qlog makes a trace for each connection, or nil when nobody wants it.
+	Qlog func(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace
+	// Log takes what a server has to say of its clients.
+	Log *log.Logger
 }
 
 // Run does what an assignment says, and writes the contract's events. A server
@@ -55,13 +70,32 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 		return err
 	}
 	defer udp.Close()
-	return runOver(ctx, udp, assignment, out)
+	credentials, err := ReadCredentials(assignment)
+	if err != nil {
+		return err
+	}
+	surroundings := Surroundings{Credentials: credentials, Qlog: qlog.DefaultConnectionTracer, Log: log.Default()}
+	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
+		// For appending, since both ends may share it.
+		keyLog, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return fmt.Errorf("SSLKEYLOGFILE: %w", err)
+		}
+		defer keyLog.Close()
+		surroundings.KeyLog = keyLog
+	}
+	recording, err := RunOver(ctx, udp, assignment, surroundings, out)
+	return cmp.Or(err, recording.Write())
 }
 
-func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignment, out io.Writer) error {
+// RunOver is Run over a socket, and in surroundings, that are there already. What it recorded remains to be written, also
+// after an error.
+func RunOver(
+	ctx context.Context, s *socket.Socket, assignment contract.Assignment, surroundings Surroundings, out io.Writer,
+) (*series.Recording, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	e := newEndpoint(s, assignment, fail)
+	e := newEndpoint(s, assignment, surroundings, fail)
 	run := e.fetch
 	switch {
 	case assignment.Role == "server":
@@ -70,11 +104,12 @@ func runOver(ctx context.Context, s *socket.Socket, assignment contract.Assignme
 		run = e.loadPage
 	}
 	err := run(ctx, out)
-	return cmp.Or(err, e.transport.Close(), e.observer.Flush(), e.observer.Recording.Write())
+	return &e.observer.Recording, cmp.Or(err, e.transport.Close(), e.observer.Flush())
 }
 
-func newEndpoint(s *socket.Socket, assignment contract.Assignment, fail func(error)) *endpoint {
-	e := &endpoint{assignment: assignment, socket: s, observer: &observer.Observer{}}
+func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings Surroundings, fail func(error)) *endpoint {
+	e := &endpoint{assignment: assignment, socket: s, surroundings: surroundings}
+	e.observer = &observer.Observer{Qlog: surroundings.Qlog}
 	e.transport = &quic.Transport{Conn: s, ConnectionIDLength: header.ConnectionIDLength}
 	if assignment.Series.CongestionWindow {
 		e.observer.Congestion = e.begin(contract.CongestionWindow, observer.CongestionColumns)
@@ -154,20 +189,18 @@ func (e *endpoint) quicConfig() *quic.Config {
 	}
 }
 
-// tlsConfig has what both roles need. The key log is opened for appending, since both may share it.
-func (e *endpoint) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"hq-interop"}}
+// tlsConfig has what either role needs: a server its certificate, a client whom it trusts.
+func (e *endpoint) tlsConfig() *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"hq-interop"}, KeyLogWriter: e.surroundings.KeyLog}
 	if e.assignment.Options.HTTP == "h3" {
 		config.NextProtos = []string{"h3"}
 	}
-	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
-		keyLog, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("SSLKEYLOGFILE: %w", err)
-		}
-		config.KeyLogWriter = keyLog
+	if e.assignment.Role == "server" {
+		config.Certificates = []tls.Certificate{e.surroundings.Certificate}
+	} else {
+		config.RootCAs, config.ServerName = e.surroundings.Authority, e.assignment.ServerName
 	}
-	return config, nil
+	return config
 }
 
 // metrics are those of the contract. Packets are counted as QUIC sees them: coded packets aren't

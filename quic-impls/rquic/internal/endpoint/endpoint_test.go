@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -11,6 +12,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"os"
@@ -21,6 +24,7 @@ import (
 	"time"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"
 )
@@ -57,7 +61,7 @@ func withScheme(options contract.Options, scheme string) contract.Options {
 
 func link(mbps float64, delay time.Duration, drops lossylink.Drops) lossylink.Settings {
 	bandwidthDelay := mbps * 1e6 / 8 * 2 * delay.Seconds()
-	return lossylink.Settings{Mbps: mbps, Delay: delay, Queue: max(int(1.5*bandwidthDelay), 15000), Drops: drops}
+	return lossylink.Rate(mbps, delay, max(uint64(1.5*bandwidthDelay), 15000), drops)
 }
 
 func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End) (server, client contract.Assignment) {
@@ -80,7 +84,7 @@ func (x transfer) run(t *testing.T) (o outcome) {
 	t.Helper()
 	certificate, key := certificates(t)
 	synctest.Test(t, func(t *testing.T) {
-		clientEnd, serverEnd := lossylink.New(x.up, x.down)
+		clientEnd, serverEnd := ends(t, x.up, x.down)
 		if x.hostile != nil {
 			x.hostile(clientEnd, serverEnd)
 		}
@@ -90,16 +94,46 @@ func (x transfer) run(t *testing.T) (o outcome) {
 		var serving sync.WaitGroup
 		var serverOut, clientOut bytes.Buffer
 		serving.Go(func() {
-			o.serverErr = runOver(ctx, &socket.Socket{PacketConn: serverEnd}, server, &serverOut)
+			o.serverErr = run(ctx, serverEnd, server, &serverOut)
 		})
-		synctest.Wait() // the server listens
-		o.clientErr = runOver(ctx, &socket.Socket{PacketConn: clientEnd}, client, &clientOut)
+		time.Sleep(1) // the server listens
+		o.clientErr = run(ctx, clientEnd, client, &clientOut)
 		time.Sleep(10 * time.Second) // the client's last packets arrive
 		stop()
 		serving.Wait()
 		o.client, o.server = metricsOf(t, clientOut.Bytes()), metricsOf(t, serverOut.Bytes())
 	})
 	return o
+}
+
+// ends are those of a link that carries datagrams until the test ends.
+func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.End) {
+	t.Helper()
+	link, err := lossylink.New(up, down, lane.New(), lane.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server = link.Connect(
+		&net.UDPAddr{IP: net.IPv4(10, 0, 1, 2).To4(), Port: 50000}, &net.UDPAddr{IP: net.IPv4(10, 0, 2, 2).To4(), Port: 4433},
+		0,
+	)
+	go link.Run(t.Context())
+	return client, server
+}
+
+// run runs an endpoint at an end of a link.
+func run(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
+	surroundings, err := readSurroundings(assignment)
+	if err != nil {
+		return err
+	}
+	recording, err := RunOver(ctx, &socket.Socket{PacketConn: end}, assignment, surroundings, out)
+	return cmp.Or(err, recording.Write())
+}
+
+func readSurroundings(assignment contract.Assignment) (Surroundings, error) {
+	credentials, err := ReadCredentials(assignment)
+	return Surroundings{Credentials: credentials, Log: log.Default()}, err
 }
 
 // succeed runs a transfer that has to end well; the client verifies the content.

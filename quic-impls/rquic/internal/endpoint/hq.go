@@ -65,7 +65,7 @@ func (x hq) request(ctx context.Context, line string, body io.Reader) (*quic.Str
 }
 
 // serveHQ answers the requests of a connection until it ends.
-func serveHQ(connection *quic.Conn, seed uint64) {
+func serveHQ(connection *quic.Conn, seed uint64, problems *log.Logger) {
 	for {
 		stream, err := connection.AcceptStream(connection.Context())
 		if err != nil {
@@ -73,7 +73,7 @@ func serveHQ(connection *quic.Conn, seed uint64) {
 		}
 		go func() {
 			if err := answer(stream, seed); err != nil {
-				log.Printf("request of %v: %v", connection.RemoteAddr(), err)
+				problems.Printf("request of %v: %v", connection.RemoteAddr(), err)
 			}
 		}()
 	}

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"sync"
@@ -21,14 +20,10 @@ func (e *endpoint) loadPage(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
 		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
 	defer cancel()
-	tlsConfig, err := e.clientTLS()
-	if err != nil {
-		return err
-	}
 	graph := e.assignment.Workload.Page.Graph
 	right := hashes(e.assignment.ContentSeed, graph)
 
-	b := &browser{endpoint: e, tls: tlsConfig, right: right, start: time.Now(), opened: map[string]*opening{}}
+	b := &browser{endpoint: e, right: right, start: time.Now(), opened: map[string]*opening{}}
 	if err := graph.Load(ctx, b.fetch); err != nil {
 		return fmt.Errorf("page of %d objects: %w", len(graph), explain(ctx, err))
 	}
@@ -59,7 +54,6 @@ func hashes(seed uint64, graph page.Graph) map[int64][sha256.Size]byte {
 // browser opens connections as objects need them, and fetches over them.
 type browser struct {
 	*endpoint
-	tls   *tls.Config
 	right map[int64][sha256.Size]byte
 	start time.Time
 
@@ -112,7 +106,7 @@ func (b *browser) exchangeWith(ctx context.Context, origin string) (exchange, er
 }
 
 func (b *browser) open(ctx context.Context) (exchange, error) {
-	connection, err := b.dial(ctx, b.tls)
+	connection, err := b.dial(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -78,8 +78,8 @@ func TestTheLoadTimeIsThatOfTheCriticalPath(t *testing.T) {
 }
 
 func TestTheDeadlineEndsAPageWithOneClearLine(t *testing.T) {
-	everything := func(uint64, []byte) bool { return true }
-	afterTheHandshake := func(n uint64, _ []byte) bool { return n > 20 }
+	everything := lossylink.Those(func(uint64, []byte) bool { return true })
+	afterTheHandshake := lossylink.Those(func(n uint64, _ []byte) bool { return n > 20 })
 	for name, drops := range map[string]lossylink.Drops{"handshake": everything, "objects": afterTheHandshake} {
 		for _, http := range []string{"hq", "h3"} {
 			options := fecOptions
@@ -87,11 +87,11 @@ func TestTheDeadlineEndsAPageWithOneClearLine(t *testing.T) {
 			var begun, lastSent time.Time
 			o := transfer{
 				workload: loading(photos(30), true), options: options, deadline: 3 * time.Second, down: wifi(drops),
-				up: wifi(func(uint64, []byte) bool {
-					lastSent = time.Now()
-					return false
-				}),
-				hostile: func(_, _ *lossylink.End) { begun = time.Now() },
+				up: wifi(lossylink.Nothing),
+				hostile: func(client, _ *lossylink.End) {
+					begun = time.Now()
+					client.Watch = func([]byte) { lastSent = time.Now() }
+				},
 			}.run(t)
 			// What is sent last says that the connections are closed.
 			if after := lastSent.Sub(begun); name == "objects" && (after < 3*time.Second || after > 3100*time.Millisecond) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/quic-go/quic-go"
 
@@ -21,19 +22,19 @@ import (
 func TestBadRequestsAreRefusedAndTheServerGoesOn(t *testing.T) {
 	certificate, key := certificates(t)
 	synctest.Test(t, func(t *testing.T) {
-		clientEnd, serverEnd := lossylink.New(wifi(lossylink.Nothing), wifi(lossylink.Nothing))
+		clientEnd, serverEnd := ends(t, wifi(lossylink.Nothing), wifi(lossylink.Nothing))
 		server, client := transfer{workload: download(5), options: fecOptions}.assignments(certificate, key, serverEnd)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- runOver(ctx, &socket.Socket{PacketConn: serverEnd}, server, io.Discard) }()
-		synctest.Wait()
+		go func() { ended <- run(ctx, serverEnd, server, io.Discard) }()
+		time.Sleep(1) // the server listens
 
-		e := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, func(error) {})
-		tlsConfig, err := e.clientTLS()
+		surroundings, err := readSurroundings(client)
 		if err != nil {
 			t.Fatal(err)
 		}
-		connection, err := e.transport.Dial(ctx, e.remote(), tlsConfig, e.quicConfig())
+		e := newEndpoint(&socket.Socket{PacketConn: clientEnd}, client, surroundings, func(error) {})
+		connection, err := e.dial(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func TestATransferThatFailsLeavesItsSeries(t *testing.T) {
 	o := transfer{
 		workload: download(1_000_000), options: withScheme(fecOptions, "none"), deadline: 3 * time.Second,
 		series: contract.Series{CongestionWindow: true},
-		up:     wifi(lossylink.Nothing), down: wifi(func(n uint64, _ []byte) bool { return n > 20 }),
+		up:     wifi(lossylink.Nothing), down: wifi(lossylink.Those(func(n uint64, _ []byte) bool { return n > 20 })),
 	}.run(t)
 	if o.clientErr == nil {
 		t.Error("it succeeded")
@@ -150,15 +150,15 @@ func TestTheCodeRateOverTimeHasARowForEachPeriod(t *testing.T) {
 		if adaptive := preset != "constant"; (len(rows) > 1) != adaptive {
 			t.Errorf("%s: %d rows", preset, len(rows))
 		}
-		delivered, lost := 0.0, 0.0
+		delivered, lost, busiest := 0.0, 0.0, 0.0
 		for _, row := range rows {
-			delivered, lost = delivered+row[4], lost+row[5]
+			delivered, lost, busiest = delivered+row[4], lost+row[5], max(busiest, row[4])
 		}
 		// What comes after the last period isn't among them.
 		if delivered > o.server["protected_delivered"] || lost > o.server["protected_lost"] {
 			t.Errorf("%s: %v packets delivered and %v lost in all periods, %v", preset, delivered, lost, o.server)
 		}
-		if most := o.server["protected_delivered"]; preset != "constant" && delivered < most-100 {
+		if most := o.server["protected_delivered"]; preset != "constant" && delivered < most-busiest {
 			t.Errorf("%s: %v of %v packets delivered in all periods", preset, delivered, most)
 		}
 	}

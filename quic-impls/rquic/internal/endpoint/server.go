@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +16,7 @@ import (
 // serve runs the server until ctx ends. What a client does wrong ends that client's
 // connection; what falsifies the experiment (rquic.ErrOutOfStep) ends the server.
 func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
-	tlsConfig, err := e.serverTLS()
-	if err != nil {
-		return err
-	}
-	listener, err := e.transport.Listen(tlsConfig, e.quicConfig())
+	listener, err := e.transport.Listen(e.tlsConfig(), e.quicConfig())
 	if err != nil {
 		return fmt.Errorf("cannot listen at %v: %w", e.assignment.Address, err)
 	}
@@ -62,18 +57,5 @@ func (e *endpoint) serveConnection(connection *quic.Conn) {
 		serveHTTP3(connection, e.assignment.ContentSeed)
 		return
 	}
-	serveHQ(connection, e.assignment.ContentSeed)
-}
-
-func (e *endpoint) serverTLS() (*tls.Config, error) {
-	config, err := e.tlsConfig()
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.LoadX509KeyPair(e.assignment.Certificate, e.assignment.PrivateKey)
-	if err != nil {
-		return nil, fmt.Errorf("certificate and private_key: %w", err)
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return config, nil
+	serveHQ(connection, e.assignment.ContentSeed, e.surroundings.Log)
 }

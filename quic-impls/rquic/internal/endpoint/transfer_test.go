@@ -61,7 +61,7 @@ func TestEveryTransferArrivesInEveryArm(t *testing.T) {
 // lose drops the packets of one generation (10 of them, the last being the coded one) whose places are in the pattern.
 func lose(generation uint8, pattern []int) lossylink.Drops {
 	place := 0
-	return func(_ uint64, datagram []byte) bool {
+	return lossylink.Those(func(_ uint64, datagram []byte) bool {
 		_, h, _, err := header.Parse(datagram)
 		if header.IsLong(datagram) || err != nil || h.Kind == header.Unprotected || h.Generation != generation {
 			return false
@@ -73,7 +73,7 @@ func lose(generation uint8, pattern []int) lossylink.Drops {
 			}
 		}
 		return false
-	}
+	})
 }
 
 func TestEveryLossPatternOfUpTo3PacketsOfAGenerationIsRecoveredOrRetransmitted(t *testing.T) {
@@ -141,14 +141,14 @@ func TestFECShortensDownloadsOverALossyLink(t *testing.T) {
 // dropFirst drops the first packet of a kind that has at least a number of bytes.
 func dropFirst(kind header.Kind, atLeast int) lossylink.Drops {
 	dropped := false
-	return func(_ uint64, datagram []byte) bool {
+	return lossylink.Those(func(_ uint64, datagram []byte) bool {
 		if dropped || header.IsLong(datagram) || len(datagram) < atLeast {
 			return false
 		}
 		_, h, _, err := header.Parse(datagram)
 		dropped = err == nil && h.Kind == kind
 		return dropped
-	}
+	})
 }
 
 func TestAShortDownloadIsProtectedByTheFlushAtTheStreamsEnd(t *testing.T) {
@@ -198,9 +198,7 @@ func TestRecoveryGoesOnAfterAChangeOfTheConnectionID(t *testing.T) {
 	}
 	o := transfer{
 		workload: download(30_000_000), options: fecOptions,
-		up: link(100, wifiDelay, lossylink.Nothing), down: lossylink.Settings{
-			Mbps: 100, Delay: wifiDelay, Queue: 100_000_000, Drops: count,
-		},
+		up: link(100, wifiDelay, lossylink.Nothing), down: lossylink.Rate(100, wifiDelay, 100_000_000, lossylink.Those(count)),
 	}.succeed(t)
 	if len(ids) < 2 {
 		t.Errorf("the server used %d connection IDs", len(ids))
@@ -226,8 +224,8 @@ func TestATransferSurvivesTheWorstLinkOfThePapers(t *testing.T) {
 }
 
 func TestTheDeadlineEndsAClientWithOneClearLine(t *testing.T) {
-	everything := func(uint64, []byte) bool { return true }
-	afterTheHandshake := func(n uint64, _ []byte) bool { return n > 20 }
+	everything := lossylink.Those(func(uint64, []byte) bool { return true })
+	afterTheHandshake := lossylink.Those(func(n uint64, _ []byte) bool { return n > 20 })
 	for name, drops := range map[string]lossylink.Drops{"handshake": everything, "download": afterTheHandshake} {
 		o := transfer{
 			workload: download(1_000_000), options: fecOptions, deadline: 3 * time.Second,
@@ -251,11 +249,11 @@ func TestHostileDatagramsDoNotHarmATransfer(t *testing.T) {
 			up: wifi(lossylink.Nothing), down: wifi(lossylink.Nothing),
 			hostile: func(client, server *lossylink.End) {
 				// Whatever the server sends is followed by a forgery that claims to come from it too.
-				server.Watch(func(datagram []byte) {
+				server.Watch = func(datagram []byte) {
 					if random.Float64() < 0.3 {
 						client.Inject(forge(random, datagram), server.LocalAddr())
 					}
-				})
+				}
 			},
 		}.succeed(t)
 		if o.client["malformed_received"] == 0 {
@@ -289,10 +287,10 @@ func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
 	for _, scheme := range []string{"plain", "none", "xor", "rlc"} {
 		transfer{
 			workload: download(100_000), options: withScheme(fecOptions, scheme),
-			up: wifi(lossylink.Nothing), down: wifi(func(_ uint64, datagram []byte) bool {
+			up: wifi(lossylink.Nothing), down: wifi(lossylink.Those(func(_ uint64, datagram []byte) bool {
 				longest[scheme] = max(longest[scheme], len(datagram))
 				return false
-			}),
+			})),
 		}.succeed(t)
 	}
 	if right := map[string]int{"plain": 1252, "none": 1253, "xor": 1259, "rlc": 1259 + 9}; fmt.Sprint(longest) != fmt.Sprint(right) {
@@ -315,20 +313,24 @@ func (f *forgetful) PacketSent(p observer.SentPacket) {
 func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
 	certificate, key := certificates(t)
 	synctest.Test(t, func(t *testing.T) {
-		clientEnd, serverEnd := lossylink.New(wifi(lossylink.Nothing), wifi(lossylink.Nothing))
+		clientEnd, serverEnd := ends(t, wifi(lossylink.Nothing), wifi(lossylink.Nothing))
 		x := transfer{workload: download(100_000), options: fecOptions, deadline: 5 * time.Second}
 		server, client := x.assignments(certificate, key, serverEnd)
 		ended := make(chan error, 1)
 		go func() {
 			ctx, fail := context.WithCancelCause(t.Context())
-			e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, fail)
+			surroundings, err := readSurroundings(server)
+			if err != nil {
+				t.Error(err)
+			}
+			e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, surroundings, fail)
 			defer e.transport.Close()
 			open := e.observer.Open
 			e.observer.Open = func(number int) observer.Connection { return &forgetful{open(number), 20} }
 			ended <- e.serve(ctx, io.Discard)
 		}()
-		synctest.Wait()
-		if err := runOver(t.Context(), &socket.Socket{PacketConn: clientEnd}, client, io.Discard); err == nil {
+		time.Sleep(1) // the server listens
+		if err := run(t.Context(), clientEnd, client, io.Discard); err == nil {
 			t.Error("the client succeeded")
 		}
 		if err := <-ended; !errors.Is(err, rquic.ErrOutOfStep) {
@@ -425,9 +427,10 @@ func TestAnAdaptiveRateSendsMoreCodedPacketsTheMoreAreLost(t *testing.T) {
 		rate.Preset = preset
 		before := 0.0
 		for _, loss := range []float64{0, 0.02, 0.08} {
+			down := link(20, wifiDelay, lossylink.Uniform(3, loss))
+			down.QueueBytes = 1 << 20 // never full: nothing else is lost
 			o := transfer{
-				workload: download(5_000_000), options: withRate("xor", rate),
-				up: wifi(lossylink.Nothing), down: link(20, wifiDelay, lossylink.Uniform(3, loss)),
+				workload: download(5_000_000), options: withRate("xor", rate), up: wifi(lossylink.Nothing), down: down,
 			}.succeed(t)
 			t.Logf("%s, loss %v: overhead %.3f, residual loss %.4f", preset, loss, o.server["overhead"], o.server["residual_loss"])
 			if o.server["overhead"] <= before {
@@ -448,14 +451,14 @@ func TestTheHoldTimeFollowsTheSmoothedRTT(t *testing.T) {
 		lost := 0
 		o := transfer{
 			workload: download(30_000), options: options, up: wifi(lossylink.Nothing),
-			down: wifi(func(_ uint64, datagram []byte) bool {
+			down: wifi(lossylink.Those(func(_ uint64, datagram []byte) bool {
 				_, h, _, err := header.Parse(datagram)
 				if header.IsLong(datagram) || err != nil || h.Kind != header.Source || len(datagram) < 1000 {
 					return false
 				}
 				lost++
 				return lost == 4 || lost == 6
-			}),
+			})),
 		}.succeed(t)
 		dct[rtts] = o.client["dct_s"]
 	}
@@ -468,7 +471,7 @@ func TestTheHoldTimeFollowsTheSmoothedRTT(t *testing.T) {
 func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(client, server *lossylink.End) {
 	var deliver func(datagram []byte)
 	sources := 0
-	down.Drops = func(_ uint64, datagram []byte) bool {
+	down.Loses = func(_ uint64, datagram []byte) bool {
 		_, h, _, err := header.Parse(slices.Clone(datagram))
 		if header.IsLong(datagram) || err != nil || h.Kind != header.Source || len(datagram) < 1200 {
 			return false
@@ -488,9 +491,9 @@ func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(cli
 
 // Over a link that loses nothing, there is nothing to recover: a packet that was rebuilt because it was late counts apart.
 func TestAPacketThatWasMerelyLateIsNotRecovered(t *testing.T) {
-	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond} {
+	for _, lateness := range []time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 130 * time.Millisecond} {
 		down := wifi(lossylink.Nothing) // 1.7 packets a ms
-		down.Queue = 1 << 20
+		down.QueueBytes = 1 << 20
 		o := transfer{
 			workload: download(500_000), options: fecOptions, up: wifi(lossylink.Nothing),
 			hostile: comesLate(100, lateness, &down), down: down,

@@ -2,69 +2,148 @@ package lossylink
 
 import (
 	"errors"
-	"math"
 	"net"
 	"os"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
+
+func address(host byte) *net.UDPAddr {
+	return &net.UDPAddr{IP: net.IPv4(10, 0, host, 2).To4(), Port: 4433}
+}
+
+// linked connects a client and its server over a link that carries datagrams until the test ends.
+func linked(t *testing.T, up, down Settings, perDatagram time.Duration) (client, server *End) {
+	t.Helper()
+	link, err := New(up, down, lane.New(), lane.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, server = link.Connect(address(1), address(2), perDatagram)
+	go link.Run(t.Context())
+	return client, server
+}
+
+func send(t *testing.T, from *End, datagram []byte) {
+	t.Helper()
+	if _, err := from.WriteTo(datagram, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// arrives reads a datagram, of so many bytes, at a time.
+func arrives(t *testing.T, at *End, length int, start time.Time, right time.Duration) {
+	t.Helper()
+	n, from, err := at.ReadFrom(make([]byte, 1500))
+	if took := time.Since(start); n != length || from != at.peer.LocalAddr() || err != nil || took != right {
+		t.Errorf("%d bytes from %v after %v, %v; right is %d bytes after %v", n, from, took, err, length, right)
+	}
+}
+
+func nothingArrives(t *testing.T, at *End) {
+	t.Helper()
+	if err := at.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := at.ReadFrom(make([]byte, 1500)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a datagram too many: %v", err)
+	}
+}
 
 func TestADatagramTakesItsSerializationAndTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		one := Settings{Mbps: 1, Delay: 100 * time.Millisecond, Queue: 2000, Drops: Nothing}
-		a, b := New(one, one)
+		one := Rate(1, 100*time.Millisecond, 2000, Nothing)
+		client, server := linked(t, one, one, 0)
 		start := time.Now()
-		for range 3 { // 1000 bytes with their headers take 8 ms; the third finds no room
-			if _, err := a.WriteTo(make([]byte, 1000-28), nil); err != nil {
-				t.Fatal(err)
-			}
+		for range 3 { // with their headers 1000 bytes, 8 ms; the third finds no room
+			send(t, client, make([]byte, 1000-lane.Overhead))
 		}
-		for _, right := range []time.Duration{108 * time.Millisecond, 116 * time.Millisecond} {
-			n, from, err := b.ReadFrom(make([]byte, 1500))
-			if took := time.Since(start); n != 972 || from.String() != a.LocalAddr().String() || err != nil || took != right {
-				t.Errorf("%d bytes from %v after %v, %v; right is %v", n, from, took, err, right)
-			}
-		}
-		if err := b.SetReadDeadline(time.Now().Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := b.ReadFrom(make([]byte, 1500)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("a third datagram: %v", err)
-		}
+		arrives(t, server, 1000-lane.Overhead, start, 108*time.Millisecond)
+		arrives(t, server, 1000-lane.Overhead, start, 116*time.Millisecond)
+		nothingArrives(t, server)
 	})
 }
 
 func TestCloseEndsReading(t *testing.T) {
-	a, _ := New(Settings{}, Settings{})
-	go a.Close()
-	if _, _, err := a.ReadFrom(nil); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		one := Rate(1, 0, 2000, Nothing)
+		client, _ := linked(t, one, one, 0)
+		go client.Close()
+		if _, _, err := client.ReadFrom(nil); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+// What happens at one instant: first all that endpoints do of themselves, then the link.
+func TestAtOneInstantTheLinkComesAfterTheEndpointsTimers(t *testing.T) {
+	for range 100 { // Go shuffles timers of one instant
+		synctest.Test(t, func(t *testing.T) {
+			one := Rate(8, 20*time.Millisecond, 2000, Nothing) // a byte takes a microsecond
+			client, server := linked(t, one, one, 0)
+			var order []string
+			send(t, client, make([]byte, 1000-lane.Overhead))
+			time.AfterFunc(21*time.Millisecond, func() { order = append(order, "timer") })
+			server.ReadFrom(make([]byte, 1500))
+			if order = append(order, "datagram"); order[0] != "timer" {
+				t.Fatal(order)
+			}
+			server.SetReadDeadline(time.Now().Add(25 * time.Millisecond))
+			time.AfterFunc(25*time.Millisecond, func() { order = append(order, "timer") })
+			server.ReadFrom(nil)
+			if order = append(order, "deadline"); order[2] != "timer" {
+				t.Fatal(order)
+			}
+		})
 	}
 }
 
-func TestLossRatesAreThoseOfTheModels(t *testing.T) {
-	const packets = 1_000_000
-	p, r, k, h := 0.02, 0.3, 0.99, 0.2
-	stationary := (r*(1-k) + p*(1-h)) / (p + r) // Networking 2019, §IV
-	for name, model := range map[string]struct {
-		drops Drops
-		rate  float64
-	}{
-		"uniform":                   {Uniform(1, 0.05), 0.05},
-		"never":                     {Uniform(0, 0), 0},
-		"always":                    {Uniform(0, 1), 1},
-		"Gilbert-Elliott":           {GilbertElliott(2, p, r, k, h), stationary},
-		"Gilbert-Elliott, all good": {GilbertElliott(2, 0, 1, 1, 0), 0},
-	} {
-		lost := 0
-		for n := range uint64(packets) {
-			if model.drops(n, nil) {
-				lost++
-			}
+func TestTwoPairsShareTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := Rate(1, 0, 2500, Nothing)
+		link, err := New(one, one, lane.New(), lane.New())
+		if err != nil {
+			t.Fatal(err)
 		}
-		if rate := float64(lost) / packets; math.Abs(rate-model.rate) > 0.003*math.Ceil(model.rate*(1-model.rate)) {
-			t.Errorf("%s: rate %v, right is %v", name, rate, model.rate)
+		client, server := link.Connect(address(1), address(2), 0)
+		other, otherServer := link.Connect(address(3), address(4), 0)
+		go link.Run(t.Context())
+		start := time.Now()
+		send(t, other, make([]byte, 500-lane.Overhead)) // written first, but the ends have their order within an instant
+		send(t, client, make([]byte, 1000-lane.Overhead))
+		arrives(t, server, 1000-lane.Overhead, start, 8*time.Millisecond)
+		arrives(t, otherServer, 500-lane.Overhead, start, 12*time.Millisecond)
+		if carried := link.CarriedDown(); carried != 0 || server.ReceivedBytes != 1000 {
+			t.Errorf("%d bytes went down, the server received %d", carried, server.ReceivedBytes)
 		}
-	}
+	})
+}
+
+func TestAProcessorDoesOneThingAfterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := Rate(8, 0, 1<<20, Nothing) // a byte takes a microsecond
+		client, server := linked(t, one, one, 2*time.Millisecond)
+		start := time.Now()
+		for range 3 {
+			send(t, client, make([]byte, 1000-lane.Overhead))
+		}
+		for n := range 3 { // 2 ms to send it, after those before it, 1 ms on the link, 2 ms to receive it
+			arrives(t, server, 1000-lane.Overhead, start, time.Duration(5+2*n)*time.Millisecond)
+		}
+	})
+}
+
+func TestALostDatagramHasUsedTheLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := Rate(1, 0, 1<<20, Those(func(n uint64, datagram []byte) bool { return n == 0 && datagram[0] == 1 }))
+		client, server := linked(t, first, first, 0)
+		start := time.Now()
+		send(t, client, append([]byte{1}, make([]byte, 999-lane.Overhead)...))
+		send(t, client, append([]byte{2}, make([]byte, 999-lane.Overhead)...))
+		arrives(t, server, 1000-lane.Overhead, start, 16*time.Millisecond)
+		nothingArrives(t, server)
+	})
 }

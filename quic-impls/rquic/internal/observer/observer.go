@@ -1,7 +1,7 @@
 // Package observer hears from quic-go, through its public qlog events, what a
 // packet below it can't show any more once it is encrypted: whether it has to be
 // acknowledged, and whether it ends a stream; and what became of it: acknowledged or lost. It also counts what
-// quic-go's statistics leave out, and passes all events on to a qlog file when QLOGDIR is set.
+// quic-go's statistics leave out, and passes all events on to whoever writes them down.
 package observer
 
 import (
@@ -42,6 +42,9 @@ type Connection interface {
 type Observer struct {
 	// Open is called for every new connection, with its number in Recording; nil when nobody has to hear of packets.
 	Open func(number int) Connection
+	// Qlog makes the trace that all events of a new connection are passed on to; nil, or a trace that is nil, when nobody wants
+	// them.
+	Qlog func(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace
 	// Recording has the series, and numbers the connections.
 	Recording series.Recording
 	// Congestion takes the congestion windows over time, with the columns CongestionColumns; nil when nobody asked for it.
@@ -72,7 +75,10 @@ func (o *Observer) Flush() error {
 
 // Trace has the signature of quic.Config.Tracer.
 func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
-	t := &trace{observer: o, file: qlog.DefaultConnectionTracer(ctx, isClient, id)}
+	t := &trace{observer: o}
+	if o.Qlog != nil {
+		t.file = o.Qlog(ctx, isClient, id)
+	}
 	t.congestion.number = o.Recording.Open()
 	if o.Open != nil {
 		t.connection = o.Open(t.congestion.number)
@@ -84,7 +90,7 @@ func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionI
 type trace struct {
 	observer   *Observer
 	connection Connection
-	file       qlogwriter.Trace // nil without QLOGDIR
+	file       qlogwriter.Trace // nil when nobody wants the events
 	producers  atomic.Int32
 
 	mu sync.Mutex

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 )
 
 // numberOf is the number of a packet of sendingOne, as QUIC reads it, or 0 for a coded datagram.
@@ -54,7 +53,7 @@ func TestAPacketCountsAsRecoveredOnlyIfItNeverCame(t *testing.T) {
 			for range 20_000 {
 				send()
 			}
-			_, receiving, _ := pair(9, lossylink.Nothing)
+			_, receiving, _ := pair(t, 9, nil)
 			receiving.settings.Code, receiving.settings.HoldTimeout = code, 0
 			came, rebuilt := map[uint64]bool{}, map[uint64]bool{}
 			for _, datagram := range someLost(sent.written, lateness, rand.New(rand.NewPCG(uint64(lateness), 3))) {

@@ -8,11 +8,9 @@ starts slowly here.
 import sys
 from pathlib import Path
 
-import numpy as np
-
 import designs
 from results.store.database import Database
-from results.store.records import TrialKey, TrialRecord, VerdictLog
+from results.store.records import TrialKey, TrialRecord
 from runners.calibration import experiments as calibration
 from runners.campaign import campaign
 from runners.campaign.request import request
@@ -21,6 +19,7 @@ from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
 from runners.trial.judge import Judgement
+from tests.kernels.pairs import Pair, pairs
 from topologies.topology import Backend
 
 DESIGN = Path(__file__).parent / "comparison.toml"
@@ -57,18 +56,6 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
         return {trial.record.key: trial.record for trial in database.trials(done.id)}
 
 
-def same_losses(one: list[VerdictLog], other: list[VerdictLog]) -> bool:
-    """Whether the packets that were sent over both backends were lost over both or over neither."""
-    return [(log.link, log.direction) for log in one] == [(log.link, log.direction) for log in other] and all(
-        np.array_equal(verdicts(a)[: b.packets], verdicts(b)[: a.packets])
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def verdicts(log: VerdictLog) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return np.unpackbits(np.frombuffer(log.bitmap, np.uint8), bitorder="little")[: log.packets]
-
-
 def queue_drops(record: TrialRecord) -> int:
     """Frames that found the queue of a link full."""
     return sum(
@@ -78,18 +65,18 @@ def queue_drops(record: TrialRecord) -> int:
     )
 
 
-def compare(key: TrialKey, wire: TrialRecord, netem: TrialRecord) -> bool:
+def compare(pair: Pair) -> bool:
     """Prints one line of the table; whether wire and netem agree about this trial."""
-    states = {"wire": wire.state, "netem": netem.state}
-    if set(states.values()) != {"ok"}:
-        print(f"{key.point:5}  {key.variant:10}  {states}  DIFFERS")
+    key = pair.key
+    if not pair.ok:
+        print(f"{key.point:5}  {key.variant:10}  {' over wire, '.join(pair.states)} over netem  DIFFERS")
         return False
-    wire_s, netem_s = (record.metrics["client"]["dct_s"] for record in (wire, netem))
+    wire_s, netem_s = pair.values("dct_s")
     ratio = netem_s / wire_s
-    losses = same_losses(wire.verdicts, netem.verdicts)
+    losses = pair.same_losses
     agree = losses and abs(ratio - 1) <= TOLERANCE
-    lost = [str(sum(log.dropped for log in record.verdicts)) for record in (wire, netem)]
-    overflown = [str(queue_drops(record)) for record in (wire, netem)]
+    lost = [str(sum(log.dropped for log in record.verdicts)) for record in pair.records]
+    overflown = [str(queue_drops(record)) for record in pair.records]
     print(
         f"{key.point:5}  {key.variant:10}  {wire_s:8.4f}  {netem_s:8.4f}  {ratio:6.4f}  {'/'.join(lost):>5}"
         f"  {'/'.join(overflown):>5}  {'same' if losses else 'OTHER':8}  {'agree' if agree else 'DIFFERS'}"
@@ -105,8 +92,7 @@ def main() -> int:
         return 1
     print(f"completion times in s; a ratio within {TOLERANCE:.0%} of 1 agrees")
     print("point  variant         wire     netem   ratio   lost  queue  verdicts")
-    keys = sorted(wire.keys() | netem.keys(), key=lambda key: (key.point, key.variant))
-    agreed = [compare(key, wire[key], netem[key]) for key in keys]
+    agreed = [compare(pair) for pair in pairs(wire, netem)]
     return 0 if all(agreed) else 1
 
 

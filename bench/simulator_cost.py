@@ -1,0 +1,60 @@
+"""What a trial in virtual time costs: the CPU time of a simulator, without the harness around it."""
+
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+import designs
+from bench.table import Row, print_table
+from fecbench.checkout import REPOSITORY
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.implementations.finding import ours
+from runners.trial import certificates
+from runners.trial.assignment import SERVER_NAME
+from runners.trial.simulation import Place, line_of
+from runners.trial.task import VIRTUAL
+from runners.workloads import page_graph
+
+DESIGN = REPOSITORY / "bench" / "simulators.toml"
+PAGE = REPOSITORY / "designs" / "catalog" / "pages" / "photo-site.json"
+ROUNDS = 3
+TRIALS = 24  # of a round; their start is divided among them
+LOSSY = 1  # the point with losses
+
+
+def run() -> None:
+    """Print a table for each workload."""
+    design = designs.load(DESIGN)
+    experiment = Experiment(design, design.plan().points, ours(), {PAGE.stem: page_graph.stored(PAGE)})
+    with tempfile.TemporaryDirectory() as path:
+        place = Place(Path(path), Path(path) / "none")
+        certificates.write(place.certificates, SERVER_NAME)
+        for workload in experiment.activities:
+            costs: dict[str, list[float]] = {variant: [] for variant in experiment.arms}
+            for _ in range(ROUNDS):
+                for variant, taken in costs.items():
+                    taken.append(cpu_ms(experiment, variant, workload, place))
+            what = f"{workload} in virtual time, {TRIALS} trials a round, {ROUNDS} rounds"
+            print_table(what, "ms of CPU/trial", [Row(variant, taken) for variant, taken in costs.items()])
+
+
+def cpu_ms(experiment: Experiment, variant: str, workload: str, place: Place) -> float:
+    """The CPU time of a simulator that carries out the trials of a variant, by the trial."""
+    keys = [TrialKey(variant, workload, LOSSY, repetition) for repetition in range(TRIALS)]
+    lines = [line_of(experiment.task(key, VIRTUAL), number, place) for number, key in enumerate(keys)]
+    implementation = experiment.arms[variant].implementation.declaration.name
+    before = _children_s()
+    answers = subprocess.run(
+        experiment.simulators[implementation], input=b"".join(lines), capture_output=True, check=True
+    ).stdout.splitlines()
+    taken_s = _children_s() - before
+    if len(answers) != TRIALS or any(b'"error"' in answer for answer in answers):
+        raise RuntimeError(f"{implementation}'s simulator refused trials of {workload}")
+    return 1e3 * taken_s / TRIALS
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,97 @@
+//! What happened in a trial, with its keys in an order that is always the same.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Serialize, Serializer};
+
+use crate::contract::Metrics;
+use crate::lane::Lane;
+
+#[derive(Serialize)]
+pub struct Answer {
+    pub number: u64,
+    /// By name, in the order of the pairs and in each the client first. An endpoint that was not started is not there.
+    #[serde(serialize_with = "in_order")]
+    pub endpoints: Vec<(&'static str, EndpointReport)>,
+    pub timed_out: bool,
+    pub background_lasted: bool,
+    pub competition: Option<Competition>,
+    pub links: BTreeMap<String, LinkReport>,
+    /// From the client's start to its end, or until its time was over; none if it was not started.
+    pub client_s: Option<f64>,
+    pub virtual_s: f64,
+}
+
+fn in_order<S: Serializer>(endpoints: &[(&'static str, EndpointReport)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(endpoints.iter().map(|(name, report)| (name, report)))
+}
+
+#[derive(Debug, Default, Serialize)]
+pub struct EndpointReport {
+    pub ready: bool,
+    pub exit_code: Option<u8>,
+    pub metrics: Option<Metrics>,
+    pub stderr: String,
+}
+
+impl EndpointReport {
+    pub fn complain(&mut self, line: &str) {
+        self.stderr += line;
+        self.stderr.push('\n');
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct Competition {
+    pub filling_s: f64,
+    /// What came in at each client while the foreground ran; none if it did not.
+    pub foreground_mbps: Option<f64>,
+    pub background_mbps: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub struct LinkReport {
+    pub up: DirectionReport,
+    pub down: DirectionReport,
+}
+
+#[derive(Serialize)]
+pub struct DirectionReport {
+    frames_in: u64,
+    bytes_in: u64,
+    frames_out: u64,
+    bytes_out: u64,
+    queue_dropped: u64,
+    oversize_dropped: u64,
+    in_flight: u64,
+    max_queue_bytes: u64,
+    max_queue_packets: u64,
+    dropped: u64,
+    conserved: bool,
+    /// That were judged: all that left.
+    packets: u64,
+    bitmap: String,
+}
+
+impl DirectionReport {
+    pub fn of(lane: &Lane) -> Self {
+        let report = lane.report();
+        Self {
+            frames_in: report.frames_in,
+            bytes_in: report.bytes_in,
+            frames_out: report.frames_out,
+            bytes_out: report.bytes_out,
+            queue_dropped: report.queue_dropped,
+            oversize_dropped: report.oversize_dropped,
+            in_flight: report.in_flight,
+            max_queue_bytes: report.max_queue_bytes,
+            max_queue_packets: report.max_queue_packets,
+            dropped: report.dropped,
+            conserved: report.conserved,
+            packets: report.frames_out,
+            bitmap: BASE64_STANDARD.encode(lane.verdicts()),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! An endpoint in its host: what has arrived for it, what it sends, and how it ends.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::time::{Duration, Instant};
+
+use super::answer::EndpointReport;
+use super::processor::{Costs, Processor};
+use crate::capture::Capture;
+use crate::contract::{Assignment, Event, Exit, Role};
+use crate::endpoint::{Endpoint, Host, Prepared, Received, Turn};
+use crate::lane::{self, Lane};
+use crate::surroundings::Surroundings;
+
+/// Virtual time, in ns since its instant 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    pub zero: Instant,
+    pub now_ns: u64,
+}
+
+impl Clock {
+    fn now(&self) -> Instant {
+        self.zero + Duration::from_nanos(self.now_ns)
+    }
+
+    fn ns(&self, time: Instant) -> u64 {
+        u64::try_from(time.duration_since(self.zero).as_nanos()).expect("no timer is 500 years ahead")
+    }
+}
+
+/// The host of an endpoint, and the endpoint when it is at work.
+pub struct Guest {
+    endpoint: Option<Endpoint>,
+    /// When it has its next turn, unless a datagram arrives before.
+    next_turn_ns: Option<u64>,
+    room: Room,
+}
+
+/// Where an endpoint is.
+#[derive(Debug, Clone, Copy)]
+pub struct Location {
+    pub role: Role,
+    /// What its datagrams carry, so that they find the other end of the pair.
+    pub tag: u64,
+    pub address: SocketAddrV4,
+    /// The other end.
+    pub peer: SocketAddrV4,
+}
+
+/// What of a host an endpoint has to do with.
+struct Room {
+    location: Location,
+    capture: Option<Capture>,
+    arrived: VecDeque<Vec<u8>>,
+    /// The datagram that the endpoint is taking in.
+    received: Vec<u8>,
+    has_received: bool,
+    /// Of the frames that have arrived.
+    frame_bytes: u64,
+    processor: Processor,
+    report: EndpointReport,
+}
+
+impl Guest {
+    pub fn new(location: Location, costs: Costs, capture: Option<Capture>) -> Self {
+        Self {
+            endpoint: None,
+            next_turn_ns: None,
+            room: Room {
+                location,
+                capture,
+                arrived: VecDeque::new(),
+                received: Vec::new(),
+                has_received: false,
+                frame_bytes: 0,
+                processor: Processor::new(costs),
+                report: EndpointReport::default(),
+            },
+        }
+    }
+
+    /// Starts its endpoint.
+    pub fn start(&mut self, assignment: Assignment, surroundings: &Surroundings, clock: Clock, lane: &mut Lane) {
+        let mut port = Port { clock, lane, room: &mut self.room };
+        match Prepared::new(assignment, surroundings).and_then(|prepared| prepared.start(&mut port)) {
+            Ok(endpoint) => {
+                self.endpoint = Some(endpoint);
+                self.next_turn_ns = Some(clock.now_ns);
+            }
+            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
+        }
+    }
+
+    /// Notes how its endpoint has ended.
+    pub fn end(&mut self, exit: Exit) {
+        self.endpoint = None;
+        self.next_turn_ns = None;
+        self.room.arrived.clear();
+        self.room.report.exit_code = Some(exit.code);
+        if let Some(line) = exit.line {
+            self.room.report.complain(&line);
+        }
+    }
+
+    pub fn is_ready(&self) -> bool {
+        self.room.report.ready
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.room.report.exit_code.is_some()
+    }
+
+    pub fn exit_code(&self) -> Option<u8> {
+        self.room.report.exit_code
+    }
+
+    /// How its endpoint has ended. An error is a capture that is not whole, in one line.
+    pub fn into_report(self) -> Result<EndpointReport, String> {
+        self.room.capture.map_or(Ok(()), Capture::close)?;
+        Ok(self.room.report)
+    }
+
+    /// Bytes of the Ethernet frames that have arrived.
+    pub fn frame_bytes(&self) -> u64 {
+        self.room.frame_bytes
+    }
+
+    /// A datagram arrives.
+    pub fn arrive(&mut self, datagram: &[u8], now_ns: u64) {
+        self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEAD;
+        let Location { address, peer, .. } = self.room.location;
+        if let Some(capture) = &mut self.room.capture {
+            capture.packet(now_ns, peer, address, datagram);
+        }
+        if self.endpoint.is_some() {
+            self.room.arrived.push_back(datagram.to_vec());
+        }
+    }
+
+    /// When something happens here next; it may be overdue.
+    pub fn next_ns(&self) -> Option<u64> {
+        let left_over = (!self.room.arrived.is_empty()).then_some(0);
+        [left_over, self.next_turn_ns, self.room.processor.next_ns()].into_iter().flatten().min()
+    }
+
+    /// Gives its endpoint a turn if it is time.
+    pub fn turn(&mut self, clock: Clock, lane: &mut Lane) {
+        let Some(endpoint) = &mut self.endpoint else {
+            return;
+        };
+        if self.room.arrived.is_empty() && self.next_turn_ns.is_none_or(|time| time > clock.now_ns) {
+            return;
+        }
+        let mut port = Port { clock, lane, room: &mut self.room };
+        match endpoint.turn(&mut port) {
+            Ok(Turn::Until(time)) => self.next_turn_ns = time.map(|time| clock.ns(time)),
+            Ok(Turn::Ended) => self.end(Exit::of(self.room.location.role, Ok(()))),
+            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
+        }
+    }
+
+    /// Has its endpoint end now, if it is at work.
+    pub fn interrupt(&mut self, clock: Clock, lane: &mut Lane) {
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.interrupt();
+            self.next_turn_ns = Some(clock.now_ns);
+            self.turn(clock, lane);
+        }
+    }
+
+    /// Sends what its processor is ready with.
+    pub fn send(&mut self, now_ns: u64, lane: &mut Lane) {
+        while let Some((ready_ns, datagram)) = self.room.processor.ready(now_ns) {
+            self.room.send(&datagram, ready_ns, lane);
+        }
+    }
+}
+
+impl Room {
+    fn send(&mut self, datagram: &[u8], now_ns: u64, lane: &mut Lane) {
+        let Location { tag, address, peer, .. } = self.location;
+        if let Some(capture) = &mut self.capture {
+            capture.packet(now_ns, address, peer, datagram);
+        }
+        lane.send(datagram, tag, now_ns);
+    }
+}
+
+/// A host as its endpoint sees it.
+struct Port<'a> {
+    clock: Clock,
+    lane: &'a mut Lane,
+    room: &'a mut Room,
+}
+
+impl Host for Port<'_> {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn send(&mut self, datagram: &[u8], _to: SocketAddr) -> io::Result<()> {
+        let room = &mut *self.room;
+        if room.processor.take(datagram, self.clock.now_ns, room.location.role, room.has_received) {
+            room.send(datagram, self.clock.now_ns, self.lane);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
+        let Some(datagram) = self.room.arrived.pop_front() else {
+            return Ok(None);
+        };
+        self.room.has_received = true;
+        self.room.received = datagram;
+        Ok(Some(Received { at: self.clock.now(), from: self.room.location.peer.into(), datagram: &self.room.received }))
+    }
+
+    fn say(&mut self, event: Event) -> io::Result<()> {
+        match event {
+            Event::Ready => self.room.report.ready = true,
+            Event::Done(metrics) => self.room.report.metrics = Some(metrics),
+        }
+        Ok(())
+    }
+
+    fn complain(&mut self, line: &str) {
+        self.room.report.complain(line);
+    }
+}

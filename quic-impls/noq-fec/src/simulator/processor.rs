@@ -1,0 +1,60 @@
+//! The time that an endpoint takes to send, by default none. What it delays enters the link later; the endpoint's own clock,
+//! by which it measures round-trip times, has moved on meanwhile, as a real one does.
+
+use std::collections::VecDeque;
+
+use serde::Deserialize;
+
+use crate::contract::Role;
+
+/// What sending costs an endpoint.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Costs {
+    /// TLS's work, once for each side: in front of the first datagram that follows what the other side has sent.
+    handshake_ns: u64,
+    datagram_ns: u64,
+}
+
+/// Sends one datagram after the other.
+#[derive(Debug)]
+pub struct Processor {
+    costs: Costs,
+    /// Whether it has yet to do TLS's work.
+    owes_handshake: bool,
+    free_ns: u64,
+    /// Datagrams, and when each is ready.
+    waiting: VecDeque<(u64, Vec<u8>)>,
+}
+
+impl Processor {
+    pub fn new(costs: Costs) -> Self {
+        Self { costs, owes_handshake: true, free_ns: 0, waiting: VecDeque::new() }
+    }
+
+    /// Takes a datagram in. When it is ready at once, it is left to the caller (true); otherwise it waits.
+    pub fn take(&mut self, datagram: &[u8], now_ns: u64, role: Role, has_received: bool) -> bool {
+        let mut takes_ns = self.costs.datagram_ns;
+        if self.owes_handshake && (role == Role::Server || has_received) {
+            self.owes_handshake = false;
+            takes_ns += self.costs.handshake_ns;
+        }
+        self.free_ns = self.free_ns.max(now_ns) + takes_ns;
+        if self.waiting.is_empty() && self.free_ns <= now_ns {
+            return true;
+        }
+        self.waiting.push_back((self.free_ns, datagram.to_vec()));
+        false
+    }
+
+    /// When the next datagram is ready that waits.
+    pub fn next_ns(&self) -> Option<u64> {
+        self.waiting.front().map(|(ready_ns, _)| *ready_ns)
+    }
+
+    /// The next datagram that is ready at a time, and since when.
+    pub fn ready(&mut self, now_ns: u64) -> Option<(u64, Vec<u8>)> {
+        self.next_ns().filter(|ready_ns| *ready_ns <= now_ns)?;
+        self.waiting.pop_front()
+    }
+}

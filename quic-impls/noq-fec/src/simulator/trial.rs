@@ -1,0 +1,289 @@
+//! One trial: servers, then clients over the link, until the measured client has ended; as runners/trial/transfer.py does it
+//! with processes.
+//!
+//! At one instant, first what leaves the link arrives, then the endpoints have their turns, in the order of the answer.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Lanes;
+use super::answer::{Answer, Competition, DirectionReport, LinkReport};
+use super::filling::{Filling, Readings};
+use super::guest::{Clock, Guest, Location};
+use super::task::Task;
+use crate::capture::Capture;
+use crate::contract::{Assignment, Refused, Role};
+use crate::lane::Lane;
+use crate::surroundings::{Seed, Surroundings, VIRTUAL_TIME_BEGINS};
+
+/// The names of the ends of each pair, the address of its client, and the folder of its captures.
+const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
+    (["client", "server"], Ipv4Addr::new(10, 0, 1, 2), "."),
+    (["background_client", "background_server"], Ipv4Addr::new(10, 0, 3, 2), "background"),
+];
+const CLIENT_PORT: u16 = 40_000;
+
+// Places of the guests.
+const CLIENT: usize = 0;
+const BACKGROUND_CLIENT: usize = 2;
+
+pub struct Trial<'a> {
+    number: u64,
+    link: String,
+    lanes: &'a mut Lanes,
+    clock: Clock,
+    timeout: Duration,
+    filling: Option<(Filling, u64)>,
+    /// Client and server of each pair.
+    guests: Vec<Guest>,
+    /// What each of these is told, until it is started.
+    told: Vec<Option<Told>>,
+}
+
+/// What an endpoint is started with.
+struct Told {
+    assignment: Result<Assignment, Refused>,
+    surroundings: Surroundings,
+}
+
+/// What the harness sees of the transfers.
+#[derive(Default)]
+struct Seen {
+    timed_out: bool,
+    background_lasted: bool,
+    competition: Option<Competition>,
+    client_s: Option<f64>,
+}
+
+impl<'a> Trial<'a> {
+    /// An error is why there can be no such trial.
+    pub fn new(task: Task, lanes: &'a mut Lanes, zero: Instant) -> Result<Self, String> {
+        lanes.up.begin(&task.up)?;
+        lanes.down.begin(&task.down)?;
+        let (mut guests, mut told) = (Vec::new(), Vec::new());
+        for (number, pair) in task.pairs.into_iter().enumerate() {
+            let (names, client, folder) = PAIRS[number];
+            let (client, tag) = (SocketAddrV4::new(client, CLIENT_PORT), number as u64);
+            let server = match &pair.server {
+                Ok(Assignment { address: SocketAddr::V4(address), .. }) => *address,
+                _ => client, // never started, and so nor is its client
+            };
+            for (location, assignment) in [
+                (Location { role: Role::Client, tag, address: client, peer: server }, pair.client),
+                (Location { role: Role::Server, tag, address: server, peer: client }, pair.server),
+            ] {
+                let seed = Seed::of(task.seed, names[location.role as usize]);
+                let mut surroundings = Surroundings::virtual_time(seed);
+                let mut capture = None;
+                if let (Some(captures), Ok(assignment)) = (&task.capture, &assignment) {
+                    surroundings = surroundings.recording(&assignment.log_folder)?;
+                    capture = Some(open_capture(&captures.join(folder), location.role)?);
+                }
+                guests.push(Guest::new(location, task.costs, capture));
+                told.push(Some(Told { assignment, surroundings }));
+            }
+        }
+        Ok(Self {
+            number: task.number,
+            link: task.link,
+            lanes,
+            clock: Clock { zero, now_ns: 0 },
+            timeout: task.timeout,
+            filling: task.filling.map(|filling| (filling, task.down.rate_bps)),
+            guests,
+            told,
+        })
+    }
+
+    /// An error is a capture that is not whole, in one line.
+    pub fn run(mut self) -> Result<Answer, String> {
+        let servers: Vec<_> = (0..self.guests.len()).filter(|place| role(*place) == Role::Server).collect();
+        for place in &servers {
+            self.start(*place);
+        }
+        let mut seen = Seen { background_lasted: true, ..Seen::default() };
+        if servers.iter().all(|place| self.guests[*place].is_ready()) {
+            self.transfer(&mut seen);
+        }
+        self.end();
+        let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
+        let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
+        let link = LinkReport { up: DirectionReport::of(&self.lanes.up), down: DirectionReport::of(&self.lanes.down) };
+        Ok(Answer {
+            number: self.number,
+            endpoints: endpoints.collect::<Result<_, String>>()?,
+            timed_out: seen.timed_out,
+            background_lasted: seen.background_lasted,
+            competition: seen.competition,
+            links: BTreeMap::from([(self.link, link)]),
+            client_s: seen.client_s,
+            virtual_s: seconds(self.clock.now_ns),
+        })
+    }
+
+    /// The measured transfer, beside that of the second pair if there is one.
+    fn transfer(&mut self, seen: &mut Seen) {
+        if let Some((filling, rate_bps)) = self.filling {
+            let begun_ns = self.clock.now_ns;
+            self.start(BACKGROUND_CLIENT);
+            if !self.fill(filling, rate_bps) {
+                seen.background_lasted = !self.guests[BACKGROUND_CLIENT].has_ended();
+                seen.timed_out = self.has_timed_out(BACKGROUND_CLIENT);
+                return;
+            }
+            let filling_s = seconds(self.clock.now_ns - begun_ns);
+            seen.competition = Some(Competition { filling_s, foreground_mbps: None, background_mbps: None });
+        }
+        let (begun_ns, before) = (self.clock.now_ns, self.arrived());
+        self.start(CLIENT);
+        self.go_on(self.deadline_ns(), |trial| trial.guests[CLIENT].has_ended());
+        let lasted_s = seconds(self.clock.now_ns - begun_ns);
+        seen.client_s = Some(lasted_s);
+        seen.timed_out = self.has_timed_out(CLIENT);
+        let arrived = self.arrived();
+        if let Some(competition) = &mut seen.competition {
+            seen.background_lasted = !self.guests[BACKGROUND_CLIENT].has_ended();
+            if lasted_s > 0.0 {
+                let mbps = |place: usize| Some(8e-6 * (arrived[place] - before[place]) as f64 / lasted_s);
+                competition.foreground_mbps = mbps(CLIENT);
+                competition.background_mbps = mbps(BACKGROUND_CLIENT);
+            }
+        }
+    }
+
+    /// Whether the link is full downwards before the background has ended or the deadline has passed.
+    fn fill(&mut self, filling: Filling, rate_bps: u64) -> bool {
+        let mut readings = Readings::new(filling, rate_bps);
+        while !self
+            .go_on(self.clock.now_ns + filling.interval_ns(), |trial| trial.guests[BACKGROUND_CLIENT].has_ended())
+        {
+            if readings.is_full(self.clock.now_ns, self.lanes.down.report().bytes_out) {
+                return true;
+            }
+            if self.clock.now_ns > self.deadline_ns() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Bytes that have come in at each guest.
+    fn arrived(&self) -> Vec<u64> {
+        self.guests.iter().map(Guest::frame_bytes).collect()
+    }
+
+    fn deadline_ns(&self) -> u64 {
+        self.timeout.as_nanos() as u64
+    }
+
+    /// Whether a client ran out of time; it may have given up itself.
+    fn has_timed_out(&self, place: usize) -> bool {
+        let is_late = self.clock.now_ns >= self.deadline_ns();
+        self.guests[place].exit_code().is_none_or(|code| code != 0 && is_late)
+    }
+
+    /// Starts an endpoint; a client has what is left of the time.
+    fn start(&mut self, place: usize) {
+        let Told { assignment, surroundings } = self.told[place].take().expect("each is started once");
+        let left = self.timeout.saturating_sub(Duration::from_nanos(self.clock.now_ns));
+        let (guest, lane) = (&mut self.guests[place], outgoing(self.lanes, place));
+        match assignment {
+            Err(refused) => guest.end(refused.into()),
+            Ok(mut assignment) => {
+                if role(place) == Role::Client {
+                    assignment.deadline = assignment.deadline.min(left);
+                }
+                guest.start(assignment, &surroundings, self.clock, lane);
+            }
+        }
+    }
+
+    /// Goes on until something is so (true), or else until a time (false).
+    fn go_on(&mut self, until_ns: u64, is_over: impl Fn(&Self) -> bool) -> bool {
+        loop {
+            self.turns();
+            if is_over(self) {
+                return true;
+            }
+            match self.next_ns().filter(|next_ns| *next_ns <= until_ns) {
+                Some(next_ns) => {
+                    self.clock.now_ns = next_ns.max(self.clock.now_ns);
+                    self.arrive();
+                }
+                None => {
+                    self.clock.now_ns = until_ns.max(self.clock.now_ns);
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn next_ns(&self) -> Option<u64> {
+        let exits = [self.lanes.up.next_exit(), self.lanes.down.next_exit()];
+        exits.into_iter().chain(self.guests.iter().map(Guest::next_ns)).flatten().min()
+    }
+
+    /// What has left the link arrives, and what processors were busy with enters it.
+    fn arrive(&mut self) {
+        let now_ns = self.clock.now_ns;
+        for (lane, role) in [(&mut self.lanes.up, Role::Server), (&mut self.lanes.down, Role::Client)] {
+            while let Some(exit) = lane.receive(now_ns) {
+                if !exit.lost {
+                    self.guests[2 * exit.tag as usize + role as usize].arrive(exit.payload, now_ns);
+                }
+            }
+        }
+        self.send(now_ns);
+    }
+
+    fn send(&mut self, now_ns: u64) {
+        for (place, guest) in self.guests.iter_mut().enumerate() {
+            guest.send(now_ns, outgoing(self.lanes, place));
+        }
+    }
+
+    fn turns(&mut self) {
+        for (place, guest) in self.guests.iter_mut().enumerate() {
+            guest.turn(self.clock, outgoing(self.lanes, place));
+        }
+    }
+
+    /// The clients first: a server that is ended serves nobody any more. What they send at last enters the link, and no
+    /// packet leaves it any more.
+    fn end(&mut self) {
+        for (place, guest) in self.guests.iter_mut().enumerate() {
+            guest.interrupt(self.clock, outgoing(self.lanes, place));
+        }
+        while let Some(ready_ns) = self.guests.iter().filter_map(Guest::next_ns).min() {
+            self.send(ready_ns);
+        }
+    }
+}
+
+fn open_capture(folder: &Path, role: Role) -> Result<Capture, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("capture: {}: {error}", folder.display()))?;
+    Capture::open(folder.join(format!("{role}.pcapng")), VIRTUAL_TIME_BEGINS)
+}
+
+fn role(place: usize) -> Role {
+    if place.is_multiple_of(2) { Role::Client } else { Role::Server }
+}
+
+fn name(place: usize) -> &'static str {
+    PAIRS[place / 2].0[place % 2]
+}
+
+/// The direction in which the guest at a place sends.
+fn outgoing(lanes: &mut Lanes, place: usize) -> &mut Lane {
+    match role(place) {
+        Role::Client => &mut lanes.up,
+        Role::Server => &mut lanes.down,
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,1 @@
+../../../lane/capture.h

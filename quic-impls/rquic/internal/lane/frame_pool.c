@@ -1,0 +1,1 @@
+../../../../topologies/wire/frame_pool.c

@@ -1,0 +1,139 @@
+// Package lane is one direction of fecbench's emulated link, with its losses, in virtual time: quic-impls/lane, through cgo.
+//
+// Its C files here are links to those of the repository: so Go sees when one of them, or a header, has changed.
+package lane
+
+/*
+#cgo CFLAGS: -O2 -std=c11 -D_GNU_SOURCE -I${SRCDIR}/../../../lane
+#include <stdlib.h>
+#include "lane.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+)
+
+const (
+	// Overhead is what a datagram has more on the link, in bytes.
+	Overhead = C.LANE_OVERHEAD
+	// PayloadMax is the length of the longest datagram that the link doesn't drop.
+	PayloadMax = C.LANE_PAYLOAD_MAX
+)
+
+// Settings of a lane. One of the queue's two limits is 0.
+type Settings struct {
+	RateBPS      uint64
+	Delay        time.Duration
+	QueueBytes   uint64
+	QueuePackets uint64
+	Losses       Losses
+	Pattern      *Pattern // takes the place of Losses
+}
+
+// Losses are a seed and the thresholds of a Gilbert-Elliott model (dropper/losses.h); all 0 for none.
+type Losses struct{ Seed, LossGood, LossBad, GoodToBad, BadToGood uint64 }
+
+// Pattern says of each packet whether it is lost: bit n % 8 of byte n / 8 is that of packet n.
+type Pattern struct {
+	Bits    []byte
+	Packets uint64
+	Repeats bool
+}
+
+// Report has the lane's counters since its trial began.
+type Report struct {
+	FramesIn, BytesIn, FramesOut, BytesOut  uint64
+	QueueDropped, OversizeDropped, InFlight uint64
+	MaxQueueBytes, MaxQueuePackets          uint64
+	Dropped                                 uint64 // lost behind the link
+	Conserved                               bool
+}
+
+// Exit is a datagram that has left the lane.
+type Exit struct {
+	At     time.Duration // when it was due
+	Tag    uint64
+	Length int
+	Lost   bool
+}
+
+// Lane is used for one trial after another. Times are those since its trial began, and never decrease.
+type Lane struct {
+	c    *C.struct_lane
+	exit C.struct_lane_exit
+}
+
+// New makes a lane, which has to Begin before anything else.
+func New() *Lane {
+	l := &Lane{c: C.lane_new()}
+	if l.c == nil {
+		panic("no memory for a lane")
+	}
+	runtime.AddCleanup(l, func(c *C.struct_lane) { C.lane_free(c) }, l.c)
+	return l
+}
+
+// Begin begins a trial: all that was in the lane, counted or recorded is gone.
+func (l *Lane) Begin(s Settings) error {
+	settings := C.struct_lane_settings{
+		rate_bps: C.uint64_t(s.RateBPS), delay_ns: C.uint64_t(s.Delay),
+		queue_bytes: C.uint64_t(s.QueueBytes), queue_packets: C.uint64_t(s.QueuePackets),
+		seed: C.uint64_t(s.Losses.Seed), loss_good: C.uint64_t(s.Losses.LossGood), loss_bad: C.uint64_t(s.Losses.LossBad),
+		good_to_bad: C.uint64_t(s.Losses.GoodToBad), bad_to_good: C.uint64_t(s.Losses.BadToGood),
+	}
+	if s.Pattern != nil {
+		if uint64(len(s.Pattern.Bits)) != (s.Pattern.Packets+7)/8 {
+			return fmt.Errorf("a pattern of %d packets has %d bytes", s.Pattern.Packets, len(s.Pattern.Bits))
+		}
+		bits := C.CBytes(append(s.Pattern.Bits, 0)) // one without packets is a pattern, too
+		defer C.free(bits)
+		settings.pattern = (*C.uint8_t)(bits)
+		settings.pattern_packets, settings.pattern_repeats = C.uint64_t(s.Pattern.Packets), C.bool(s.Pattern.Repeats)
+	}
+	if s.Delay < 0 || !C.lane_begin(l.c, &settings) {
+		return errors.New("no rate, a delay below 0, or not one of queue_bytes and queue_packets above 0")
+	}
+	return nil
+}
+
+// Send sends a datagram, with a tag that travels with it. False: the link drops it.
+func (l *Lane) Send(datagram []byte, tag uint64, now time.Duration) bool {
+	return bool(C.lane_send(l.c, (*C.uint8_t)(unsafe.SliceData(datagram)), C.uint32_t(len(datagram)), C.uint64_t(tag), C.uint64_t(now)))
+}
+
+// NextExit is when the next datagram leaves; false when there is none.
+func (l *Lane) NextExit() (time.Duration, bool) {
+	next := uint64(C.lane_next_exit(l.c))
+	return time.Duration(next), next != C.LANE_NEVER
+}
+
+// Receive copies the next datagram that has left the lane; false when there is none.
+func (l *Lane) Receive(now time.Duration, datagram *[PayloadMax]byte) (Exit, bool) {
+	if !C.lane_receive(l.c, C.uint64_t(now), (*C.uint8_t)(&datagram[0]), &l.exit) {
+		return Exit{}, false
+	}
+	return Exit{time.Duration(l.exit.at_ns), uint64(l.exit.tag), int(l.exit.length), bool(l.exit.lost)}, true
+}
+
+// Report tells what has happened in the trial until now.
+func (l *Lane) Report() Report {
+	r := C.lane_report(l.c)
+	return Report{
+		FramesIn: uint64(r.frames_in), BytesIn: uint64(r.bytes_in), FramesOut: uint64(r.frames_out), BytesOut: uint64(r.bytes_out),
+		QueueDropped: uint64(r.queue_dropped), OversizeDropped: uint64(r.oversize_dropped), InFlight: uint64(r.in_flight),
+		MaxQueueBytes: uint64(r.max_queue_bytes), MaxQueuePackets: uint64(r.max_queue_packets),
+		Dropped: uint64(r.dropped), Conserved: bool(r.conserved),
+	}
+}
+
+// Verdicts of the packets that left the link, as many as are recorded: bit n % 8 of byte n / 8 is set when packet n was lost.
+func (l *Lane) Verdicts() (bitmap []byte, packets uint64) {
+	var recorded C.uint64_t
+	bits := C.lane_verdicts(l.c, &recorded)
+	return C.GoBytes(unsafe.Pointer(bits), C.int((recorded+7)/8)), uint64(recorded)
+}

@@ -1,0 +1,1 @@
+../../../../dropper/losses.h

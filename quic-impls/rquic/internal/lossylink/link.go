@@ -1,0 +1,140 @@
+// Package lossylink is fecbench's emulated link inside one process: net.PacketConns with a lane for each direction between
+// them, in the time of a bubble of testing/synctest, so that a transfer takes no longer than its computations.
+//
+// One goroutine, that of Run, hands over everything. It does so when nothing else in the bubble can run any more at that
+// instant, in an order of its own: so what an endpoint meets depends neither on the order in which goroutines run, nor on
+// that in which timers of one instant fire, which Go shuffles. And nothing runs while it is in C, where a goroutine can
+// lose its turn to others.
+package lossylink
+
+import (
+	"context"
+	"net"
+	"testing/synctest"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
+)
+
+// Link is shared by all ends that are connected to it.
+type Link struct {
+	// AtRest, if any, is called now and then when nothing in the bubble can run at this instant, with the datagrams that were
+	// carried so far.
+	AtRest func(carried uint64)
+
+	begun    time.Time
+	up, down *direction
+	ends     []*End
+	changed  chan struct{} // an end has something for Run
+	buffer   [lane.PayloadMax]byte
+}
+
+type direction struct {
+	lane   *lane.Lane
+	loses  func(n uint64, datagram []byte) bool
+	judged uint64
+	// carried is how many bytes have left the lane.
+	carried uint64
+}
+
+// New returns a link that begins now. The lanes may have been used before.
+func New(up, down Settings, upLane, downLane *lane.Lane) (*Link, error) {
+	l := &Link{
+		begun: time.Now(), changed: make(chan struct{}, 1),
+		up: &direction{lane: upLane, loses: up.Loses}, down: &direction{lane: downLane, loses: down.Loses},
+	}
+	if err := upLane.Begin(up.Settings); err != nil {
+		return nil, err
+	}
+	return l, downLane.Begin(down.Settings)
+}
+
+// Connect adds a client and its server. What is written to one, whatever the address, comes out of the other, once it
+// has crossed the link. Each has a processor that takes some time for each datagram that is sent or received.
+func (l *Link) Connect(client, server *net.UDPAddr, perDatagram time.Duration) (clientEnd, serverEnd *End) {
+	clientEnd = newEnd(l, client, l.up, perDatagram)
+	serverEnd = newEnd(l, server, l.down, perDatagram)
+	clientEnd.peer, serverEnd.peer = serverEnd, clientEnd
+	for _, e := range []*End{clientEnd, serverEnd} {
+		e.tag = uint64(len(l.ends))
+		l.ends = append(l.ends, e)
+	}
+	return clientEnd, serverEnd
+}
+
+// CarriedDown is how many bytes have left the link downwards, lost ones included.
+func (l *Link) CarriedDown() uint64 { return l.down.carried }
+
+// Run carries datagrams until ctx ends.
+func (l *Link) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		synctest.Wait()
+		now := time.Since(l.begun)
+		l.carry(now)
+		if l.AtRest != nil {
+			l.AtRest(l.up.judged + l.down.judged)
+		}
+		for _, e := range l.ends { // from here on, others can run
+			e.wakeReader()
+		}
+		if next, ok := l.next(); ok {
+			timer.Reset(next - now)
+		} else {
+			timer.Stop()
+		}
+		select {
+		case <-timer.C:
+		case <-l.changed:
+		case <-ctx.Done():
+			synctest.Wait()
+			l.carry(time.Since(l.begun)) // what was sent last is in the link
+			return
+		}
+	}
+}
+
+// carry takes what the ends have sent into the lanes, and what has left these to the ends.
+func (l *Link) carry(now time.Duration) {
+	for _, e := range l.ends {
+		e.send(now)
+	}
+	for _, d := range []*direction{l.up, l.down} {
+		for l.receive(d, now) {
+		}
+	}
+	for _, e := range l.ends {
+		e.deliver(now)
+	}
+}
+
+// receive takes one datagram out of a lane; false when none has left it.
+func (l *Link) receive(d *direction, now time.Duration) bool {
+	exit, ok := d.lane.Receive(now, &l.buffer)
+	if !ok {
+		return false
+	}
+	n, datagram := d.judged, l.buffer[:exit.Length]
+	d.judged++
+	d.carried += uint64(exit.Length) + lane.Overhead
+	if lost := exit.Lost || d.loses != nil && d.loses(n, datagram); !lost {
+		l.ends[exit.Tag].peer.arrive(now, datagram)
+	}
+	return true
+}
+
+// next is when there will be something to do, if nothing changes before.
+func (l *Link) next() (earliest time.Duration, ok bool) {
+	consider := func(at time.Duration, has bool) {
+		if has && (!ok || at < earliest) {
+			earliest, ok = at, true
+		}
+	}
+	consider(l.up.lane.NextExit())
+	consider(l.down.lane.NextExit())
+	for _, e := range l.ends {
+		consider(e.next())
+	}
+	return earliest, ok
+}

@@ -1,0 +1,100 @@
+// Package simulation carries out trials in virtual time: client and server run in a bubble of testing/synctest, over lanes,
+// with all randomness from the task's seed. What it reads and answers is in quic-impls/README.md.
+//
+// The same task has the same answer, byte for byte. That needs, besides the seed, one processor (GOMAXPROCS), no collection
+// of garbage while goroutines can run, and keys whose signatures are all of one length.
+package simulation
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
+)
+
+// Simulator carries out one trial after another.
+type Simulator struct {
+	up, down *lane.Lane
+	wallet   wallet
+	memory   *memory
+}
+
+// New takes the whole process for simulating: one processor, and garbage that is collected at our times.
+func New() *Simulator {
+	runtime.GOMAXPROCS(1)
+	return &Simulator{up: lane.New(), down: lane.New(), wallet: wallet{}, memory: newMemory()}
+}
+
+// Serve reads tasks, a line each, and answers each with a line, until the input ends.
+func (s *Simulator) Serve(t *testing.T, in io.Reader, out io.Writer) error {
+	lines, refusal := bufio.NewReaderSize(in, 1<<20), requireOrder(t)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			answer := s.Answer
+			if refusal != nil {
+				answer = refuseAll(refusal)
+			}
+			if _, err := out.Write(append(answer(t, line), '\n')); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Answer carries out a task, and returns the answer without the end of its line.
+func (s *Simulator) Answer(t *testing.T, line []byte) []byte {
+	task, err := parse(line)
+	var answer Answer
+	if err == nil {
+		// A test of its own: what it sets is restored at its end.
+		t.Run("trial", func(t *testing.T) {
+			err = s.memory.undisturbed(func() (err error) {
+				defer func() {
+					if problem := recover(); problem != nil {
+						err = fmt.Errorf("panic: %v", problem)
+					}
+				}()
+				answer, err = s.carryOut(t, task)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return refused(task, err)
+	}
+	return encoded(answer)
+}
+
+// refuseAll answers every task with an error.
+func refuseAll(refusal error) func(*testing.T, []byte) []byte {
+	return func(_ *testing.T, line []byte) []byte {
+		task, err := parse(line)
+		return refused(task, cmp.Or(err, refusal))
+	}
+}
+
+func refused(task *Task, err error) []byte {
+	return encoded(Refusal{task.Number, strings.Join(strings.Fields(err.Error()), " ")})
+}
+
+func encoded(answer any) []byte {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // metrics are numbers, since endpoints have written them
+	}
+	return text
+}

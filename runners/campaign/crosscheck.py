@@ -1,0 +1,98 @@
+"""The emulated sample beside a campaign in virtual time: which groups it has, and as what it is run.
+
+The sample follows from the design alone. It has groups of every workload, of as many points as it can, and
+that of a greater share contains that of a smaller one, so that a sample can be extended.
+"""
+
+import dataclasses
+import math
+import random
+import shlex
+from collections.abc import Iterator
+
+import designs
+from designs import Design
+from results.store.database import Database
+from results.store.records import CampaignInfo, Group
+from runners.campaign.campaign import stored_campaign
+from runners.campaign.request import Request, Sample
+from runners.refusal import Refusal
+
+USUAL_SHARE = 0.02
+FEWEST_GROUPS = 8
+"""Of a workload, however small the share is: six have an interval, and some trial may be invalid."""
+SUFFIX = "-crosscheck"
+"""What stands behind the name of the campaign that is checked."""
+
+
+def sample(design: Design, points: int, share: float) -> list[Group]:
+    """The groups of the design that are emulated: of each workload that share, and FEWEST_GROUPS at least."""
+    of_workload = points * design.repetitions
+    count = min(of_workload, max(FEWEST_GROUPS, math.ceil(share * of_workload)))
+    return [
+        group
+        for workload in design.workloads
+        for group, _ in zip(_shuffled(design, points, workload.label), range(count), strict=False)
+    ]
+
+
+def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
+    """All groups of a workload: one of every point before the second of any."""
+    order = random.Random(designs.seed(design.seed, "crosscheck", workload))
+    chosen = order.sample(range(points), points)
+    repetitions = {point: order.sample(range(design.repetitions), design.repetitions) for point in chosen}
+    for place in range(design.repetitions):
+        for point in chosen:
+            yield Group(workload, point, repetitions[point][place])
+
+
+def emulated(virtual: Request, emulation: Request, share: float) -> Request:
+    """The request to emulate a sample of what was requested in virtual time: its name, and its trials.
+
+    `emulation` asks for all trials of the same design.
+    """
+    groups = set(sample(virtual.design, len(virtual.experiment.points), share))
+    keys = [key for key in emulation.keys if key.group in groups]
+    return dataclasses.replace(
+        emulation,
+        name=f"{virtual.name}{SUFFIX}",
+        keys=keys,
+        crosscheck=Sample(virtual.name, share, len(keys)),
+    )
+
+
+def checked_campaign(virtual: Request, emulation: Request, database: Database) -> CampaignInfo:
+    """The campaign in virtual time that the sample is of. Raises Refusal where there is none, where it was
+    not run as it would be now, and where it lacks trials of the sample."""
+    stored = database.campaign(virtual.name)
+    command = run_command(virtual, database)
+    if stored is None:
+        raise Refusal(
+            f"{database.address}: has no campaign {virtual.name!r} in virtual time; make it: {command}"
+        )
+    if stored.engine != "virtual":
+        other = dataclasses.replace(virtual, name=f"{virtual.name}-virtual")
+        raise Refusal(
+            f"{database.address}: campaign {virtual.name!r} was emulated, and a crosscheck is of one in"
+            f" virtual time: make one: {run_command(other, database)}, and check --campaign {other.name}"
+        )
+    stored_campaign(virtual, database)
+    sample_there = database.campaign(emulation.name)
+    if sample_there is not None and sample_there.checked != virtual.name:
+        raise Refusal(f"{database.address}: campaign {emulation.name!r} is there, and is no crosscheck")
+    lacking = set(emulation.keys) - database.states(stored.id).keys()
+    if lacking:
+        raise Refusal(
+            f"{database.address}: campaign {virtual.name!r} lacks {len(lacking)} trials of the sample, such"
+            f" as {min(lacking)}: go on with it: {command}"
+        )
+    return stored
+
+
+def run_command(virtual: Request, database: Database) -> str:
+    """What makes the campaign in virtual time."""
+    path = virtual.design.path
+    design = next((name for name, known in designs.catalogue().items() if str(known) == path), path)
+    words = ["fecbench", "run", design, "--engine", "virtual", "--db", database.address]
+    named = ["--campaign", virtual.name] if virtual.name != virtual.design.name else []
+    return shlex.join([*words, *named])

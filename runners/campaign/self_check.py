@@ -1,0 +1,69 @@
+"""What a campaign in virtual time begins with: are the answers of its simulators the same each time?
+
+Of each implementation, a trial is played by a new simulator, then another one, then the first again; and the
+same two by a second simulator, the other way around. A trial must come to the same each time, whatever was
+played before it and whichever process plays it.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from results.store import digest
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.campaign.record import judged
+from runners.engines.virtual import VirtualEngine
+from runners.refusal import Refusal
+from runners.trial.task import VIRTUAL
+
+KIND = "virtual"
+
+
+def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, Any]:
+    """What a campaign keeps of this, of trials that are due.
+
+    Raises Refusal for a simulator whose answers differ, and for one that answers nothing.
+    """
+    checked = {name: _check(experiment, name, keys) for name, keys in _chosen(experiment, due).items()}
+    return {
+        "kind": KIND,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "backend": VIRTUAL,
+        "good": True,
+        "implementations": checked,
+    }
+
+
+def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[TrialKey]]:
+    """Two trials of each implementation: the first, and the first of another variant, or else the last."""
+    chosen: dict[str, list[TrialKey]] = {}
+    for key in due:
+        keys = chosen.setdefault(experiment.arms[key.variant].implementation.declaration.name, [])
+        if len(keys) < 2:
+            keys.append(key)
+        elif keys[0].variant == keys[1].variant:
+            keys[1] = key
+    return chosen
+
+
+def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str, Any]:
+    first, last = keys[0], keys[-1]
+    digests: dict[TrialKey, list[str]] = {first: [], last: []}
+    unanswered = []
+    for order in ([first, last, first], [last, first]):
+        # One trial at a time: the order is that of the simulator.
+        with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+            for finished in engine.run((key, experiment.task(key, VIRTUAL)) for key in order):
+                digests[finished.key].append(digest.of_trial(judged(finished)[1]))
+                unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
+                engine.judged(finished, valid=True)
+    if len(unanswered) == sum(map(len, digests.values())):
+        raise Refusal(f"{unanswered[0]} ({first}); --no-calibrate begins all the same")
+    for key, told in digests.items():
+        if len(set(told)) > 1:
+            raise Refusal(
+                f"{name}: its simulator answered one trial in {len(set(told))} ways ({key}): it must answer"
+                " in the same way each time; --no-calibrate begins all the same"
+            )
+    return {str(key): told[0] for key, told in digests.items()}

@@ -1,0 +1,91 @@
+"""Whether an implementation's simulator keeps the contract: it plays small trials with default options, which
+must be ok, and come to the same each time."""
+
+from collections.abc import Iterator
+
+from results.store.records import TrialKey
+from runners.engines.engine import EngineError
+from runners.engines.virtual import VirtualEngine
+from runners.implementations.implementation import Implementation
+from runners.trial.contract import SIZE_BYTES, Part
+from runners.trial.judge import judge
+from runners.trial.outcome import Outcome
+from runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import USUAL
+from runners.workloads.workload import COMPLETION, Demand
+from topologies.link import LinkSettings
+
+LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
+LOSSES = {"model": "uniform", "p": 0.02}
+TIMEOUT_S = 60.0
+SEEDS = (2**64 - 1, 1)
+
+
+def check(implementation: Implementation) -> Iterator[Part]:
+    """A part for each transfer that it supports; none of an implementation without a simulator."""
+    declared = implementation.declaration
+    if declared.simulator is None:
+        return
+    for transfer in ("download", "upload"):
+        if transfer in declared.workloads:
+            problem = _problem(implementation, transfer)
+            yield Part(f"simulator: {transfer}", not problem, problem or "was ok, and the same each time")
+
+
+def _problem(implementation: Implementation, transfer: str) -> str:
+    """What is wrong with how it plays a transfer, if anything."""
+    tasks = {
+        TrialKey("default", transfer, 0, number): _task(implementation, transfer, seed)
+        for number, seed in enumerate(SEEDS)
+    }
+    one, other = tasks
+    outcomes: dict[TrialKey, list[Outcome]] = {one: [], other: []}
+    name, command = implementation.declaration.name, implementation.simulator_command()
+    for order in ([one, other, one], [other, one]):
+        with VirtualEngine(1, {name: command}, {name: implementation.folder}) as engine:
+            try:
+                for finished in engine.run((key, tasks[key]) for key in order):
+                    judgement = judge(finished.task, finished.outcome)
+                    if judgement.state != "ok":
+                        return f"{judgement.state}: {judgement.reason}"
+                    outcomes[finished.key].append(finished.outcome)
+            except EngineError as error:
+                return str(error)
+    if any(outcome != played[0] for played in outcomes.values() for outcome in played):
+        return "the same task was answered in two ways: it must be answered in the same way each time"
+    return ""
+
+
+def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
+    declared = implementation.declaration
+    options = dict(implementation.options({}, "the defaults"))
+    end = EndpointTask(
+        implementation=declared.name,
+        options=options,
+        local_addresses=declared.local_addresses,
+        fec=None if declared.fec is None else declared.fec.is_on(options),
+        owes_repair=declared.fec is None or declared.fec.owes_repair(options),
+    )
+    bytes_of_direction = {"download": "down_bytes", "upload": "up_bytes"}[transfer]
+    return Task(
+        topology="single-path",
+        backend=VIRTUAL,
+        links={
+            "internet": LinkTask(
+                settings=LINK,
+                late_bound_us=USUAL.late_bound_us(LINK),
+                losses={"up": LOSSES, "down": LOSSES},
+            )
+        },
+        seeds=Seeds(content=seed, losses={"internet": {"up": seed, "down": seed ^ 1}}),
+        pairs=[
+            PairTask(
+                client=end,
+                server=end,
+                workload={"name": transfer, "size_bytes": SIZE_BYTES},
+                demand=Demand(**{bytes_of_direction: SIZE_BYTES}, round_trips=1),
+            )
+        ],
+        completion=COMPLETION,
+        timeout_s=TIMEOUT_S,
+    )

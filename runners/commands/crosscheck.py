@@ -1,0 +1,124 @@
+"""`fecbench crosscheck`: a sample of a campaign in virtual time, emulated, and how the two agree."""
+
+import math
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from results.analysis import agreement
+from results.analysis.agreement import Agreement, Comparison, percent
+from runners.campaign import crosscheck as samples
+from runners.campaign.request import request
+from runners.commands import arguments
+from runners.commands.choice import design_of, implementations_in, open_database
+from runners.commands.document import print_document
+from runners.commands.running import run_here
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import say
+from runners.engines.admission import parse_jobs
+from runners.refusal import Refusal
+from runners.trial import isolation
+from runners.trial.task import VIRTUAL
+
+
+def crosscheck(
+    design: arguments.DesignFile,
+    share: Annotated[
+        str,
+        typer.Option(
+            metavar="0.02|2%",
+            help="The share of the groups (a repetition of a workload at a point, with all its variants) that"
+            f" is emulated; of each workload {samples.FEWEST_GROUPS} at least.",
+        ),
+    ] = str(samples.USUAL_SHARE),
+    db: arguments.Database = arguments.DATABASE,
+    campaign: Annotated[
+        str, typer.Option(help="The campaign in virtual time; by default that of the design's name.")
+    ] = "",
+    jobs: arguments.Jobs = "1",
+    link: arguments.Link = "auto",
+    no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
+) -> int:
+    """Emulate a sample of a campaign in virtual time, and compare: 1 when the two differ.
+
+    The same command goes on after an interruption, and with a greater share it adds to the sample.
+    """
+    wanted_share = parse_share(share)
+    known = implementations_in(implementations)
+    chosen = design_of(design)
+    virtual = request(chosen, known, name=campaign, backend=VIRTUAL, resume=True)
+    emulation = samples.emulated(
+        virtual,
+        request(chosen, known, backend=link, jobs=parse_jobs("--jobs", jobs), calibrate=not no_calibrate),
+        wanted_share,
+    )
+    with open_database(db) as database:
+        checked = samples.checked_campaign(virtual, emulation, database)
+        isolation.require("fecbench crosscheck")
+        found = agreement.between(database, checked, run_here(emulation, database))
+    if as_json:
+        print_document(_document(found))
+    else:
+        _print(found)
+    return 1 if found.verdict == "differs" else 0
+
+
+def parse_share(text: str) -> float:
+    """A share, as a number above 0 and up to 1, or as a percentage. Raises Refusal for anything else."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise Refusal(f"--share {text}: must be above 0 and at most 1, such as 0.02 or 2%")
+    return share
+
+
+def _print(found: Agreement) -> None:
+    rows = [
+        (
+            *(comparison.variant, comparison.workload, comparison.what, comparison.n),
+            *(percent(comparison.quantiles[share]) for share in agreement.QUANTILES),
+            _ends(comparison.interval),
+            _ends(comparison.tolerance),
+            comparison.verdict,
+        )
+        for comparison in found.comparisons
+    ]
+    numbers = ["n", *(f"{share:.0%}" for share in agreement.QUANTILES)]
+    heads = ["variant", "workload", "virtual / emulated - 1 of", *numbers]
+    print_table(table_of([*heads, "median's interval", "tolerance", "verdict"], rows, right=numbers))
+    for sentence in agreement.sentences(found):
+        say(sentence)
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return " to ".join(map(percent, interval)) if not math.isnan(interval[0]) else "-"
+
+
+def _document(found: Agreement) -> dict[str, Any]:
+    """As JSON, which knows neither NaN nor infinity: of both, null."""
+    document = asdict(found)
+    return {
+        "verdict": found.verdict,
+        **{name: document[name] for name in ("campaign", "sample", "share", "planned", "pairs", "left_out")},
+        **{name: document[name] for name in ("other_losses", "other_states")},
+        "arms": [_comparison_document(comparison) for comparison in found.comparisons],
+    }
+
+
+def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    return {
+        **asdict(comparison),
+        "verdict": comparison.verdict,
+        "quantiles": {f"{share:g}": _finite(value) for share, value in comparison.quantiles.items()},
+        "interval": [_finite(end) for end in comparison.interval],
+        "tolerance": [_finite(end) for end in comparison.tolerance],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,255 @@
+"""The engine of virtual time: simulators, each of which plays one trial after another.
+
+It needs no rights, and no machine that can keep time.
+
+A simulator that dies, hangs or answers nonsense costs the trial that it was at; a new one goes on with the
+others. Where that happens again and again without an answer, the engine ends with what was said last.
+"""
+
+import contextlib
+import os
+import selectors
+import shutil
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from results.store.records import TrialKey
+from runners.engines import scratch
+from runners.engines.admission import Jobs
+from runners.engines.engine import EngineError, Finished
+from runners.engines.simulator import Simulator, SimulatorEnded
+from runners.trial import certificates, confinement, kernel, logs, series, simulation
+from runners.trial.assignment import SERVER_NAME
+from runners.trial.outcome import Outcome
+from runners.trial.series import SeriesError
+from runners.trial.simulation import AnswerError, Place
+from runners.trial.task import ROLES, VIRTUAL, Task, endpoint_name
+
+LIMIT_S = 120.0
+"""Of the machine's time: a simulator that says nothing for so long hangs."""
+AHEAD = 8
+"""So many tasks a simulator has at a time, so that it never waits for the harness."""
+MOST_FAILURES = 10
+"""Of an implementation's simulators, one after another without an answer between."""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """A task that a simulator has."""
+
+    key: TrialKey
+    task: Task
+    number: int
+    place: Place
+
+
+@dataclass
+class Seat:
+    """One of the trials that run at a time: the simulators that play it, one for each implementation."""
+
+    simulators: dict[str, Simulator] = field(default_factory=dict)
+    implementation: str = ""
+    """Whose simulator is at work."""
+    errands: deque[Errand] = field(default_factory=deque)
+    """What that one has, in order."""
+    begun: float = 0.0
+    """When it began with the first of these; seconds of the monotonic clock."""
+
+    @property
+    def simulator(self) -> Simulator:
+        """The one at work."""
+        return self.simulators[self.implementation]
+
+    def takes(self, implementation: str) -> bool:
+        """Whether it takes a task of this implementation now."""
+        return not self.errands or (self.implementation == implementation and len(self.errands) < AHEAD)
+
+
+class VirtualEngine:
+    """A simulator for each implementation and trial that may run at a time (`Engine`)."""
+
+    deterministic = True
+
+    def __init__(
+        self, jobs: Jobs, simulators: Mapping[str, list[str]], implementations: Mapping[str, Path]
+    ) -> None:
+        """Of each implementation: the command that starts its simulator, and its folder."""
+        self._commands = simulators
+        self._implementations = implementations
+        count = len(os.sched_getaffinity(0)) if jobs == "auto" else jobs
+        self._seats = [Seat() for _ in range(count)]
+        self._next: deque[tuple[TrialKey, Task]] = deque()
+        self._begun = 0
+        self._failures: dict[str, int] = {}
+        """Of each implementation's simulators, since the last answer."""
+        self._given_up = ""
+        """Why nothing goes on any more, empty when it does."""
+        self._resources = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        folder = self._resources.enter_context(scratch.folder())
+        self._selector = self._resources.enter_context(selectors.DefaultSelector())
+        self._resources.callback(self._close)
+        self._user = confinement.first_user(os.getpid()) if kernel.may_administer() else None
+        self._folder = folder / "simulators"
+        self._folder.mkdir()
+        certificates.write(self._folder, SERVER_NAME)
+        if self._user is not None:
+            key = self._folder / "server.key"
+            os.chown(key, 0, self._user)
+            key.chmod(0o440)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+
+    def run(self, tasks: Iterable[tuple[TrialKey, Task]]) -> Iterator[Finished]:
+        waiting = iter(tasks)
+        while self._hand_out(waiting):
+            yield from self._wait()
+            if self._given_up:
+                raise EngineError(self._given_up)
+
+    def again(self, key: TrialKey, task: Task) -> None:
+        raise NotImplementedError(f"{key}, {task.topology}: ends the same way each time")
+
+    def judged(self, finished: Finished, *, valid: bool) -> None:  # noqa: ARG002
+        if finished.folder is not None:
+            shutil.rmtree(finished.folder, ignore_errors=True)  # it may have been moved away
+
+    def _close(self) -> None:
+        for seat in self._seats:
+            for simulator in seat.simulators.values():
+                simulator.close()
+            seat.simulators.clear()
+
+    def _hand_out(self, waiting: Iterator[tuple[TrialKey, Task]]) -> bool:
+        """Give tasks to all seats that take one; whether any seat has one."""
+        while upcoming := self._next.popleft() if self._next else next(waiting, None):
+            key, task = upcoming
+            implementation = task.pairs[0].client.implementation
+            seats = [seat for seat in self._seats if seat.takes(implementation)]
+            if not seats:
+                self._next.appendleft(upcoming)
+                break
+            self._give(min(seats, key=lambda seat: len(seat.errands)), implementation, key, task)
+        return any(seat.errands for seat in self._seats)
+
+    def _give(self, seat: Seat, implementation: str, key: TrialKey, task: Task) -> None:
+        errand = Errand(key, task, self._begun, self._make_place(task))
+        self._begun += 1
+        if not seat.errands:
+            seat.implementation, seat.begun = implementation, time.monotonic()
+        seat.errands.append(errand)
+        if implementation not in seat.simulators:
+            command, folder = self._commands[implementation], self._implementations[implementation]
+            seat.simulators[implementation] = Simulator(
+                command, folder, self._folder, self._user, self._selector
+            )
+        seat.simulator.send(simulation.line_of(task, errand.number, errand.place))
+
+    def _make_place(self, task: Task) -> Place:
+        if not simulation.leaves_files(task):
+            return Place(self._folder, self._folder / "none")
+        place = Place(self._folder, self._folder / f"trial-{self._begun}")
+        for pair in range(len(task.pairs)):
+            for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in ROLES)):
+                folder.mkdir()
+                if self._user is not None:
+                    os.chown(folder, self._user, self._user)
+        return place
+
+    def _wait(self) -> list[Finished]:
+        """What has ended when a simulator has something to say, or one hangs."""
+        busy = [seat for seat in self._seats if seat.errands]
+        left_s = min(seat.begun for seat in busy) + LIMIT_S - time.monotonic()
+        ready = {id(key.data) for key, _ in self._selector.select(max(0.0, left_s))}
+        finished: list[Finished] = []
+        for seat in self._seats:
+            for implementation, simulator in list(seat.simulators.items()):
+                if id(simulator) in ready:
+                    finished += self._heard(seat, implementation, len(busy))
+            if seat.errands and seat.begun + LIMIT_S <= time.monotonic():
+                why = f"did not answer within {LIMIT_S:g} s: {seat.simulator.last_words}"
+                finished.append(self._failed(seat, why, len(busy)))
+        return finished
+
+    def _heard(self, seat: Seat, implementation: str, at_once: int) -> Iterator[Finished]:
+        """What a simulator has answered, or how it ended."""
+        at_work = bool(seat.errands) and implementation == seat.implementation
+        try:
+            for line in seat.simulators[implementation].step():
+                if not (seat.errands and at_work):
+                    raise AnswerError(f"answered {line[:80]!r}, and was not asked")
+                errand = seat.errands[0]
+                outcome = simulation.outcome_of(line, errand.task, errand.number)
+                self._failures[implementation] = 0
+                yield self._finished(seat, outcome, at_once)
+        except (AnswerError, SimulatorEnded) as problem:
+            if seat.errands and at_work:
+                yield self._failed(seat, str(problem), at_once)
+            else:
+                self._drop(seat, implementation, str(problem))
+
+    def _finished(self, seat: Seat, outcome: Outcome, at_once: int) -> Finished:
+        """The first errand of a seat has ended so."""
+        errand, now = seat.errands.popleft(), time.monotonic()
+        duration_s, seat.begun = now - seat.begun, now
+        folder = None
+        if simulation.leaves_files(errand.task):
+            _collect(errand, outcome)
+            folder = self._folder.parent / errand.place.logs.name
+            logs.copy(errand.place.logs, folder)
+            shutil.rmtree(errand.place.logs, ignore_errors=True)
+        return Finished(
+            key=errand.key,
+            task=errand.task,
+            outcome=outcome,
+            begun_at=time.time() - duration_s,
+            duration_s=duration_s,
+            trials_at_once=at_once,
+            folder=folder,
+        )
+
+    def _failed(self, seat: Seat, why: str, at_once: int) -> Finished:
+        """The first errand of a seat has no answer; the others are handed out again."""
+        implementation = seat.implementation
+        outcome = Outcome(backend=VIRTUAL, no_answer=f"the simulator of {implementation} {why}")
+        finished = self._finished(seat, outcome, at_once)
+        for errand in reversed(seat.errands):
+            if simulation.leaves_files(errand.task):
+                shutil.rmtree(errand.place.logs, ignore_errors=True)
+            self._next.appendleft((errand.key, errand.task))
+        seat.errands.clear()
+        self._drop(seat, implementation, why)
+        return finished
+
+    def _drop(self, seat: Seat, implementation: str, why: str) -> None:
+        """Have no such simulator any more; give up when that has happened too often."""
+        seat.simulators.pop(implementation).close()
+        self._failures[implementation] = self._failures.get(implementation, 0) + 1
+        if self._failures[implementation] >= MOST_FAILURES:
+            self._given_up = (
+                f"the simulator of {implementation} failed {MOST_FAILURES} times, one after another: it {why}"
+            )
+
+
+def _collect(errand: Errand, outcome: Outcome) -> None:
+    """Take the series that endpoints left into the outcome."""
+    for number, pair in enumerate(errand.task.pairs):
+        for role in ROLES:
+            ended = outcome.endpoints.get(endpoint_name(number, role))
+            # One that has failed owes none.
+            if ended is not None and ended.metrics is not None:
+                folder = errand.place.log_folder(number, role)
+                try:
+                    ended.series = series.collect(folder, pair.end(role).series)
+                except SeriesError as error:
+                    ended.complaint = str(error)

@@ -1,0 +1,299 @@
+"""What a simulator reads and answers, a line of JSON each; the page about it is quic-impls/README.md.
+
+A simulator is not trusted: what it answers is parsed strictly, and what does not fit its task is refused.
+"""
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, FiniteFloat, NonNegativeInt, ValidationError
+
+from dropper.command import Counters
+from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
+from runners.refusal import first_problem
+from runners.trial import competition
+from runners.trial.assignment import assignment
+from runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
+from runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from runners.trial.plain_text import one_line, plain
+from runners.trial.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
+from topologies.link import DIRECTIONS, Direction
+from topologies.link_report import DirectionReport, LinkReport
+from topologies.topology import TOPOLOGIES
+
+VERSION = 1
+RECORDED = 1 << 20
+"""Verdicts that a simulator records, as many as the dropper does."""
+
+EndpointName = Literal["client", "server", "background_client", "background_server"]
+
+
+class AnswerError(ValueError):
+    """Says in one line what is wrong with an answer."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders of one task."""
+
+    certificates: Path
+    logs: Path
+    """A folder for each endpoint is in it, if the task leaves files."""
+
+    def log_folder(self, pair: int, role: str) -> Path:
+        """The folder of one endpoint."""
+        return self.of_pair(pair) / role
+
+    def of_pair(self, pair: int) -> Path:
+        """What is recorded of a pair stands there."""
+        return self.logs / "background" if pair else self.logs
+
+
+def leaves_files(task: Task) -> bool:
+    """Whether the endpoints of a task leave anything in their log folders."""
+    return task.capture or any(end.series for pair in task.pairs for end in (pair.client, pair.server))
+
+
+# The task
+
+
+def line_of(task: Task, number: int, place: Place) -> bytes:
+    """The line that asks for a task. It is the same for the same task, number and place."""
+    document = {
+        "version": VERSION,
+        "number": number,
+        "pairs": [_pair(task, pair, place) for pair in range(len(task.pairs))],
+        "links": {name: _link(link, task.seeds.losses[name]) for name, link in task.links.items()},
+        "completion": task.completion,
+        "timeout_s": task.timeout_s,
+        "seed": seed_of_endpoints(task),
+        "filling": _filling(task) if len(task.pairs) > 1 else None,
+        "processor": {"handshake_ns": 0, "datagram_ns": 0},
+        "capture": str(place.logs) if task.capture else None,
+    }
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+def seed_of_endpoints(task: Task) -> int:
+    """The seed of all randomness of the endpoints: all variants of a repetition have the same."""
+    content = task.seeds.content.to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, person=b"endpoints").digest(), "little")
+
+
+def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
+    pair, layout = task.pairs[number], TOPOLOGIES[task.topology]
+    hosts = dict(zip(ROLES, layout.pairs[number], strict=True))
+    return {
+        role: assignment(
+            role,
+            pair.end(role),
+            workload=pair.workload,
+            content_seed=task.seeds.content,
+            server_address=layout.addresses(hosts["server"])[0],
+            local_addresses=layout.addresses(hosts[role]),
+            certificates=place.certificates,
+            log_folder=place.log_folder(number, role),
+            deadline_s=task.timeout_s,
+        )
+        for role in ROLES
+    }
+
+
+def _link(link: LinkTask, seeds: dict[Direction, int]) -> dict[str, Any]:
+    directions: dict[str, Any] = {}
+    for direction in DIRECTIONS:
+        settings, queue = link.settings.of(direction), link.settings.queue_limit(direction)
+        directions[direction] = {
+            "rate_bps": settings.rate_bps,
+            "delay_ns": settings.delay_ns,
+            "queue_bytes": queue.bytes,
+            "queue_packets": queue.packets,
+            "losses": losses(link.models[direction], seeds[direction]),
+        }
+    return directions
+
+
+def losses(model: LossModel, seed: int) -> dict[str, Any]:
+    """A loss model as a simulator gets it: thresholds, so that no probability is rounded twice."""
+    match model:
+        case Uniform(p):
+            good, bad, good_to_bad, bad_to_good = p, p, 0.0, 0.0
+        case GilbertElliott(p, r, k, h):
+            good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, p, r
+        case Pattern():
+            return _pattern(model)
+    return {
+        "seed": seed,
+        "loss_good": threshold(good),
+        "loss_bad": threshold(bad),
+        "good_to_bad": threshold(good_to_bad),
+        "bad_to_good": threshold(bad_to_good),
+    }
+
+
+@lru_cache(maxsize=16)
+def _pattern(model: Pattern) -> dict[str, Any]:
+    once = Pattern(model.dropped, model.length)
+    bitmap = pack(verdicts(once, 0, model.packets))
+    return {
+        "pattern": base64.b64encode(bitmap).decode(),
+        "packets": model.packets,
+        "repeats": model.repeat,
+    }
+
+
+def _filling(task: Task) -> dict[str, float]:
+    first_link, *_ = task.links.values()
+    return {
+        "full_share": competition.FULL_SHARE,
+        "window_s": competition.window_s(first_link.settings),
+        "interval_s": competition.INTERVAL_S,
+    }
+
+
+# The answer
+
+
+class _Part(BaseModel):
+    # Strict: "12" and true are no numbers.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Endpoint(_Part):
+    ready: bool
+    exit_code: int | None
+    metrics: dict[MetricName, FiniteFloat] | None
+    stderr: str
+
+
+class _Competition(_Part):
+    filling_s: FiniteFloat
+    foreground_mbps: FiniteFloat | None
+    background_mbps: FiniteFloat | None
+
+
+class _Report(_Part):
+    frames_in: NonNegativeInt
+    bytes_in: NonNegativeInt
+    frames_out: NonNegativeInt
+    bytes_out: NonNegativeInt
+    queue_dropped: NonNegativeInt
+    oversize_dropped: NonNegativeInt
+    in_flight: NonNegativeInt
+    max_queue_bytes: NonNegativeInt
+    max_queue_packets: NonNegativeInt
+    dropped: NonNegativeInt
+    conserved: bool
+    packets: NonNegativeInt
+    bitmap: str
+
+
+class _Answer(_Part):
+    number: int
+    endpoints: dict[EndpointName, _Endpoint]
+    timed_out: bool
+    background_lasted: bool
+    competition: _Competition | None
+    links: dict[str, dict[Direction, _Report]]
+    client_s: FiniteFloat | None
+    virtual_s: FiniteFloat
+
+
+class _Error(_Part):
+    number: int
+    error: str
+
+
+def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
+    """What a simulator answers to a task. Raises AnswerError for what is no answer to it."""
+    answer = _parsed(line)
+    if answer.number != number:
+        raise AnswerError(f"answered task {answer.number}, and was asked for task {number}")
+    if isinstance(answer, _Error):
+        return Outcome(backend=VIRTUAL, no_answer=f"the simulator: {one_line(answer.error)[:500]}")
+    for name in task.links:
+        if answer.links.get(name, {}).keys() != set(DIRECTIONS):
+            raise AnswerError(f"answered without both directions of link {name}")
+    asked = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in ROLES}
+    if not {"server"} <= answer.endpoints.keys() <= asked:
+        told, known = ", ".join(answer.endpoints) or "none", ", ".join(sorted(asked))
+        raise AnswerError(f"answered with the endpoints {told}, of {known}")
+    return Outcome(
+        backend=VIRTUAL,
+        endpoints={
+            name: EndpointOutcome(
+                ready=endpoint.ready,
+                metrics=endpoint.metrics,
+                exit_code=endpoint.exit_code,
+                stderr=plain(endpoint.stderr[-STDERR_TAIL_BYTES:]),
+            )
+            for name, endpoint in answer.endpoints.items()
+        },
+        timed_out=answer.timed_out,
+        background_lasted=answer.background_lasted,
+        competition=None if answer.competition is None else Competition(**dict(answer.competition)),
+        links={name: _link_report(answer.links[name]) for name in task.links},
+        droppers={
+            name: {direction: _dropped(name, direction, answer.links[name]) for direction in DIRECTIONS}
+            for name in task.links
+        },
+        client_s=answer.client_s,
+        # Nothing of this machine delays what happens in virtual time.
+        stalled_s=0.0,
+        stolen_s=0.0,
+        virtual_s=answer.virtual_s,
+    )
+
+
+def _parsed(line: bytes) -> _Answer | _Error:
+    kind = _Error if b'"error":' in line[:200] and b'"endpoints"' not in line[:200] else _Answer
+    try:
+        return kind.model_validate_json(line)
+    except ValidationError as error:
+        problem = one_line(first_problem(error))[:200]
+        raise AnswerError(f"answered {line[:80]!r}, which is no answer: {problem}") from None
+
+
+def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
+    return LinkReport(
+        backend=VIRTUAL,
+        version=None,
+        command=None,
+        configuration=None,
+        scheduling=None,
+        cpu_s=None,
+        elapsed_s=None,
+        late_bound_us=None,
+        directions={direction: _direction_report(report) for direction, report in directions.items()},
+    )
+
+
+def _direction_report(report: _Report) -> DirectionReport:
+    return DirectionReport(
+        **report.model_dump(exclude={"dropped", "packets", "bitmap"}),
+        write_errors=0,
+        kernel_dropped=0,
+        lateness_us=None,
+        read_lag_us=None,
+        late=0,
+        late_sum_us=0.0,
+    )
+
+
+def _dropped(link: str, direction: Direction, directions: dict[Direction, _Report]) -> DropperOutcome:
+    report = directions[direction]
+    try:
+        bitmap = base64.b64decode(report.bitmap, validate=True)
+    except ValueError:
+        raise AnswerError(f"{link}/{direction}: answered with a bitmap that is no base64") from None
+    if len(bitmap) != (min(report.packets, RECORDED) + 7) // 8:
+        raise AnswerError(
+            f"{link}/{direction}: answered with {len(bitmap)} bytes of verdicts for {report.packets} packets"
+        )
+    counters = Counters(seen=report.packets, dropped=report.dropped, other=0, gso=0, truncated=0, fragments=0)
+    return DropperOutcome(counters=counters, packets=report.packets, bitmap=bitmap)

@@ -1,0 +1,45 @@
+"""What `fecbench implementations --check` says of a simulator."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runners.campaign import simulator_check
+from runners.implementations.implementation import Implementation, load
+from tests.runners.engines.conftest import HERE
+
+
+def behaving(folder: Path, manner: str) -> Implementation:
+    """The made-up implementation, which answers in this manner by default."""
+    path = shutil.copytree(HERE / "made-up", folder / "made-up")
+    declared = path / "impl.toml"
+    declared.write_text(declared.read_text().replace('default = "good"', f'default = "{manner}"'))
+    return load(path)
+
+
+def test_one_that_is_right_each_time_is_good(tmp_path: Path) -> None:
+    (part,) = simulator_check.check(behaving(tmp_path, "good"))
+    assert (part.part, part.good) == ("simulator: download", True), part.detail
+
+
+@pytest.mark.parametrize(
+    ("manner", "said"),
+    [
+        ("remembers", "answered in two ways"),
+        ("lies", "verdicts differ from the oracle's"),
+        ("dies", "failed: the simulator of made-up ended with status 3"),
+        ("refuses", "failed: the simulator: I cannot play this"),
+    ],
+)
+def test_one_that_is_not_is_broken_and_it_is_said_how(tmp_path: Path, manner: str, said: str) -> None:
+    (part,) = simulator_check.check(behaving(tmp_path, manner))
+    assert not part.good
+    assert said in part.detail
+
+
+def test_nothing_is_said_where_there_is_none(tmp_path: Path) -> None:
+    implementation = behaving(tmp_path, "good")
+    declared = implementation.declaration.model_copy(update={"simulator": None})
+    without = Implementation(implementation.folder, declared, implementation.text)
+    assert list(simulator_check.check(without)) == []

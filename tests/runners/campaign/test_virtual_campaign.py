@@ -1,0 +1,515 @@
+"""Campaigns in virtual time: the same digest however they are run, and nothing needs rights."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from results.store.database import Database
+from results.store.digest import of_trial
+from runners.campaign import share
+from runners.engines import virtual
+from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
+from tests.runners.conftest import WriteDesign
+from tests.runners.engines.conftest import HERE
+
+KILLS = 4
+TRIALS = 3 * 2 * 2
+NOBODY = 65534
+FOLDER = ("--implementations", HERE)
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(fecbench_here: Callable[..., Any], tmp_path: Path) -> Run:
+    """Runs a design in virtual time, in this process."""
+
+    def run(design: Path, database: object = tmp_path / "x.sqlite", *options: object) -> Any:
+        return fecbench_here(
+            "run", design, "--engine", "virtual", "--db", database, *FOLDER, "--json", *options
+        )
+
+    return run
+
+
+@pytest.fixture
+def digest(fecbench_here: Callable[..., Any]) -> Callable[[object], str]:
+    """What `show --digest` says of the campaign of a database."""
+
+    def digest(database: object) -> str:
+        shown = fecbench_here("show", "--db", database, "--digest")
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert re.fullmatch(r"[0-9a-f]{64}\n", shown.stdout)
+        return str(shown.stdout)
+
+    return digest
+
+
+def command(design: Path, database: object, *options: object) -> list[str]:
+    """The same as a process of its own."""
+    fecbench = str(Path(sys.executable).parent / "fecbench")
+    words = ("run", design, "--engine", "virtual", "--db", database, *FOLDER, *options)
+    return [fecbench, *map(str, words)]
+
+
+def test_a_campaign_comes_to_the_same_with_other_jobs_in_another_order_and_in_pieces(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+) -> None:
+    design = made_up("refuses", one_in=3)
+    manners = {
+        "one": [()],
+        "two": [("--jobs", 2)],
+        "pieces": [("--filter", f"point={point}", "--jobs", 2) for point in (2, 0)] + [("--resume",)],
+        "single": [("--filter", "variant=other"), ()],
+    }
+    digests = set()
+    for name, starts in manners.items():
+        database = tmp_path / f"{name}.sqlite"
+        for options in starts:
+            ran = run(design, database, *options)
+            assert ran.returncode in (0, 1), ran.stderr
+        digests.add(digest(database))
+    assert len(digests) == 1
+
+
+def test_variants_of_two_implementations_share_a_campaign(
+    made_up: WriteDesign,
+    fecbench_here: Callable[..., Any],
+    digest: Callable[[object], str],
+    tmp_path: Path,
+) -> None:
+    """Each trial is of one of them; a core is for one trial at a time."""
+    both = tmp_path / "both"
+    for name in ("made-up", "second"):
+        shutil.copytree(HERE / "made-up", both / name)
+        declared = both / name / "impl.toml"
+        declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
+    design = made_up()
+    design.write_text(
+        'implementation = "second"'.join(design.read_text().rsplit('implementation = "made-up"', 1))
+    )
+    for jobs in (1, 2):
+        words = ("run", design, "--engine", "virtual", "--db", tmp_path / f"{jobs}.sqlite", "--jobs", jobs)
+        ran = fecbench_here(*words, "--implementations", both)
+        assert ran.returncode == 0, ran.stderr
+    assert digest(tmp_path / "1.sqlite") == digest(tmp_path / "2.sqlite")
+    with Database.open(str(tmp_path / "1.sqlite")) as database:
+        (campaign,) = database.campaigns()
+    (check,) = campaign.provenance["calibration"]
+    assert check["implementations"].keys() == {"made-up", "second"}
+
+
+def test_another_seed_comes_to_something_else(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+) -> None:
+    design = made_up()
+    run(design, tmp_path / "a.sqlite")
+    design.write_text(design.read_text().replace("seed = 5", "seed = 6"))
+    run(design, tmp_path / "b.sqlite")
+    assert digest(tmp_path / "a.sqlite") != digest(tmp_path / "b.sqlite")
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Programs that take what they get of every core."""
+    hogs = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    yield
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_campaign_beside_busy_programs_comes_to_the_same(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+) -> None:
+    design = made_up()
+    for name in ("a", "b"):
+        assert run(design, tmp_path / f"{name}.sqlite", "--jobs", 2).returncode == 0
+    assert digest(tmp_path / "a.sqlite") == digest(tmp_path / "b.sqlite")
+
+
+def kills(design: Path, database: Path, times: int, seed: int) -> None:
+    """Run a campaign, and kill it at so many random moments; then let it end."""
+    moments = random.Random(seed)
+    kinds = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+    for number in range(times):
+        jobs = moments.choice((1, 2))
+        harness = subprocess.Popen(
+            command(design, database, "--jobs", jobs), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
+        )
+        assert harness.stderr
+        said = ""
+        while "trials to run" not in (line := harness.stderr.readline()):
+            said += line
+            assert line, f"it ended before it began: {said}"
+        # Not an event that is awaited, but the moment of the kill: anywhere in the campaign.
+        time.sleep(moments.uniform(0, 1.0))
+        harness.send_signal(kinds[number % len(kinds)])
+        harness.communicate(timeout=60)
+    ended = subprocess.run(command(design, database), cwd=REPOSITORY, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def undisturbed_and_killed(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], folder: Path, times: int
+) -> None:
+    design = made_up("sleeps", more="repetitions = 40\n")
+    assert run(design, folder / "a.sqlite", "--jobs", 2).returncode == 0
+    kills(design, folder / "b.sqlite", times, seed=20261122)
+    assert digest(folder / "a.sqlite") == digest(folder / "b.sqlite")
+
+
+@pytest.mark.timeout(300)
+def test_kills_at_random_moments_change_nothing(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+) -> None:
+    undisturbed_and_killed(made_up, run, digest, tmp_path, KILLS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_twenty_kills_at_random_moments_change_nothing(
+    made_up: WriteDesign, run: Run, digest: Callable[[object], str], tmp_path: Path
+) -> None:
+    undisturbed_and_killed(made_up, run, digest, tmp_path, 20)
+
+
+def test_an_interrupt_keeps_what_had_ended(
+    made_up: WriteDesign, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing would be stored before the end, but for the interrupt."""
+    monkeypatch.setattr(share, "BATCH_TRIALS", 10**6)
+    monkeypatch.setattr(share, "BATCH_S", 10**6)
+    real = virtual.VirtualEngine.run
+
+    def interrupted(self: Any, tasks: Any) -> Any:
+        for number, finished in enumerate(real(self, tasks)):
+            yield finished
+            if number == 7:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with_check = ("--no-calibrate",)
+    monkeypatch.setattr(virtual.VirtualEngine, "run", interrupted)
+    assert run(made_up(), tmp_path / "x.sqlite", *with_check).returncode == 128 + signal.SIGINT
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        assert len(database.states(campaign.id)) == 8
+        assert database.claims(campaign.id) == {}
+
+
+def test_trials_are_stored_many_at_a_time(
+    made_up: WriteDesign, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sizes = []
+    record_all = Database.record_all
+
+    def counted(self: Database, campaign_id: int, records: Any, start_id: int) -> Any:
+        sizes.append(len(records))
+        return record_all(self, campaign_id, records, start_id)
+
+    monkeypatch.setattr(Database, "record_all", counted)
+    monkeypatch.setattr(share, "BATCH_S", 10**6)
+    design = made_up(more="repetitions = 20\n")
+    assert run(design, tmp_path / "x.sqlite").returncode == 0
+    assert sizes == [50, 50, 20]
+
+
+def test_a_record_that_cannot_be_stored_spoils_no_other(
+    made_up: WriteDesign, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As if one of a batch had a result already."""
+    once = []
+    record_all = Database.record_all
+
+    def lost(self: Database, campaign_id: int, records: Any, start_id: int) -> Any:
+        if not once:
+            once.append(self.record(campaign_id, records[3], start_id))
+        return record_all(self, campaign_id, records, start_id)
+
+    monkeypatch.setattr(Database, "record_all", lost)
+    ran = run(made_up(), tmp_path / "x.sqlite")
+    assert ran.returncode == 0
+    assert ran.stderr.count("not kept: another fecbench has run it meanwhile") == 1
+    assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
+
+
+def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
+    """A simulator that lies once lies each time."""
+    for _ in range(2):
+        ran = run(made_up("lies"), tmp_path / "x.sqlite")
+        assert ran.returncode == 1
+        assert json.loads(ran.stdout)["states"] == {"invalid": TRIALS // 2, "ok": TRIALS // 2}
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        assert {attempts for _, attempts in database.states(campaign.id).values()} == {1}
+
+
+def test_failed_trials_are_run_again_on_request(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
+    run(made_up("dies", one_in=2), tmp_path / "x.sqlite")
+    run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed", "--no-calibrate")
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        attempts = dict(database.states(campaign.id).values())
+    assert attempts == {"ok": 1, "failed": 2}
+
+
+def test_the_trials_of_a_simulator_that_fails_again_and_again_are_kept_and_the_command_ends(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    design = made_up("dies", more="repetitions = 20\n")
+    ended = run(design, tmp_path / "x.sqlite", "--filter", "variant=other", "--no-calibrate")
+    assert ended.returncode == 1
+    last = ended.stderr.splitlines()[-1]
+    assert "the simulator of made-up failed 10 times, one after another: it ended with status 3" in last
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        assert set(database.states(campaign.id).values()) == {("failed", 1)}
+
+
+# Refusals
+
+
+def test_a_simulator_that_answers_one_trial_in_two_ways_is_refused_before_anything_runs(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    refused = run(made_up("remembers"), tmp_path / "x.sqlite").refusal()
+    assert "made-up: its simulator answered one trial in" in refused
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        assert database.campaigns() == []
+    assert run(made_up("remembers"), tmp_path / "x.sqlite", "--no-calibrate").returncode == 0
+
+
+def test_a_simulator_that_answers_nothing_is_refused_before_anything_runs(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    only = ("--filter", "variant=other")
+    refused = run(made_up("dies"), tmp_path / "x.sqlite", *only).refusal()
+    assert "the simulator of made-up ended with status 3: I have had enough (other, download-20000" in refused
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        assert database.campaigns() == []
+
+
+def test_an_implementation_without_a_simulator_is_refused(
+    little_design: Path, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = tmp_path / "more" / "plain"
+    folder.mkdir(parents=True)
+    written = (HERE / "made-up" / "impl.toml").read_text().replace("made-up", "plain")
+    (folder / "impl.toml").write_text(re.sub("^simulator.*\n", "", written, flags=re.MULTILINE))
+    little_design.write_text(
+        re.sub(r"(?m)^options.*\n|^\[variants.options\][^\[]*", "", little_design.read_text()).replace(
+            '"rquic"', '"plain"'
+        )
+    )
+    database = tmp_path / "x.sqlite"
+    words = ("run", little_design, "--engine", "virtual", "--db", database)
+    refused = fecbench_here(*words, "--implementations", folder.parent).refusal()
+    assert refused == "fecbench: plain has no simulator: it runs with --engine local only\n"
+    assert not database.exists()
+
+
+def test_a_link_is_refused(made_up: WriteDesign, run: Run) -> None:
+    for link in ("wire", "auto"):
+        refused = run(made_up(), "x.sqlite", "--link", link).refusal()
+        assert f"--link {link}: there is no emulated link with --engine virtual: leave it out" in refused
+
+
+def test_two_implementations_in_one_trial_are_refused(made_up: WriteDesign, run: Run) -> None:
+    design = made_up()
+    own = design.read_text()
+    design.write_text(
+        own.replace('label = "other"', 'label = "other"\nserver = "third"')
+        + '[[variants]]\nlabel = "third"\nimplementation = "rquic"\n'
+    )
+    refused = run(design).refusal()
+    assert (
+        "variant 'other', workload download-20000: made-up ('other') and rquic ('third') take part" in refused
+    )
+    assert "use --engine local" in refused
+
+
+def test_two_that_compete_across_implementations_are_refused(made_up: WriteDesign, run: Run) -> None:
+    workload = 'name = "competing"\nbackground = "third"\nsize_bytes = 1000\n'
+    design = made_up(more=f'topology = "dumbbell"\n[[workloads]]\n{workload}')
+    design.write_text(design.read_text() + '[[variants]]\nlabel = "third"\nimplementation = "rquic"\n')
+    assert "rquic ('third') take part in one trial" in run(design).refusal()
+
+
+def test_engines_are_never_mixed(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
+    """A campaign that says that it was run by the other engine."""
+    design, path = made_up(), tmp_path / "x.sqlite"
+    assert run(design, path, "--filter", "point=0").returncode == 0
+    change(path, "engine", "local")
+    assert "another engine: engine was 'local', is 'virtual'" in run(design, path).refusal()
+    change(path, "engine", None)  # as an earlier fecbench has left it
+    assert "another engine: engine was 'local', is 'virtual'" in run(design, path).refusal()
+
+
+def change(path: Path, name: str, value: str | None) -> None:
+    """Another value in the provenance of the campaign; None takes it out."""
+    with sqlite3.connect(path) as connection:
+        (text,) = connection.execute("SELECT provenance FROM campaigns").fetchone()
+        provenance = json.loads(text)
+        del provenance[name]
+        if value is not None:
+            provenance[name] = value
+        connection.execute("UPDATE campaigns SET provenance = ?", (json.dumps(provenance),))
+
+
+# What is kept, and shown
+
+
+def test_the_database_says_virtual(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    run(made_up(), path, "--jobs", 2)
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        (trial, *_) = database.trials(campaign.id)
+        (start,) = database.starts(campaign.id)
+    assert (campaign.provenance["engine"], campaign.provenance["link"]) == ("virtual", "virtual")
+    assert start.provenance["engine"] == "virtual"
+    (check,) = campaign.provenance["calibration"]
+    assert check["kind"] == "virtual"
+    assert len(check["implementations"]["made-up"]) == 2
+    assert trial.record.task["backend"] == "virtual"
+    assert trial.record.links["internet"]["backend"] == "virtual"
+    assert trial.record.checks["digest"] == of_trial(trial.record)
+    assert trial.record.links["internet"]["directions"]["up"]["late"] == 0
+    assert not {"stalled_s", "late_max_ms", "stolen_s"} & trial.record.checks.keys()
+    assert trial.record.checks["virtual_s"] > trial.record.metrics["client"]["dct_s"]
+    simulator = HERE / "made-up" / "simulator.py"
+    assert any(simulator.name in name for name in campaign.provenance["binaries"])
+    for words in (("show",), ("show", trial.id)):
+        assert "campaign little, virtual" in fecbench_here(*words, "--db", path).stdout.splitlines()[0]
+
+
+def test_a_report_of_ties_is_written_and_says_virtual(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Both variants are answered alike: every ratio is exactly 1."""
+    path = tmp_path / "x.sqlite"
+    run(made_up(more="repetitions = 6\n"), path)
+    assert "1.000" in fecbench_here("show", "--db", path).stdout
+    written = fecbench_here("report", "--db", path, "--output", tmp_path / "report")
+    assert written.returncode == 0, written.stderr
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "run in virtual time" in page
+    assert "there was no emulated link" in page
+    assert "netem" not in page
+    for command in ("explain",):
+        assert fecbench_here(command, "--db", path).returncode in (0, 2)
+
+
+def test_a_replay_comes_to_the_same_and_leaves_everything(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path, folder = tmp_path / "x.sqlite", tmp_path / "replayed"
+    run(made_up(), path)
+    replayed = fecbench_here("replay", 3, "--db", path, "--output", folder, *FOLDER)
+    assert replayed.returncode == 0, replayed.stderr
+    with Database.open(str(path)) as database:
+        trial = database.trial(None, 3)
+    assert trial is not None
+    assert f"ok, digest {trial.record.checks['digest']}, as recorded" in replayed.stdout
+    assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
+    assert (folder / "client" / "cwnd.series.csv").is_file()
+    assert {file.stat().st_uid for file in folder.rglob("*")} == {os.geteuid()}
+    assert not any(file.is_symlink() for file in folder.rglob("*"))
+
+
+def test_a_replay_that_comes_to_something_else_says_so(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    run(made_up("remembers"), path, "--no-calibrate")
+    with Database.open(str(path)) as database:
+        (campaign,) = database.campaigns()
+        last = [trial.id for trial in database.trials(campaign.id) if trial.record.key.variant == "other"][-1]
+    replayed = fecbench_here("replay", last, "--db", path, "--output", tmp_path / "replayed", *FOLDER)
+    assert replayed.returncode == 1
+    assert "NOT as recorded: digest" in replayed.stdout
+
+
+def test_a_digest_is_told_of_one_campaign(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    for name in ("a", "b"):
+        run(made_up(), path, "--campaign", name)
+    assert "has 2 campaigns" in fecbench_here("show", "--db", path, "--digest").refusal()
+    told = {fecbench_here("show", "--db", path, "--digest", "--campaign", name).stdout for name in ("a", "b")}
+    assert len(told) == 1
+    assert "leave out" in fecbench_here("show", "--db", path, "--digest", "--trials").refusal()
+
+
+def test_a_campaign_into_postgresql_comes_to_the_same(
+    made_up: WriteDesign,
+    run: Run,
+    digest: Callable[[object], str],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    design = made_up()
+    addresses = (tmp_path / "x.sqlite", request.getfixturevalue("postgresql"))
+    for database in addresses:
+        assert run(design, database, "--jobs", 2).returncode == 0
+    assert len({digest(address) for address in addresses}) == 1
+
+
+# Without rights
+
+
+@pytest.fixture
+def of_nobody() -> Iterator[Path]:
+    """A folder of a user without rights, whom pytest's own folders do not let in."""
+    folder = Path(tempfile.mkdtemp(prefix="of-nobody-"))
+    os.chown(folder, NOBODY, NOBODY)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_user_without_rights_runs_and_replays_a_campaign(
+    made_up: WriteDesign,
+    run: Run,
+    digest: Callable[[object], str],
+    tmp_path: Path,
+    of_nobody: Path,
+) -> None:
+    run(made_up("sleeps"), tmp_path / "x.sqlite")
+    design = shutil.copy(made_up("sleeps"), of_nobody)
+    user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--no-new-privs"]
+    environment = {**os.environ, "HOME": str(of_nobody), "TMPDIR": str(of_nobody)}
+
+    def as_nobody(*words: str) -> str:
+        ended = subprocess.run(
+            [*user, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    theirs = of_nobody / "x.sqlite"
+    as_nobody(*command(design, theirs, "--jobs", 2))
+    assert digest(theirs) == digest(tmp_path / "x.sqlite")
+    fecbench = str(Path(sys.executable).parent / "fecbench")
+    words = ("replay", 1, "--db", theirs, "--output", of_nobody / "replayed", *FOLDER)
+    assert "as recorded" in as_nobody(fecbench, *map(str, words))

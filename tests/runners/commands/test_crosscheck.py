@@ -1,0 +1,150 @@
+"""`fecbench crosscheck`: a sample is emulated and compared, and who reads the database knows what it is."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import results
+from results.store.database import Database
+from runners.commands.crosscheck import parse_share
+from runners.refusal import Refusal
+
+SAMPLE = "little-crosscheck"
+
+
+@pytest.mark.parametrize(("text", "share"), [("0.02", 0.02), ("2%", 0.02), ("1", 1.0), ("100%", 1.0)])
+def test_a_share_is_a_number_or_a_percentage(text: str, share: float) -> None:
+    assert parse_share(text) == share
+
+
+@pytest.mark.parametrize("text", ["0", "-0.1", "1.01", "101%", "2 % of all", "", "%", "nan", "inf"])
+def test_any_other_share_is_refused(text: str) -> None:
+    with pytest.raises(Refusal, match=r"--share .*: must be above 0 and at most 1, such as 0.02 or 2%"):
+        parse_share(text)
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_bad_input_is_one_line(
+    fecbench_here: Callable[..., Any], little_design: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    words = ("crosscheck", little_design, "--db", path)
+    assert "no such database" in fecbench_here(*words).refusal()
+    Database.open(str(path), create=True).close()
+    said = fecbench_here(*words).refusal()
+    assert said.endswith(f"make it: fecbench run {little_design} --engine virtual --db {path}\n")
+    assert "--share 2:" in fecbench_here(*words, "--share", "2").refusal()
+
+
+@pytest.fixture(scope="module")
+def checked(
+    fecbench: Any,
+    write_design: Callable[[Path, str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    can_run_trials: None,  # noqa: ARG001
+    patiently: Callable[..., Any],
+    has_invalid_trials: Callable[[Path], bool],
+    ahead: list[str],
+) -> tuple[Path, Path, Any]:
+    """The little design in virtual time, all of it emulated, too: the design, the database, what was told."""
+    folder = tmp_path_factory.mktemp("checked")
+    design, path = write_design(folder, "repetitions = 3\n"), folder / "x.sqlite"
+    ran = fecbench("run", design, "--engine", "virtual", "--db", path)
+    assert ran.returncode == 0, ran.stderr
+
+    def check(_: int) -> Any:
+        words = ("crosscheck", design, "--share", "1", "--db", path, "--no-calibrate", "--json")
+        return fecbench(*words, within=ahead)
+
+    return design, path, patiently(check, lambda _: has_invalid_trials(path))
+
+
+def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Path, Any]) -> None:
+    _, _, done = checked
+    found = json.loads(done.stdout)
+    assert done.returncode == (1 if found["verdict"] == "differs" else 0)
+    assert (found["campaign"], found["sample"], found["share"]) == ("little", SAMPLE, 1.0)
+    assert (found["planned"], found["pairs"]) == (18, 18)
+    assert (found["left_out"], found["other_losses"], found["other_states"]) == ({}, [], [])
+    compared = [(arm["variant"], arm["metric"], arm["baseline"]) for arm in found["arms"]]
+    assert compared == [
+        ("off", "client.dct_s", None),
+        ("off", "client.handshake_s", None),
+        ("xor, 4/5", "client.dct_s", None),
+        ("xor, 4/5", "client.dct_s", "off"),
+        ("xor, 4/5", "client.handshake_s", None),
+    ]
+    for arm in found["arms"]:
+        assert arm["n"] == 9
+        assert list(arm["quantiles"]) == ["0.05", "0.5", "0.95"]
+        low, high = arm["interval"]
+        assert low <= arm["quantiles"]["0.5"] <= high
+        assert arm["verdict"] in ("agrees", "differs", "cannot tell")
+        assert arm["reason"]
+
+
+def test_what_is_there_is_not_emulated_again(fecbench: Any, checked: tuple[Path, Path, Any]) -> None:
+    design, path, done = checked
+    again = fecbench("crosscheck", design, "--share", "1", "--db", path, "--json")
+    assert "0 trials to run" in again.stderr
+    assert (again.returncode, again.stdout) == (done.returncode, done.stdout)
+
+
+def test_readers_mean_the_campaign_and_not_its_sample(
+    fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
+) -> None:
+    _, path, done = checked
+    verdict = json.loads(done.stdout)["verdict"]
+    shown = fecbench_here("show", "--db", path).stdout
+    assert shown.startswith("campaign little, virtual:")
+    assert f"cross-checked: {verdict}. Of 5 comparisons with 18 emulated trials" in shown
+    assert SAMPLE not in shown
+    (of_all,) = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["campaigns"]
+    assert (of_all["name"], of_all["engine"], of_all["checks"]) == ("little", "virtual", None)
+    named = fecbench_here("show", "--campaign", SAMPLE, "--db", path).stdout
+    assert named.startswith(f"campaign {SAMPLE}, emulated:")
+    exported = tmp_path / "x.csv"
+    fecbench_here("export", "--db", path, "--output", exported)
+    assert exported.read_text().count(",virtual,") == 18
+    with sqlite3.connect(path) as connection:
+        ((number,),) = connection.execute("SELECT max(id) FROM trials")
+    assert (
+        f"trial {number} of campaign {SAMPLE}, emulated" in fecbench_here("show", number, "--db", path).stdout
+    )
+    with results.open(str(path)) as database:
+        kept = database.campaigns().set_index("campaign")[["engine", "checks"]]
+    assert list(kept["engine"]) == ["virtual", "emulated"]
+    assert list(kept["checks"].dropna().items()) == [(SAMPLE, "little")]
+
+
+def test_the_report_has_the_verdict_and_the_table(
+    fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
+) -> None:
+    _, path, done = checked
+    found = json.loads(done.stdout)
+    assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert f"cross-checked: {found['verdict']}." in page
+    assert f"{100 * found['arms'][0]['quantiles']['0.5']:+.2f} %" in page
+    assert found["arms"][0]["reason"] in page
+    assert "--engine virtual" in page
+    assert "--link virtual" not in page
+    assert "fecbench crosscheck little.toml --share 1 --db little.sqlite" in page
+    assert "(virtual; ratio.png" in page
+
+
+def test_a_campaign_that_nobody_checked_says_so(
+    fecbench_here: Callable[..., Any], little_design: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.sqlite"
+    ran = fecbench_here("run", little_design, "--engine", "virtual", "--db", path, "--filter", "point=0")
+    if "make build" in ran.stderr:
+        pytest.skip("needs the simulator of rquic: make build")
+    assert ran.returncode == 0, ran.stderr
+    assert "not cross-checked" in fecbench_here("show", "--db", path).stdout
+    assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
+    assert "not cross-checked" in (tmp_path / "report" / "report.html").read_text()

@@ -1,0 +1,52 @@
+"""What tests of virtual time share: an implementation whose simulator is made up, and its engine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import designs
+from results.store.records import TrialKey
+from runners.campaign.experiment import Experiment
+from runners.campaign.order import trial_keys
+from runners.engines.engine import Finished
+from runners.engines.virtual import VirtualEngine
+from runners.implementations.finding import Implementations
+from runners.trial.task import VIRTUAL, Task
+from tests.runners.conftest import WriteDesign
+
+HERE = Path(__file__).parent
+"""The folder that holds the implementation `made-up`."""
+
+Tasks = list[tuple[TrialKey, Task]]
+
+
+def experiment_of(path: Path) -> Experiment:
+    """The design resolved, with the implementation of this folder."""
+    design = designs.load(path)
+    return Experiment(design, design.plan().points, Implementations([HERE]))
+
+
+def tasks_of(experiment: Experiment) -> Tasks:
+    """Every trial of it, in order."""
+    keys = trial_keys(experiment.design, len(experiment.points))
+    return [(key, experiment.task(key, VIRTUAL)) for key in keys]
+
+
+Play = Callable[[Sequence[tuple[TrialKey, Task]]], list[Finished]]
+
+
+@pytest.fixture
+def play(made_up: WriteDesign) -> Iterator[Play]:
+    """Has tasks played by one simulator at a time."""
+    experiment = experiment_of(made_up())
+    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+
+        def play(tasks: Sequence[tuple[TrialKey, Task]]) -> list[Finished]:
+            finished = []
+            for each in engine.run(tasks):
+                finished.append(each)
+                engine.judged(each, valid=True)
+            return finished
+
+        yield play

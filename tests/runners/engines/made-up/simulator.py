@@ -1,0 +1,175 @@
+"""A simulator without endpoints, for tests: its numbers are made up of its task alone, and they are possible.
+
+Its losses are drawn as the contract says. The option `manner` tells what it does in place of answering well.
+"""
+
+import base64
+import json
+import math
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+MASK = (1 << 64) - 1
+PAYLOAD, OVERHEAD = 1200, 42
+answered = 0
+
+
+def draw(seed: int, n: int, j: int) -> int:
+    z = (seed + (2 * n + j + 1) * 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return (z ^ (z >> 31)) >> 32
+
+
+def verdicts(losses: dict[str, Any], packets: int) -> bytearray:
+    bitmap, bad = bytearray((packets + 7) // 8), False
+    if "pattern" in losses:
+        pattern, length = base64.b64decode(losses["pattern"]), losses["packets"]
+        for n in range(packets):
+            place = n % length if losses["repeats"] and length else n
+            if place < length and pattern[place // 8] >> place % 8 & 1:
+                bitmap[n // 8] |= 1 << n % 8
+        return bitmap
+    for n in range(packets):
+        if draw(losses["seed"], n, 0) < losses["loss_bad" if bad else "loss_good"]:
+            bitmap[n // 8] |= 1 << n % 8
+        bad = bad != (draw(losses["seed"], n, 1) < losses["bad_to_good" if bad else "good_to_bad"])
+    return bitmap
+
+
+def report(direction: dict[str, Any], packets: int) -> dict[str, Any]:
+    bitmap = verdicts(direction["losses"], packets)
+    size = packets * (PAYLOAD + OVERHEAD)
+    return {
+        "frames_in": packets,
+        "bytes_in": size,
+        "frames_out": packets,
+        "bytes_out": size,
+        "queue_dropped": 0,
+        "oversize_dropped": 0,
+        "in_flight": 0,
+        "max_queue_bytes": PAYLOAD + OVERHEAD,
+        "max_queue_packets": 1,
+        "dropped": sum(byte.bit_count() for byte in bitmap),
+        "conserved": True,
+        "packets": packets,
+        "bitmap": base64.b64encode(bitmap).decode(),
+    }
+
+
+def answer(task: dict[str, Any]) -> dict[str, Any]:
+    link, client = task["links"]["internet"], task["pairs"][0]["client"]
+    size = client["workload"]["size_bytes"]
+    down_packets = math.ceil(size / PAYLOAD) + 3
+    up, down = report(link["up"], down_packets // 2 + 2), report(link["down"], down_packets)
+    rtt_s = (link["up"]["delay_ns"] + link["down"]["delay_ns"]) / 1e9
+    jitter_s = task["seed"] % 1000 / 1e6
+    dct_s = (2 + down["dropped"] / 4) * rtt_s + 8 * down["bytes_out"] / link["down"]["rate_bps"] + jitter_s
+    metrics = {
+        "dct_s": dct_s,
+        "handshake_s": rtt_s,
+        "packets_sent": up["packets"],
+        "packets_lost": up["dropped"],
+        "packets_received": down["packets"] - down["dropped"],
+    }
+    served = {
+        "packets_sent": down["packets"],
+        "packets_lost": down["dropped"],
+        "packets_received": up["packets"] - up["dropped"],
+    }
+    for pair in task["pairs"]:
+        for end in pair.values():
+            leave_series(end)
+    if task["capture"]:
+        for role in ("client", "server"):
+            (Path(task["capture"]) / f"{role}.pcapng").write_bytes(b"packets")
+        (Path(task["capture"]) / "link").symlink_to("/etc/passwd")
+    return {
+        "number": task["number"],
+        "endpoints": {
+            "client": {"ready": False, "exit_code": 0, "metrics": metrics, "stderr": ""},
+            "server": {"ready": True, "exit_code": 0, "metrics": served, "stderr": ""},
+        },
+        "timed_out": False,
+        "background_lasted": True,
+        "competition": None,
+        "links": {"internet": {"up": up, "down": down}},
+        "client_s": dct_s,
+        "virtual_s": dct_s + rtt_s,
+    }
+
+
+def leave_series(end: dict[str, Any]) -> None:
+    for name in end.get("series", []):
+        path = Path(end["log_folder"]) / f"{name}.series.csv"
+        path.write_text("t_s,connection,congestion_window_bytes\n0.0,0,12520\n")
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def misbehave(manner: str, task: dict[str, Any]) -> None:
+    good = answer(task)
+    metrics, links = good["endpoints"]["client"]["metrics"], good["links"]["internet"]
+    match manner:
+        case "hangs":
+            print("let me think", file=sys.stderr, flush=True)
+            time.sleep(1000)
+        case "dies":
+            print("I have had enough", file=sys.stderr, flush=True)
+            os._exit(3)
+        case "is_killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "closes":
+            os.close(1)
+            time.sleep(1000)
+        case "garbage":
+            say("well, well")
+            return
+        case "refuses":
+            say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
+            return
+        case "other_number":
+            good["number"] += 1
+        case "no_links":
+            good["links"] = {}
+        case "no_server":
+            del good["endpoints"]["server"]
+        case "nan":
+            metrics["dct_s"] = math.nan
+        case "infinite":
+            say(json.dumps(good).replace('"dct_s": ', '"dct_s": 1e999, "old_s": '))
+            return
+        case "text":
+            metrics["dct_s"] = "0.5"
+        case "twice":
+            say(json.dumps(good))
+        case "short_bitmap":
+            links["down"]["bitmap"] = ""
+        case "lies":
+            bitmap = bytearray(base64.b64decode(links["down"]["bitmap"]))
+            bitmap[0] ^= 1
+            links["down"]["bitmap"] = base64.b64encode(bitmap).decode()
+        case "remembers":
+            metrics["tasks_before"] = answered
+        case "sleeps":
+            time.sleep(0.05)
+        case "shouts":
+            print("x" * 100_000, file=sys.stderr, flush=True)
+    say(json.dumps(good))
+
+
+for line in sys.stdin:
+    task = json.loads(line)
+    client = task["pairs"][0]["client"]
+    options = client["options"]
+    if options["manner"] != "good" and client["content_seed"] % options["one_in"] == 0:
+        misbehave(options["manner"], task)
+    else:
+        say(json.dumps(answer(task)))
+    answered += 1

@@ -1,0 +1,330 @@
+"""The engine of virtual time, with a simulator that answers in whatever manner it is told to."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
+from fecbench.checkout import REPOSITORY
+from runners.engines import virtual
+from runners.engines.engine import EngineError
+from runners.engines.virtual import VirtualEngine
+from runners.trial import confinement, kernel, simulation
+from runners.trial.judge import judge
+from runners.trial.simulation import AnswerError, Place
+from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
+
+OTHER = "other"
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulator that says nothing for a moment hangs."""
+    monkeypatch.setattr(virtual, "LIMIT_S", 2.0)
+
+
+def misbehaving(made_up: WriteDesign, manner: str) -> Tasks:
+    """One good task, one that is answered in this manner, and more good ones."""
+    tasks = tasks_of(experiment_of(made_up(manner)))
+    good = [task for task in tasks if task[0].variant != OTHER]
+    bad = next(task for task in tasks if task[0].variant == OTHER)
+    return [good[0], bad, *good[1:]]
+
+
+NONSENSE = {
+    "dies": "ended with status 3: I have had enough",
+    "is_killed": "ended with SIGKILL: it said nothing",
+    "closes": "ended with SIGKILL",
+    "garbage": "answered b'well, well', which is no answer",
+    "other_number": "and was asked for task 1",
+    "no_links": "answered without both directions of link internet",
+    "no_server": "answered with the endpoints client, of client, server",
+    "nan": "endpoints.client.metrics.dct_s",
+    "infinite": "endpoints.client.metrics.dct_s",
+    "text": "endpoints.client.metrics.dct_s = '0.5'",
+    "short_bitmap": "answered with 0 bytes of verdicts for",
+}
+
+
+@pytest.mark.parametrize("manner", NONSENSE)
+def test_a_simulator_that_dies_or_answers_nonsense_costs_its_trial_and_no_other(
+    made_up: WriteDesign, play: Play, manner: str
+) -> None:
+    tasks = misbehaving(made_up, manner)
+    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    bad = finished.pop(tasks[1][0])
+    assert bad.state == "failed"
+    assert NONSENSE[manner] in bad.reason
+    assert bad.reason.startswith("the simulator of made-up ")
+    assert finished.keys() == {key for key, _ in tasks} - {tasks[1][0]}
+    assert {judgement.state for judgement in finished.values()} == {"ok"}
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_simulator_that_hangs_is_killed_and_the_others_go_on(made_up: WriteDesign, play: Play) -> None:
+    tasks = misbehaving(made_up, "hangs")
+    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    bad = finished.pop(tasks[1][0])
+    assert (bad.state, bad.reason) == (
+        "failed",
+        "the simulator of made-up did not answer within 2 s: let me think",
+    )
+    assert {judgement.state for judgement in finished.values()} == {"ok"}
+
+
+def test_what_a_simulator_cannot_play_is_failed_with_its_line_and_it_goes_on(
+    made_up: WriteDesign, play: Play
+) -> None:
+    tasks = misbehaving(made_up, "refuses")
+    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    bad = finished.pop(tasks[1][0])
+    assert (bad.state, bad.reason) == ("failed", "the simulator: I cannot play this")
+    assert {judgement.state for judgement in finished.values()} == {"ok"}
+
+
+def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesign, play: Play) -> None:
+    tasks = misbehaving(made_up, "twice")
+    states = [judge(each.task, each.outcome).state for each in play(tasks)]
+    assert sorted(states) == ["failed"] + ["ok"] * (len(tasks) - 1)
+
+
+def test_a_simulator_that_lies_about_its_losses_makes_the_trial_invalid(
+    made_up: WriteDesign, play: Play
+) -> None:
+    tasks = misbehaving(made_up, "lies")
+    bad = next(each for each in play(tasks) if each.key == tasks[1][0])
+    judgement = judge(bad.task, bad.outcome)
+    assert judgement.state == "invalid"
+    assert "internet/down: 1 of 20 verdicts differ from the oracle's, first at packet 0" in judgement.reason
+
+
+def test_a_simulator_that_says_much_on_standard_error_is_heard_and_not_kept_waiting(
+    made_up: WriteDesign, play: Play
+) -> None:
+    tasks = misbehaving(made_up, "shouts")
+    assert {judge(each.task, each.outcome).state for each in play(tasks)} == {"ok"}
+
+
+def test_one_that_fails_again_and_again_ends_the_campaign_in_a_line(made_up: WriteDesign) -> None:
+    experiment = experiment_of(made_up("dies", more="repetitions = 9\n"))
+    tasks = [task for task in tasks_of(experiment) if task[0].variant == OTHER]
+    failed = []
+    with (
+        VirtualEngine(2, experiment.simulators, experiment.folders) as engine,
+        pytest.raises(EngineError, match="made-up failed 10 times, one after another: it ended with"),
+    ):
+        for each in engine.run(tasks):
+            failed.append(each.key)
+    assert virtual.MOST_FAILURES <= len(failed) <= virtual.MOST_FAILURES + 1
+
+
+def test_failures_that_answers_interrupt_go_on_to_the_end(made_up: WriteDesign, play: Play) -> None:
+    tasks = tasks_of(experiment_of(made_up("dies", more="repetitions = 9\n")))
+    assert sum(key.variant == OTHER for key, _ in tasks) > virtual.MOST_FAILURES
+    assert len(play(tasks)) == len(tasks)
+
+
+def test_a_simulator_is_started_once_for_each_trial_at_a_time_and_ends_with_the_engine(
+    made_up: WriteDesign,
+) -> None:
+    experiment = experiment_of(made_up("sleeps"))
+    begun = set()
+    with VirtualEngine(2, experiment.simulators, experiment.folders) as engine:
+        for _ in engine.run(tasks_of(experiment)):
+            begun |= {
+                simulator._process.pid for seat in engine._seats for simulator in seat.simulators.values()
+            }
+    assert len(begun) == 2
+    assert not any(Path(f"/proc/{process}").exists() for process in begun)
+
+
+def test_tasks_are_made_when_they_are_needed(made_up: WriteDesign) -> None:
+    experiment = experiment_of(made_up(more="repetitions = 50\n"))
+    taken = 0
+
+    def tasks() -> Any:
+        nonlocal taken
+        for task in tasks_of(experiment):
+            taken += 1
+            yield task
+
+    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+        finished = engine.run(tasks())
+        next(finished)
+        assert taken < 50
+        finished.close()
+
+
+def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
+    """The harness is killed while the simulator hangs."""
+    path = made_up("hangs")
+    program = (
+        "import sys, pathlib; from tests.runners.engines.conftest import *\n"
+        f"e = experiment_of(pathlib.Path({str(path)!r}))\n"
+        "with VirtualEngine(1, e.simulators, e.folders) as engine:\n"
+        "    tasks = [t for t in tasks_of(e) if t[0].variant == 'other']\n"
+        "    run = engine.run(tasks); engine._hand_out(iter(tasks))\n"
+        "    print(engine._seats[0].simulator._process.pid, flush=True)\n"
+        "    next(run)\n"
+    )
+    harness = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+    )
+    assert harness.stdout
+    simulator = int(harness.stdout.readline())
+    harness.kill()
+    harness.wait()
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{simulator}").exists() and not is_dead(simulator):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_dead(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+# What a simulator may do
+
+
+def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None:
+    """As root, it is another user; else it is the same. It gains none, and memory is limited."""
+    secret = tmp_path / "secret"
+    secret.write_text("mine")
+    secret.chmod(0o600)
+    folder = tmp_path / "implementations" / "made-up"
+    folder.mkdir(parents=True)
+    seen = folder / "seen.py"
+    seen.write_text(
+        "import json, os, resource, sys\n"
+        "status = dict(l.split(':', 1) for l in open('/proc/self/status'))\n"
+        "def can(do):\n"
+        "    try: do()\n"
+        "    except OSError: return False\n"
+        "    return True\n"
+        "for line in sys.stdin:\n"
+        "    task = json.loads(line)\n"
+        "    print(json.dumps({'number': task['number'], 'error': json.dumps({\n"
+        "        'user': os.geteuid(), 'nnp': int(status['NoNewPrivs']), 'cap': int(status['CapEff'], 16),\n"
+        "        'core': resource.getrlimit(resource.RLIMIT_CORE)[1],\n"
+        "        'data': resource.getrlimit(resource.RLIMIT_DATA)[1],\n"
+        f"        'reads': can(lambda: open({str(secret)!r})),\n"
+        f"        'writes': can(lambda: open({str(folder / 'mark')!r}, 'w')),\n"
+        "    })}), flush=True)\n"
+    )
+    experiment = experiment_of(made_up())
+    with VirtualEngine(1, {"made-up": ["/usr/bin/python3", str(seen)]}, {"made-up": folder}) as engine:
+        first, *_ = engine.run(tasks_of(experiment)[:1])
+    said = json.loads(first.outcome.no_answer.partition(": ")[2])
+    assert (said["nnp"], said["core"]) == (1, 0)
+    if kernel.may_administer():
+        assert said["user"] == confinement.first_user(os.getpid())
+        assert said["cap"] == 0
+        assert 0 < said["data"] <= 4 << 30
+        assert not said["reads"]
+        assert not said["writes"]
+    else:
+        assert said["user"] == os.geteuid()
+
+
+# Tasks
+
+
+def test_the_same_task_has_the_same_line(made_up: WriteDesign, tmp_path: Path) -> None:
+    place = Place(tmp_path, tmp_path / "none")
+    one, other = (tasks_of(experiment_of(made_up())) for _ in range(2))
+    assert [simulation.line_of(task, 1, place) for _, task in one] == [
+        simulation.line_of(task, 1, place) for _, task in other
+    ]
+
+
+def test_variants_of_a_repetition_share_the_seed_of_endpoints_and_repetitions_do_not(
+    made_up: WriteDesign,
+) -> None:
+    seeds: dict[Any, set[int]] = {}
+    for key, task in tasks_of(experiment_of(made_up())):
+        seeds.setdefault((key.point, key.repetition), set()).add(simulation.seed_of_endpoints(task))
+    assert all(len(of_group) == 1 for of_group in seeds.values())
+    assert len(set.union(*seeds.values())) == len(seeds)
+
+
+def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path) -> None:
+    _, task = tasks_of(experiment_of(made_up()))[0]
+    document = json.loads(simulation.line_of(task, 7, Place(tmp_path, tmp_path / "none")))
+    settings = task.links["internet"].settings
+    assert document["number"] == 7
+    (pair,) = document["pairs"]
+    assert pair["client"]["address"] == pair["server"]["address"] == "10.0.2.2"
+    assert pair["client"]["content_seed"] == task.seeds.content
+    assert "private_key" not in pair["client"]
+    up = document["links"]["internet"]["up"]
+    assert up["delay_ns"] == 5_000_000
+    assert up["rate_bps"] == settings.up.rate_bps
+    assert up["queue_packets"] is None
+    assert up["queue_bytes"] == settings.queue_limit("up").bytes
+    assert up["losses"]["seed"] == task.seeds.losses["internet"]["up"]
+    assert document["timeout_s"] == pair["client"]["deadline_s"] == 30
+    assert document["filling"] is None
+    assert document["capture"] is None
+    assert not Path(pair["client"]["log_folder"]).exists()
+
+
+@pytest.mark.parametrize(
+    "model", [Uniform(0.3), Uniform(1.0), GilbertElliott(0.01, 0.25, 0.9, 0.1), loss_model({"model": "none"})]
+)
+def test_losses_are_thresholds(model: Any) -> None:
+    told = simulation.losses(model, 2**64 - 1)
+    assert told["seed"] == 2**64 - 1
+    match model:
+        case Uniform(p):
+            assert told["loss_good"] == told["loss_bad"] == threshold(p)
+            assert told["good_to_bad"] == told["bad_to_good"] == 0
+        case GilbertElliott(p, r, k, h):
+            assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - k), threshold(1 - h)]
+            assert [told["good_to_bad"], told["bad_to_good"]] == [threshold(p), threshold(r)]
+
+
+@pytest.mark.parametrize("repeat", [True, False])
+@pytest.mark.parametrize("dropped", [(), (0, 3, 8, 9)])
+def test_a_pattern_is_told_as_it_is_judged(
+    made_up: WriteDesign, play: Play, repeat: bool, dropped: tuple[int, ...]
+) -> None:
+    """The made-up simulator reads the bitmap; the judge asks the oracle."""
+    drop = ",".join(map(str, dropped))
+    losses = f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = 11\n'
+    design = made_up(
+        more="[factors]\nbandwidth_mbps = { min = 5, max = 20 }\n"
+        f"[constants]\nowd_ms = 5\n{losses}loss.repeat = {str(repeat).lower()}\n"
+    )
+    for each in play(tasks_of(experiment_of(design))[:2]):
+        judgement = judge(each.task, each.outcome)
+        assert judgement.state == "ok", judgement.reason
+        recorded = each.outcome.droppers["internet"]["down"]
+        model = Pattern(dropped, 11, repeat)
+        assert recorded.bitmap == pack(verdicts(model, 0, recorded.packets))
+
+
+def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
+    path = made_up()
+    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
+    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
+    (finished,) = play(tasks_of(experiment_of(path))[:1])
+    tables = judge(finished.task, finished.outcome).series
+    assert {endpoint for endpoint, _ in tables} == {"client", "server"}
+    assert finished.folder is not None
+    assert not finished.folder.exists()  # it was judged
+
+
+def test_an_answer_to_another_task_is_refused(made_up: WriteDesign) -> None:
+    _, task = tasks_of(experiment_of(made_up()))[0]
+    with pytest.raises(AnswerError, match="answered task 3, and was asked for task 4"):
+        simulation.outcome_of(b'{"number": 3, "error": "what?"}', task, 4)

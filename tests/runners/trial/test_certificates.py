@@ -1,0 +1,71 @@
+"""Certificates: whenever they are made, the same number of bytes is sent, and both ends take them."""
+
+import ssl
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from runners.trial import certificates
+
+NAME = "server.fecbench"
+GENERATIONS = 2000
+"""Every 256th number has a byte less, when nothing keeps it from that."""
+
+
+def lengths(folder: Path) -> tuple[int, ...]:
+    certificates.write(folder, NAME)
+    return tuple(
+        len(ssl.PEM_cert_to_DER_cert((folder / name).read_text())) for name in ("authority.pem", "server.pem")
+    )
+
+
+def test_certificates_have_the_same_length_however_often_they_are_made(tmp_path: Path) -> None:
+    assert len({lengths(tmp_path) for _ in range(GENERATIONS)}) == 1
+
+
+def test_those_of_ecdsa_would_not() -> None:
+    def length() -> int:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = certificates._name(NAME)
+        builder = x509.CertificateBuilder(name, name, key.public_key(), certificates._serial_number())
+        dated = builder.not_valid_before(certificates.NOT_BEFORE).not_valid_after(certificates.NOT_AFTER)
+        return len(dated.sign(key, hashes.SHA256()).public_bytes(Encoding.DER))
+
+    assert len({length() for _ in range(200)}) > 1
+
+
+def test_they_are_valid_from_the_day_on_which_virtual_time_begins(tmp_path: Path) -> None:
+    certificates.write(tmp_path, NAME)
+    for name in ("authority.pem", "server.pem"):
+        certificate = x509.load_pem_x509_certificate((tmp_path / name).read_bytes())
+        assert certificate.not_valid_before_utc == datetime(2000, 1, 1, tzinfo=UTC)
+        assert certificate.not_valid_after_utc > datetime(2090, 1, 1, tzinfo=UTC)
+
+
+def test_a_client_that_trusts_the_authority_takes_the_server(tmp_path: Path) -> None:
+    """TLS of this Python, over buffers: client and server are not ours."""
+    certificates.write(tmp_path, NAME)
+    server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server_context.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
+    client_context = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = client_context.wrap_bio(down, up, server_hostname=NAME)
+    server = server_context.wrap_bio(up, down, server_side=True)
+    for _ in range(3):
+        for end in (client, server):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    assert client.getpeercert()["subjectAltName"] == (("DNS", NAME),)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("bits", [0, -1])
+def test_a_serial_number_has_its_highest_bit(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda count: (1 << count) - 1 if bits else 0)
+    assert certificates._serial_number().bit_length() == certificates.SERIAL_BITS
