@@ -219,6 +219,10 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
     for name in task.links:
         if answer.links.get(name, {}).keys() != set(DIRECTIONS):
             raise AnswerError(f"answered without both directions of link {name}")
+    if answer.client_s is not None and not 0 <= answer.client_s <= answer.virtual_s:
+        raise AnswerError(
+            f"answered with a client of {answer.client_s:g} s in a trial of {answer.virtual_s:g} s"
+        )
     asked = {endpoint_name(pair, role) for pair in range(len(task.pairs)) for role in ROLES}
     if not {"server"} <= answer.endpoints.keys() <= asked:
         told, known = ", ".join(answer.endpoints) or "none", ", ".join(sorted(asked))
@@ -274,8 +278,11 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 
 
 def _direction_report(report: _Report) -> DirectionReport:
+    accounted = report.frames_out + report.queue_dropped + report.oversize_dropped + report.in_flight
     return DirectionReport(
-        **report.model_dump(exclude={"dropped", "packets", "bitmap"}),
+        **report.model_dump(exclude={"dropped", "packets", "bitmap", "conserved"}),
+        # Its word alone would be no proof.
+        conserved=report.conserved and report.frames_in == accounted,
         write_errors=0,
         kernel_dropped=0,
         lateness_us=None,

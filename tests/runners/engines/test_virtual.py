@@ -49,6 +49,7 @@ NONSENSE = {
     "infinite": "endpoints.client.metrics.dct_s",
     "text": "endpoints.client.metrics.dct_s = '0.5'",
     "short_bitmap": "answered with 0 bytes of verdicts for",
+    "outlasts": "answered with a client of ",
 }
 
 
@@ -94,14 +95,21 @@ def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesi
     assert sorted(states) == ["failed"] + ["ok"] * (len(tasks) - 1)
 
 
-def test_a_simulator_that_lies_about_its_losses_makes_the_trial_invalid(
-    made_up: WriteDesign, play: Play
+@pytest.mark.parametrize(
+    ("manner", "doubt"),
+    [
+        ("lies", "internet/down: 1 of 20 verdicts differ from the oracle's, first at packet 0"),
+        ("leaks", "internet/up: the link did not conserve its packets"),
+    ],
+)
+def test_a_simulator_that_lies_about_its_link_makes_the_trial_invalid(
+    made_up: WriteDesign, play: Play, manner: str, doubt: str
 ) -> None:
-    tasks = misbehaving(made_up, "lies")
+    tasks = misbehaving(made_up, manner)
     bad = next(each for each in play(tasks) if each.key == tasks[1][0])
     judgement = judge(bad.task, bad.outcome)
     assert judgement.state == "invalid"
-    assert "internet/down: 1 of 20 verdicts differ from the oracle's, first at packet 0" in judgement.reason
+    assert doubt in judgement.reason
 
 
 def test_a_simulator_that_says_much_on_standard_error_is_heard_and_not_kept_waiting(

@@ -151,6 +151,10 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             say(json.dumps(good))
         case "short_bitmap":
             links["down"]["bitmap"] = ""
+        case "outlasts":
+            good["client_s"] = 2 * good["virtual_s"]
+        case "leaks":
+            links["up"]["frames_in"] += 1
         case "lies":
             bitmap = bytearray(base64.b64decode(links["down"]["bitmap"]))
             bitmap[0] ^= 1
