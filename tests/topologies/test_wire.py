@@ -313,7 +313,7 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     report = ends.link.finish()
     assert report.backend == "wire"
     assert report.command[0] == str(WIRE)
-    of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000}
+    of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000, "queue": "droptail"}
     configuration = report.model_dump(exclude_none=True)["configuration"]
     assert configuration["up"] == configuration["down"] == of_each
     # What both directions share stands beside them, too, as it did before they could differ.
