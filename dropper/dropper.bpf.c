@@ -38,7 +38,7 @@ struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct dropper_state);
+    __type(value, dropper_state);
 } state SEC(".maps");
 
 struct {
@@ -224,14 +224,15 @@ struct plain_headers {
     struct ports ports;
 } __attribute__((packed, aligned(2)));
 
-/* The headers of a packet that is whole, IPv4 without options and fragments, and UDP or TCP; NULL for any other, and where
- * the kernel does not have them side by side. */
+/* The headers of a packet that is whole, IPv4 without options and fragments, and UDP or TCP; NULL for any
+ * other, and where the kernel does not have them side by side. */
 static __always_inline const struct plain_headers *plain(const struct __sk_buff *skb) {
     const struct plain_headers *headers = (const void *)(long)skb->data;
 
     if ((const void *)(headers + 1) > (const void *)(long)skb->data_end)
         return NULL;
-    if (headers->ethernet.h_proto != bpf_htons(ETH_P_IP) || headers->ip.version != 4 || headers->ip.ihl != 5 ||
+    if (headers->ethernet.h_proto != bpf_htons(ETH_P_IP) || headers->ip.version != 4 ||
+        headers->ip.ihl != 5 ||
         headers->ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS) ||
         sizeof(headers->ethernet) + bpf_ntohs(headers->ip.tot_len) > skb->len ||
         (headers->ip.protocol != IPPROTO_UDP && headers->ip.protocol != IPPROTO_TCP))
@@ -253,19 +254,32 @@ struct turn {
     bool bad; /* the state that decides on this packet */
 };
 
-static __always_inline struct turn next_turn(struct dropper_state *advancing,
-                                             const struct dropper_configuration *configured) {
-    struct losses losses = configured->losses; /* read before the lock is held */
-    bool chain = configured->model == DROPPER_MODEL_GILBERT_ELLIOTT;
-    struct turn turn;
+/* How often a CPU tries to advance the chain, in the way of which others may come: each time, another CPU has
+ * had its turn. If all are in vain the chain stays where it is, and the verdicts differ from the oracle's,
+ * which is noticed. */
+#define TRIES_MAX 32
 
-    bpf_spin_lock(&advancing->lock);
-    turn.n = advancing->packets++;
-    turn.bad = advancing->bad;
-    if (chain)
-        advancing->bad = losses_next(&losses, turn.n, turn.bad);
-    bpf_spin_unlock(&advancing->lock);
-    return turn;
+static __always_inline struct turn turn_of(dropper_state before) {
+    return (struct turn){.n = DROPPER_STATE_PACKETS(before), .bad = before & DROPPER_STATE_BAD};
+}
+
+static __always_inline struct turn next_turn(dropper_state *advancing,
+                                             const struct dropper_configuration *configured) {
+    if (configured->model == DROPPER_MODEL_GILBERT_ELLIOTT) {
+        dropper_state before = *(volatile dropper_state *)advancing;
+
+        for (int i = 0; i < TRIES_MAX; i++) {
+            struct turn turn = turn_of(before);
+            bool bad = losses_next(&configured->losses, turn.n, turn.bad);
+            dropper_state after = (turn.n + 1) * DROPPER_STATE_PACKET + bad;
+            dropper_state found = __sync_val_compare_and_swap(advancing, before, after);
+
+            if (found == before)
+                return turn;
+            before = found;
+        }
+    }
+    return turn_of(__sync_fetch_and_add(advancing, DROPPER_STATE_PACKET));
 }
 
 static __always_inline bool bit(void *map, __u64 n) {
@@ -309,7 +323,7 @@ int fecbench_drop(struct __sk_buff *skb) {
     __u32 only = 0;
     const struct dropper_configuration *configured = bpf_map_lookup_elem(&configuration, &only);
     struct dropper_counters *counted = bpf_map_lookup_elem(&counters, &only);
-    struct dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
+    dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
     const struct plain_headers *headers = plain(skb);
     struct turn turn;
     bool matched;
