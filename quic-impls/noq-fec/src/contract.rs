@@ -87,8 +87,10 @@ pub struct Options {
     /// None turns FEC off.
     pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
-    /// In packets.
+    /// In bytes.
     pub initial_window: u64,
+    /// Quarters of a congestion window per round-trip time.
+    pub slow_start_pacing: u32,
     pub packet_size: u16,
 }
 
@@ -268,6 +270,7 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
     let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
     let redundancy = values.choice("controller", &redundancies)?;
     let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
+    let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
     let options = Options {
         schemes: code.map(|code| Schemes {
             code,
@@ -283,14 +286,31 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             "congestion_control",
             &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
         )?,
-        initial_window: values.integer("initial_window", 2, 64)?,
-        packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+        initial_window: initial_window(&mut values, packet_size)?,
+        slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", 5), ("2", 8)])?,
+        packet_size,
     };
     if let Some(schemes) = &options.schemes {
         schemes.check().or_else(|why| wrong(format!("options: {why}")))?;
     }
     values.end()?;
     Ok(options)
+}
+
+/// In bytes, whichever of its two options says it.
+fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
+    let packets = values.integer("initial_window", 2, 64)?;
+    let bytes = values.integer("initial_window_bytes", 0, 100_000)?;
+    let packet_size = u64::from(packet_size);
+    match bytes {
+        0 => Ok(packets * packet_size),
+        // Room for the end of the handshake, some data and its repair symbol.
+        _ if bytes < 4 * packet_size => {
+            let least = 4 * packet_size;
+            wrong(format!("options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"))
+        }
+        _ => Ok(bytes),
+    }
 }
 
 /// The values of a JSON object, taken out one by one.

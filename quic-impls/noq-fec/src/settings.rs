@@ -109,6 +109,7 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .min_mtu(packet_size)
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
+        .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
         .congestion_controller_factory(congestion_controller(&assignment.options));
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));
@@ -125,7 +126,7 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
 }
 
 pub fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + Send + Sync> {
-    let initial_window = options.initial_window * u64::from(options.packet_size);
+    let initial_window = options.initial_window;
     match options.congestion_control {
         CongestionControl::Cubic => {
             let mut config = CubicConfig::default();
