@@ -96,6 +96,7 @@ pub struct Options {
 pub enum CongestionControl {
     Cubic,
     NewReno,
+    Bbr3,
 }
 
 /// Why an assignment is not taken on, in one line.
@@ -281,7 +282,11 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
         }),
         congestion_control: values.choice(
             "congestion_control",
-            &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
+            &[
+                ("cubic", CongestionControl::Cubic),
+                ("newreno", CongestionControl::NewReno),
+                ("bbr3", CongestionControl::Bbr3),
+            ],
         )?,
         initial_window: values.integer("initial_window", 2, 64)?,
         packet_size: values.integer("packet_size", 1200, 1452)? as u16,
