@@ -20,6 +20,9 @@ pub const EXIT_BAD_INPUT: u8 = 2;
 /// The convention of the QUIC interop runner.
 const EXIT_UNSUPPORTED: u8 = 127;
 
+/// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
+const DEFAULT_PACING: u32 = 5;
+
 /// The largest transfer, in bytes.
 const LARGEST: u64 = 1 << 40;
 
@@ -98,6 +101,7 @@ pub struct Options {
 pub enum CongestionControl {
     Cubic,
     NewReno,
+    Bbr3,
 }
 
 /// Why an assignment is not taken on, in one line.
@@ -284,12 +288,19 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
         }),
         congestion_control: values.choice(
             "congestion_control",
-            &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
+            &[
+                ("cubic", CongestionControl::Cubic),
+                ("newreno", CongestionControl::NewReno),
+                ("bbr3", CongestionControl::Bbr3),
+            ],
         )?,
         initial_window: initial_window(&mut values, packet_size)?,
-        slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", 5), ("2", 8)])?,
+        slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
         packet_size,
     };
+    if options.congestion_control == CongestionControl::Bbr3 && options.slow_start_pacing != DEFAULT_PACING {
+        return wrong("options: slow_start_pacing = \"2\": bbr3 has a pace of its own, so it must be \"1.25\"");
+    }
     if let Some(schemes) = &options.schemes {
         schemes.check().or_else(|why| wrong(format!("options: {why}")))?;
     }
