@@ -27,6 +27,7 @@ from runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
+CONTROLS = list(map(str, IMPLEMENTATION.declaration.options["congestion_control"].choices or []))
 NOTHING = Uniform(0.0)
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
@@ -195,6 +196,27 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
     another = Simulator()
     assert another.line(others) == first
     another.close()
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_a_line_has_one_answer_with_each_congestion_control(
+    simulator: Simulator, task: Task, control: str
+) -> None:
+    """In 16 s, BBRv3 probes for bandwidth five times or more, after waits of a random length."""
+    task["links"]["internet"]["down"]["rate_bps"] = 1_000_000
+    asked = download(task, 2_000_000, congestion_control=control)
+    first, again = simulator.line(asked), simulator.line(asked)
+    assert again == first
+    assert ends(json.loads(first)) == {"client": 0, "server": 0}
+    another = Simulator()
+    assert another.line(asked) == first
+    another.close()
+
+
+def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
+    asked = losing(task, down=Uniform(0.02))
+    answers = {simulator.line(download(asked, 300_000, congestion_control=control)) for control in CONTROLS}
+    assert len(answers) == len(CONTROLS)
 
 
 def test_the_seed_decides_what_is_random(simulator: Simulator, task: Task) -> None:

@@ -13,7 +13,7 @@ use noq_fec::schemes::Schemes;
 use noq_fec::settings;
 use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
-use noq_proto::congestion::{Controller, ControllerFactory};
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
@@ -119,6 +119,10 @@ impl Controller for Noting {
         self.inner.on_packet_sent(now, bytes, pn);
     }
 
+    fn on_cwnd_limited(&mut self) {
+        self.inner.on_cwnd_limited();
+    }
+
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
         self.open -= bytes as i64;
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
@@ -161,6 +165,10 @@ impl Controller for Noting {
         self.inner.window()
     }
 
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Self { inner: self.inner.clone_box(), open: self.open, notes: self.notes.clone() })
     }
@@ -188,7 +196,7 @@ fn noted(setting: &Setting) -> (Outcome, Notes) {
     let assignment = setting.assignment(Role::Server, &setting.server);
     let notes = Arc::new(Mutex::new(Notes::default()));
     let mut transport = setting.transport(Role::Server, &setting.server);
-    let controller = settings::congestion_controller(&assignment.options);
+    let controller = settings::congestion_controller(&assignment.options, &setting.surroundings(Role::Server));
     transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
     let mut server = setting.server_config();
     server.transport_config(Arc::new(transport));
@@ -223,7 +231,7 @@ fn each_byte_leaves_the_flight_once() {
 /// Also of repair symbols: a window that losses have made small is full of both.
 #[test]
 fn what_is_in_flight_never_exceeds_the_window() {
-    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
+    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic, CongestionControl::Bbr3] {
         for parameters in all_schemes() {
             let mut full = 0;
             for seed in 0..10 {
@@ -240,6 +248,25 @@ fn what_is_in_flight_never_exceeds_the_window() {
             }
             assert!(full > 500, "the window was full {full} times only: {congestion_control:?}, {parameters:?}");
         }
+    }
+}
+
+/// BBRv3 sends at the rate at which packets arrive, where losses below 2 % make the windows of the others small.
+#[test]
+fn with_bbr_random_losses_hardly_slow_a_transfer() {
+    let seconds = |congestion_control, rate, schemes: &Option<Schemes>| {
+        let dct = |seed| {
+            let down = Loss::Uniform { rate, seed };
+            let setting = Setting { congestion_control, down, seed, ..Setting::download(SIZE, schemes.clone()) };
+            setting.run().dct.unwrap().as_secs_f64()
+        };
+        (0..10).map(dct).sum::<f64>() / 10.0
+    };
+    for schemes in [None, Some(schemes(Code::RLC, 21, 20))] {
+        let [cubic, bbr] = [CongestionControl::Cubic, CongestionControl::Bbr3].map(|congestion_control| {
+            seconds(congestion_control, 0.01, &schemes) / seconds(congestion_control, 0.0, &schemes)
+        });
+        assert!(bbr < 1.3 && cubic > 2.0, "{bbr:.2} times as long with BBRv3, {cubic:.2} with Cubic: {schemes:?}");
     }
 }
 

@@ -77,6 +77,8 @@ impl Loss {
 /// The threshold of what is certain.
 const CERTAIN: u64 = 1 << 32;
 
+const PACKET_SIZE: u64 = 1252;
+
 /// In bandwidth-delay products: a queue that is never full, whatever slow start makes of it.
 pub const DEEP_QUEUE: f64 = 100.0;
 
@@ -120,6 +122,8 @@ pub struct Setting {
     pub late_down: Option<(u64, Duration)>,
     /// In packets.
     pub initial_window: u64,
+    /// In quarters of a window per round-trip time.
+    pub slow_start_pacing: u32,
     pub bandwidth_mbps: f64,
     pub owd: Duration,
     /// The queue's limit in bandwidth-delay products.
@@ -144,6 +148,7 @@ impl Setting {
             late_up: None,
             late_down: None,
             initial_window: 10,
+            slow_start_pacing: 5,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
             queue_bdp: 1.5,
@@ -170,8 +175,9 @@ impl Setting {
             options: Options {
                 schemes: schemes.clone(),
                 congestion_control: self.congestion_control,
-                initial_window: self.initial_window,
-                packet_size: 1252,
+                initial_window: self.initial_window * PACKET_SIZE,
+                slow_start_pacing: self.slow_start_pacing,
+                packet_size: PACKET_SIZE as u16,
             },
             certificate: certificate.clone(),
             private_key: certificate.clone(),
