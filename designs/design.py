@@ -6,7 +6,7 @@ workloads and options exist is known to those who run the design.
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     PrivateAttr,
     ValidationError,
     model_validator,
@@ -39,6 +40,7 @@ from designs.table import (
     refused,
     shown,
 )
+from fecbench.hints import nearest
 
 # A design that somebody wrote is a few kilobytes; this keeps a wrong path to a database or a capture cheap.
 LARGEST_FILE_BYTES = 16 * 2**20
@@ -64,17 +66,34 @@ _UNSEEN = r"\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"
 Text = Annotated[str, AfterValidator(_matching(rf"(?! )[^{_UNSEEN}]{{1,500}}(?<! )", "one line of text"))]
 
 
+def _baseline(value: Any) -> bool | str:
+    if not isinstance(value, bool | str):
+        raise refused("must be true, or the label of the variant to compare with")
+    return value
+
+
 class Variant(Table):
     """One implementation with one set of options."""
 
     label: Text
     implementation: Name
     options: dict[str, PlainValue] = Field(default_factory=dict)
-    baseline: bool = False
+    baseline: Annotated[bool | str, PlainValidator(_baseline)] = False
+    """True: those variants are compared with it that name none. A label: it is compared with that variant."""
     server: Text | None = None
     """The label of the variant that runs its servers; None: itself."""
     series: list[Name] = Field(default_factory=list)
     """What its endpoints are asked to leave over time."""
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether those variants are compared with it that name none."""
+        return self.baseline is True
+
+    @property
+    def compared_with(self) -> str | None:
+        """The label of the variant that it says it is compared with; None: it says none."""
+        return self.baseline if isinstance(self.baseline, str) else None
 
 
 class Workload(BaseModel):
@@ -173,10 +192,18 @@ class Design(Table):
             for index, label in enumerate(labels):
                 if label in labels[:index]:
                     raise refused(f"{shown(label)} is given twice; each must be different", key)
-        baselines = [variant.label for variant in self.variants if variant.baseline]
+        baselines = [variant.label for variant in self.variants if variant.is_baseline]
         if len(baselines) > 1:
             names = " and ".join(map(shown, baselines))
             raise refused(f"{names} are baselines; there must be at most one", "variants")
+        return self
+
+    @model_validator(mode="after")
+    def _check_compared_with(self) -> Self:
+        compared_with = {variant.label: variant.compared_with for variant in self.variants}
+        for index, (label, baseline) in enumerate(compared_with.items()):
+            if baseline is not None and (problem := _problem_of_baseline(label, baseline, compared_with)):
+                raise refused(problem, f"variants[{index}].baseline", baseline)
         return self
 
     @property
@@ -217,6 +244,20 @@ class Design(Table):
             return make_plan(self.plan_settings, self.factors, self.seed)
         except DesignError as error:
             raise DesignError(f"{self.path}: {error}") from None
+
+
+def _problem_of_baseline(label: str, baseline: str, compared_with: Mapping[str, str | None]) -> str:
+    """Why the variant cannot be compared with that one; "" when it can.
+
+    One that names a baseline of its own is none: a ratio of ratios is nothing that any table shows.
+    """
+    if baseline not in compared_with:
+        return f"is no variant's label; {nearest(baseline, compared_with)}"
+    if baseline == label:
+        return "is this variant itself; it must be another"
+    if (of_baseline := compared_with[baseline]) is not None:
+        return f"is itself compared with {shown(of_baseline)}; it must be a variant that names no baseline"
+    return ""
 
 
 def load(path: str | Path) -> Design:

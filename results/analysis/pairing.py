@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,15 @@ from results.store.records import CampaignInfo
 
 _POINT = ["workload", "point"]
 _PAIR = [*_POINT, "repetition"]
+_TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
 @dataclass(frozen=True)
 class Pairing:
     """A variant compared with a baseline that met the same losses."""
 
+    baseline_label: str
+    variant_label: str
     ratios: pd.DataFrame
     """One row a (workload, point) that has a ratio: the `metric` that is compared, `pairs` (repetitions
     compared), `baseline` and `variant` (the metric's statistic over these repetitions, infinite where it is a
@@ -81,12 +84,10 @@ def paired(
 def _joined(parts: list[Pairing]) -> Pairing:
     """Pairings of different workloads as one, in the order of the design."""
     tables = {}
-    for field in fields(Pairing):
-        table = pd.concat([getattr(part, field.name) for part in parts], ignore_index=True)
-        tables[field.name] = table.sort_values(
-            [key for key in (*_PAIR, "reason") if key in table], ignore_index=True
-        )
-    return Pairing(**tables)
+    for name in _TABLES:
+        table = pd.concat([getattr(part, name) for part in parts], ignore_index=True)
+        tables[name] = table.sort_values([key for key in (*_PAIR, "reason") if key in table], ignore_index=True)
+    return replace(parts[0], **tables)
 
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
@@ -118,6 +119,8 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     decided = compared.drop(columns="both_timeouts")[~unknown]
     unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
     return Pairing(
+        baseline,
+        variant,
         pd.DataFrame(
             {
                 "metric": metric.name,
@@ -179,19 +182,35 @@ def _arm(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
 
 
 def baseline_of(campaign: CampaignInfo) -> str | None:
-    """The label of the variant that the others are compared with, if the design names one."""
+    """The label of the variant that those are compared with that name none, if the design has one."""
     return next((variant["label"] for variant in campaign.variants if variant["baseline"]), None)
 
 
+def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
+    """Of each variant that is compared, in the order of the design: the label of the one that it is compared
+    with, which it names, or else `baseline_of`."""
+    usual = baseline_of(campaign)
+    compared_with = {
+        variant["label"]: variant.get("compared_with") or usual
+        for variant in campaign.variants
+        if not variant["baseline"]
+    }
+    return {label: baseline for label, baseline in compared_with.items() if baseline is not None}
+
+
+def has_one_baseline(campaign: CampaignInfo) -> bool:
+    """Whether all variants that are compared are compared with the same one."""
+    return len(set(baselines_of(campaign).values())) == 1
+
+
 def comparisons(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairing]:
-    """Each variant compared with the baseline by the metric of each workload; empty without a baseline or
-    another variant."""
-    baseline = baseline_of(campaign)
-    if baseline is None:
-        return {}
-    others = (variant["label"] for variant in campaign.variants if variant["label"] != baseline)
+    """Each variant compared with its baseline (`baselines_of`) by the metric of each workload; empty without a
+    baseline or another variant."""
     of_workloads = metrics.of_workloads(campaign)
-    return {label: paired(frame, baseline, label, of_workloads, campaign.statistic) for label in others}
+    return {
+        variant: paired(frame, baseline, variant, of_workloads, campaign.statistic)
+        for variant, baseline in baselines_of(campaign).items()
+    }
 
 
 def in_order(rows: pd.DataFrame) -> pd.Series:

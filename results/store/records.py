@@ -45,6 +45,10 @@ class Variant(TypedDict):
     implementation: str
     options: dict[str, Any]
     baseline: bool
+    """Those variants are compared with it that name none."""
+    compared_with: NotRequired[str | None]
+    """The label of the variant that it names as its baseline; None, and what a database before version 4 has:
+    it names none."""
 
 
 class Workload(TypedDict):

@@ -70,6 +70,7 @@ def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int | No
             "implementation": variant["implementation"],
             "options": variant["options"],
             "baseline": variant["baseline"],
+            "compared_with": variant.get("compared_with"),
         }
         for i, variant in enumerate(campaign.variants)
     ]
@@ -120,6 +121,7 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
                 implementation=row.implementation,
                 options=row.options,
                 baseline=row.baseline,
+                compared_with=row.compared_with,
             )
             for row in parts(schema.variants, "position")
         ],

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-VERSION = 3
+VERSION = 4
 APPLICATION = "fecbench"
 APPLICATION_ID = 0x46454342  # "FECB": the application_id in the header of an SQLite file
 
@@ -92,7 +92,17 @@ variants = _of_campaign(
         nullable=False,
         doc="Those that the design sets; the rest are defaults, which the task has, too.",
     ),
-    sa.Column("baseline", sa.Boolean, nullable=False, doc="Whether the others are compared with it."),
+    sa.Column(
+        "baseline",
+        sa.Boolean,
+        nullable=False,
+        doc="Whether those are compared with it whose `compared_with` is null.",
+    ),
+    sa.Column(
+        "compared_with",
+        sa.Text,
+        doc="The label of the variant that it is compared with; null: the one whose `baseline` is true.",
+    ),
 )
 
 workloads = _of_campaign(

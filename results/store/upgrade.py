@@ -39,6 +39,10 @@ def _from_version_2(connection: sa.Connection) -> None:
         connection.execute(sa.update(schema.campaigns).where(columns.id == campaign_id).values(kind=kind))
 
 
+def _from_version_3(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE variants ADD COLUMN compared_with TEXT")
+
+
 def _kind_of(connection: sa.Connection, campaign_id: int, design_text: str) -> Kind:
     """A campaign whose variants differ in nothing but their labels has one variant against itself."""
     columns = schema.variants.c
@@ -63,7 +67,11 @@ def _servers(design_text: str) -> dict[Any, Any]:
     return {variant.get("label"): variant["server"] for variant in variants if "server" in variant}
 
 
-STEPS: dict[int, Callable[[sa.Connection], None]] = {1: _from_version_1, 2: _from_version_2}
+STEPS: dict[int, Callable[[sa.Connection], None]] = {
+    1: _from_version_1,
+    2: _from_version_2,
+    3: _from_version_3,
+}
 """By the version that each begins at; each leads to the next version."""
 
 

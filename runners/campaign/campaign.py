@@ -93,7 +93,8 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
                 label=variant.label,
                 implementation=variant.implementation,
                 options=variant.options,
-                baseline=variant.baseline,
+                baseline=variant.is_baseline,
+                compared_with=variant.compared_with,
             )
             for variant in design.variants
         ],
