@@ -128,7 +128,7 @@ class Metric:
         """What a ratio of it is called, without an article: "DCT ratio"."""
         return f"{self.short} ratio" if self.short else f"ratio of {self.noun}"
 
-    def ratio_to(self, baseline: str | None) -> str:
+    def ratio_to(self, baseline: str) -> str:
         """For an axis of ratios: "DCT / DCT of BASELINE"."""
         divided = self.short or f"{self.words or self.name}{self._where if self.words else ''}"
         return f"{divided} / {self.short or 'that'} of {baseline}"

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from results import metrics
 from results.analysis.intervals import FEWEST, median_interval
-from results.analysis.pairing import baseline_of
+from results.analysis.pairing import baselines_of
 from results.analysis.units import number
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, TrialKey, TrialRecord
@@ -239,15 +239,15 @@ def _twin(database: Database, campaign: CampaignInfo, emulated: StoredTrial) -> 
 
 
 def _comparisons(twins: Sequence[_Twins], campaign: CampaignInfo) -> Iterator[Comparison]:
-    """Of each workload and variant: its metric, the ratio of that to the baseline, and the handshake."""
-    baseline, of_workloads = baseline_of(campaign), metrics.of_workloads(campaign)
+    """Of each workload and variant: its metric, the ratio of that to its baseline, and the handshake."""
+    baselines, of_workloads = baselines_of(campaign), metrics.of_workloads(campaign)
     for workload, name in of_workloads.items():
         table = _table([pair for pair in twins if pair.key.workload == workload], metrics.of(name))
         for variant in (variant["label"] for variant in campaign.variants):
             arm = table[table["variant"] == variant]
             tolerance = TIME if metrics.of(name).is_time else OTHER
             yield _compared(variant, workload, name, arm, tolerance, arm["rtt_s"])
-            if variant != baseline and baseline is not None:
+            if baseline := baselines.get(variant):
                 ratios = _ratios(arm, table[table["variant"] == baseline])
                 is_short = bool(len(arm)) and arm["size_bytes"].max() <= SHORT_BYTES
                 ratio_tolerance = SHORT_RATIO if is_short else OTHER
@@ -303,7 +303,7 @@ def _size_bytes(task: Mapping[str, Any]) -> int:
 
 
 def _ratios(arm: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of an arm and the baseline of which all four trials have a value: their ratios, virtual and
+    """The pairs of an arm and its baseline of which all four trials have a value: their ratios, virtual and
     emulated."""
     pairs = arm.merge(baseline[[*_PAIR, "virtual", "emulated"]], on=_PAIR, suffixes=("", "_baseline"))
     ratios = pairs.assign(

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from results.analysis.intervals import LEVEL
-from results.analysis.pairing import baseline_of
+from results.analysis.pairing import baselines_of
 from results.store.database import Database
 from results.store.records import STATES, AttemptCount, CampaignInfo
 
@@ -38,8 +38,8 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 
     Columns: `variant`, `attempts`, those in each of STATES, `superseded` (those that a later one replaced),
     `retried_groups` (groups in which this variant was run again); `invalid_share` of the attempts, its exact
-    binomial interval `low` to `high`, and the `p_value` of Fisher's exact test that the baseline's share is
-    the same, NaN for the baseline. Attempts of a campaign share a machine: they are not quite independent.
+    binomial interval `low` to `high`, and the `p_value` of Fisher's exact test that its baseline's share is
+    the same, NaN for what has none. Attempts of a campaign share a machine: they are not quite independent.
     """
     counts = pd.DataFrame(database.attempt_counts(campaign.id), columns=AttemptCount._fields)
     superseded = counts["superseded"].astype(bool)
@@ -66,7 +66,7 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows)
-    return table.assign(p_value=_p_values(table, baseline_of(campaign)))
+    return table.assign(p_value=_p_values(table, baselines_of(campaign)))
 
 
 def _share_interval(count: int, of: int) -> tuple[float, float]:
@@ -76,13 +76,13 @@ def _share_interval(count: int, of: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def _p_values(table: pd.DataFrame, baseline: str | None) -> list[float]:
+def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
     invalid, valid = table["invalid"].to_list(), (table["attempts"] - table["invalid"]).to_list()
     labels: list[str] = table["variant"].to_list()
     counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
     return [
-        float(stats.fisher_exact([of_label, counts[baseline]]).pvalue)
-        if baseline is not None and label != baseline and sum(of_label) and sum(counts[baseline])
+        float(stats.fisher_exact([of_label, counts[baselines[label]]]).pvalue)
+        if label in baselines and sum(of_label) and sum(counts[baselines[label]])
         else math.nan
         for label, of_label in counts.items()
     ]
@@ -92,9 +92,10 @@ def sentences(table: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
     """What `by_variant` says, for a person; nothing where every trial was run once and is valid."""
     if not table[["invalid", "retried_groups"]].to_numpy().any():
         return []
-    baseline, rows = baseline_of(campaign), table.to_dict("records")
+    baselines, rows = baselines_of(campaign), table.to_dict("records")
     shares = "; ".join(
-        f"{row['variant']} {share_text(row)}{_against(row['p_value'], baseline)}" for row in rows
+        f"{row['variant']} {share_text(row)}{_against(row['p_value'], baselines.get(row['variant']))}"
+        for row in rows
     )
     again = ", ".join(f"{row['variant']} {row['retried_groups']}" for row in rows)
     return [f"Invalid attempts, of all: {shares}.", f"Trials that were run again: {again}."]

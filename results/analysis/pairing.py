@@ -86,7 +86,9 @@ def _joined(parts: list[Pairing]) -> Pairing:
     tables = {}
     for name in _TABLES:
         table = pd.concat([getattr(part, name) for part in parts], ignore_index=True)
-        tables[name] = table.sort_values([key for key in (*_PAIR, "reason") if key in table], ignore_index=True)
+        tables[name] = table.sort_values(
+            [key for key in (*_PAIR, "reason") if key in table], ignore_index=True
+        )
     return replace(parts[0], **tables)
 
 
@@ -198,14 +200,15 @@ def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     return {label: baseline for label, baseline in compared_with.items() if baseline is not None}
 
 
-def has_one_baseline(campaign: CampaignInfo) -> bool:
-    """Whether all variants that are compared are compared with the same one."""
-    return len(set(baselines_of(campaign).values())) == 1
+def to_baseline(campaign: CampaignInfo) -> str:
+    """What ratios are to, in a sentence about several variants."""
+    several = len(set(baselines_of(campaign).values())) > 1
+    return "of each variant to its own baseline" if several else "to the baseline"
 
 
 def comparisons(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairing]:
-    """Each variant compared with its baseline (`baselines_of`) by the metric of each workload; empty without a
-    baseline or another variant."""
+    """Each variant compared with its baseline (`baselines_of`) by the metric of each workload; empty without
+    a baseline or another variant."""
     of_workloads = metrics.of_workloads(campaign)
     return {
         variant: paired(frame, baseline, variant, of_workloads, campaign.statistic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from results import metrics
-from results.analysis.pairing import Pairing, comparisons, median_ratio
+from results.analysis.pairing import Pairing, baselines_of, comparisons, median_ratio
 from results.store.records import CampaignInfo
 
 
@@ -13,13 +13,14 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
-    its `median` over `whole_groups`; and against the baseline: `points` that have a ratio, `planned_points`,
+    its `median` over `whole_groups`; and against its baseline: `points` that have a ratio, `planned_points`,
     `median_ratio` over those that have one (`pairing.median_ratio`); `decided_points`, with those at which
     the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
-    (NaN where there is none); `whole_groups`: how many. Where all workloads compare the default metric, one
-    column stands for two: `median_dct_s`.
+    (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
+    is none. Where all workloads compare the default metric, one column stands for two: `median_dct_s`.
     """
     of_workloads, pairings = metrics.of_workloads(campaign), comparisons(frame, campaign)
+    baselines = baselines_of(campaign)
     whole = whole_groups(frame, campaign)
     rows = []
     for workload, metric in of_workloads.items():
@@ -42,6 +43,7 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
                     "decided_points": len(faster),
                     "faster": faster.mean(),
                     "whole_groups": int((ok & whole).sum()),
+                    "compared_with": baselines.get(variant, ""),
                 }
             )
     table, column = pd.DataFrame(rows), median_column(campaign)

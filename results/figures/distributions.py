@@ -18,7 +18,7 @@ from matplotlib.ticker import PercentFormatter
 
 from results import metrics
 from results.analysis.intervals import LEVEL, ecdf
-from results.analysis.pairing import Pairing, baseline_of, comparisons
+from results.analysis.pairing import Pairing, baselines_of, comparisons
 from results.analysis.summary import whole_groups
 from results.analysis.units import axis_label, size
 from results.figures.nothing import NothingToDraw
@@ -114,36 +114,34 @@ def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
     axes.set_xlabel(workload_axis(campaign))
 
 
-def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> tuple[str, dict[str, Pairing]]:
-    """The baseline, and each other variant compared with it by the metric of all workloads. Raises
-    NothingToDraw."""
+def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairing]:
+    """Each variant compared with its baseline by the metric of all workloads. Raises NothingToDraw."""
     metric = _only_metric_of(campaign)
     nothing = f"so there is no {metric.ratio} to draw."
-    baseline = baseline_of(campaign)
-    if baseline is None:
-        raise NothingToDraw(f"No variant of this design is a baseline, {nothing}")
     compared = comparisons(frame, campaign)
     if not compared:
-        raise NothingToDraw(f"This design has one variant only, {nothing}")
+        lacking = "No variant of this design is a baseline"
+        alone = len(campaign.variants) == 1 and campaign.variants[0]["baseline"]
+        raise NothingToDraw(f"{'This design has one variant only' if alone else lacking}, {nothing}")
     ratios = pd.concat([pairing.ratios for pairing in compared.values()])
     zero = f"0 {metric.unit}".strip()
     if ratios.empty:
         raise NothingToDraw(
-            f"No repetition is ok, with {metric.example} above {zero}, for the baseline and for another"
-            f" variant, {nothing}"
+            f"No repetition is ok, with {metric.example} above {zero}, for a variant and for its baseline,"
+            f" {nothing}"
         )
     if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         example = metric.example[0].upper() + metric.example[1:]
         raise NothingToDraw(f"{example} of {zero} was measured, {nothing}")
-    return baseline, compared
+    return compared
 
 
 def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
-    """The ECDF over the points of the ratio to the baseline: `ecdf_panels`, a row a variant.
+    """The ECDF over the points of the ratio of each variant to its baseline: `ecdf_panels`, a row a variant.
 
     `metric`: by default the one that the workloads compare.
     """
-    baseline, compared = compared_with_baseline(frame, choose(campaign, metric))
+    compared = compared_with_baseline(frame, choose(campaign, metric))
     names = workload_names(campaign)
     curves = {}
     for variant, pairing in compared.items():
@@ -153,7 +151,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
     helps = next(iter(compared)) if len(compared) == 1 else "FEC"
     return ecdf_panels(
         curves,
-        baseline,
+        baselines_of(campaign),
         campaign,
         f"At how many points does {helps} help?",
         f"{campaign.heading} · {measured['point'].nunique()} points of {len(campaign.points)}"
@@ -169,12 +167,25 @@ def _pairs(ratios: pd.DataFrame) -> str:
     return f"{pairs} pairs, {timeouts} of them with a timeout" if timeouts else f"{pairs} pairs of ok trials"
 
 
+def divisor(baselines: Mapping[str, str]) -> str:
+    """What the ratios of these variants are divided by, for the label of an axis that all share."""
+    different = set(baselines.values())
+    return different.pop() if len(different) == 1 else "its baseline"
+
+
+def names_of_ratios(baselines: Mapping[str, str]) -> dict[str, str]:
+    """What the ratios of each variant are called beside those of others: by its label, and with its baseline
+    where not all have the same."""
+    one = len(set(baselines.values())) == 1
+    return {label: label if one else f"{label} against {of}" for label, of in baselines.items()}
+
+
 Curves = Mapping[str, Mapping[str, pd.Series]]  # the ratios of each variant, by the name of the workload
 
 
 def ecdf_panels(
     curves: Curves,
-    baseline: str,
+    baseline: str | Mapping[str, str],
     campaign: CampaignInfo,
     question: str,
     detail: str,
@@ -184,9 +195,12 @@ def ecdf_panels(
     """The ECDF of ratios of a metric with its band, a row a variant and a panel a workload.
 
     The curves of Networking 2019, Fig. 5 to 10, each in a panel of its own, since bands on top of each other
-    cannot be told apart; a variant's other curves are behind it in grey. `units` says what a ratio is of. A
-    ratio of 0 is at the left end of the axis, and one of ∞ is not reached at the right.
+    cannot be told apart; a variant's other curves are behind it in grey. `baseline`: what all variants are
+    compared with, or each by its label. `units` says what a ratio is of. A ratio of 0 is at the left end of
+    the axis, and one of ∞ is not reached at the right.
     """
+    baselines = {label: baseline if isinstance(baseline, str) else baseline[label] for label in curves}
+    rows_of = names_of_ratios(baselines)
     ratios = [ratio for of_variant in curves.values() for ratio in of_variant.values()]
     reach = 1.1 * max(np.log(1.2), *map(greatest_log, ratios))
     compared = _only_metric_of(choose(campaign, metric))
@@ -196,7 +210,7 @@ def ecdf_panels(
         figure = Figure(figsize=(max(WIDTH, 2.4 * across), 1.6 + 2.8 * len(curves)))
         rows = figure.subplots(len(curves), across, squeeze=False, sharex=True, sharey=True)
         for row, (variant, of_variant) in zip(rows, curves.items(), strict=True):
-            row[0].set_ylabel(wrapped(variant, 2.4))
+            row[0].set_ylabel(wrapped(rows_of[variant], 2.4))
             drawn = {
                 name: _thinned(_to_the_ends(ecdf(ratio), reach), reach) for name, ratio in of_variant.items()
             }
@@ -211,7 +225,7 @@ def ecdf_panels(
             axes.set(xscale="log", xlim=(np.exp(-reach), np.exp(reach)), ylim=(-0.02, 1.02))
             ratio_ticks(axes.xaxis, reach)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-        label = f"◀ {below}   {compared.ratio_to(baseline)}   {above} ▶"
+        label = f"◀ {below}   {compared.ratio_to(divisor(baselines))}   {above} ▶"
         figure.supxlabel(wrapped(label, WIDTH - 1), fontsize=FONT)
         figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
         band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"

@@ -1,11 +1,11 @@
-"""Figures of the ratio to the baseline: bars, scatter over factors, heat maps over two, and pair plots.
+"""Figures of ratios to baselines: bars, scatter over factors, heat maps over two, and pair plots.
 
 All are drawn from `table`. Drawn in the style of `results.figures.style`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from results.analysis import frames
 from results.analysis.intervals import FEWEST, median_ratio_interval, ratio_intervals
-from results.analysis.pairing import baseline_of, median_ratios
+from results.analysis.pairing import baselines_of, median_ratios
 from results.analysis.units import axis_label, number, quantity
 from results.figures.distributions import (
     across_workloads,
     compared_with_baseline,
+    divisor,
+    names_of_ratios,
     only_metric,
     pair_plot,
     workload_names,
@@ -64,12 +66,12 @@ _CELL = 0.75  # inches, the least width of one
 
 
 def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.DataFrame:
-    """The ratios of all variants to the baseline, one row a (variant, workload, point).
+    """The ratios of all variants to their baselines, one row a (variant, workload, point).
 
     `metric`: by default the one that the workloads compare. Columns: `variant`, those of
     `intervals.ratio_intervals`, and each factor. Raises NothingToDraw.
     """
-    _, compared = compared_with_baseline(frame, choose(campaign, metric))
+    compared = compared_with_baseline(frame, choose(campaign, metric))
     of_variants = [
         ratio_intervals(pairing, campaign.statistic).assign(variant=variant)
         for variant, pairing in compared.items()
@@ -82,6 +84,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The median ratio over points of each workload and variant, with its bootstrap interval over points; at
     the end of the axis for 0 and ∞."""
     metric, names, look_of = only_metric(ratios["metric"]), workload_names(campaign), _drawn(ratios, campaign)
+    baselines = _baselines(look_of, campaign)
     step = 0.8 / len(look_of)
     estimates = pd.DataFrame(
         {
@@ -114,13 +117,13 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                     hatch=look.hatch,
                 )
                 axes.vlines(position, low, high, color="black", linewidth=2.5)  # NaN draws nothing
-        _ratio_axis(figure, axes, reach, metric, campaign)
+        _ratio_axis(figure, axes, reach, metric, baselines)
         across_workloads(axes, campaign)
         legend_below(
             figure,
             [
-                Patch(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch, label=label)
-                for label, look in look_of.items()
+                Patch(facecolor=(*look.color, 0.6), edgecolor="black", hatch=look.hatch, label=name)
+                for name, look in zip(names_of_ratios(baselines).values(), look_of.values(), strict=True)
             ],
         )
         line = "line: its 95 % interval" if sure.any() else ""
@@ -143,6 +146,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
     if some.empty:
         raise NothingToDraw(f"No ratio was measured for {name}.")
     metric, look_of, reach = only_metric(some["metric"]), _drawn(some, campaign), greatest_log(some["ratio"])
+    baselines = _baselines(look_of, campaign)
     drawn, pixels = to_ends(some["ratio"]), as_pixels(len(some) * len(factors))
     with style():
         figure = Figure(figsize=(WIDTH, 2 + 2.6 * -(-len(factors) // ACROSS)))
@@ -187,12 +191,12 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
                 plain_ticks(axes.xaxis)
-        _ratio_axis(figure, panels[0], reach, metric, campaign)
+        _ratio_axis(figure, panels[0], reach, metric, baselines)
         legend_below(
             figure,
             [
-                Line2D([], [], linestyle="", marker=look.marker, color=look.color, mec="black", label=label)
-                for label, look in look_of.items()
+                Line2D([], [], linestyle="", marker=look.marker, color=look.color, mec="black", label=name)
+                for name, look in zip(names_of_ratios(baselines).values(), look_of.values(), strict=True)
             ],
         )
         intervals = " · line: 95 % interval over repetitions, pale: it holds 1"
@@ -266,7 +270,7 @@ def heat_map(
             axes.set_xlabel(axis_label(across))
             axes.set_title(wrapped(name, cell * len(columns)))
         figure.supylabel(axis_label(up), fontsize=FONT)
-        ratio_colorbar(figure, panels, drawn, metric.ratio_to(baseline_of(campaign)))
+        ratio_colorbar(figure, panels, drawn, metric.ratio_to(baselines_of(campaign)[variant]))
         heading(
             figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)"
         )
@@ -296,7 +300,9 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
                 linewidth=0.5,
                 rasterized=pixels,
             )
-        ratio_colorbar(figure, [axes for axes, _, _ in panels], drawn, metric.ratio_to(baseline_of(campaign)))
+        ratio_colorbar(
+            figure, [axes for axes, _, _ in panels], drawn, metric.ratio_to(baselines_of(campaign)[variant])
+        )
         heading(
             figure,
             f"In which networks does {variant} help?",
@@ -338,13 +344,21 @@ def _drawn(ratios: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Look]:
     return {label: look for label, look in looks(campaign).items() if label in set(ratios["variant"])}
 
 
-def _ratio_axis(figure: Figure, axes: Axes, reach: float, metric: Metric, campaign: CampaignInfo) -> None:
+def _baselines(labels: Iterable[str], campaign: CampaignInfo) -> dict[str, str]:
+    """What each of these variants is compared with."""
+    of_all = baselines_of(campaign)
+    return {label: of_all[label] for label in labels}
+
+
+def _ratio_axis(
+    figure: Figure, axes: Axes, reach: float, metric: Metric, baselines: Mapping[str, str]
+) -> None:
     """The figure's vertical axis of ratios, which contains 1 and at least 2 % on either side."""
     reach = 1.1 * max(reach, float(np.log(1.02)))
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, float(np.exp(-reach / 4))), max(high, float(np.exp(reach / 4))))
     ratio_ticks(axes.yaxis, reach)
-    label_ratios(figure, metric, baseline_of(campaign))
+    label_ratios(figure, metric, divisor(baselines))
 
 
 def _factors(campaign: CampaignInfo) -> list[str]:

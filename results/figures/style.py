@@ -40,6 +40,8 @@ _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "+++", "---")
 _LETTER = 0.6  # of the font's size: more than the mean width of a letter
 _BOLD = 1.15  # times as wide
 _MARK = 0.9  # inches, of a legend's mark and the room around it
+_LEGEND_LINES = 4  # for so many lines of a legend, a figure has room
+_LEGEND_LINE = 0.25  # inches, of each line more
 _MAX_DOTS = 400  # more single trials in one box hide it
 _MOST_VECTORS = 2000  # marks in one figure: as vectors, more make a file that no program opens with ease
 _WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
@@ -235,7 +237,7 @@ def as_pixels(marks: int) -> bool:
     return marks > _MOST_VECTORS
 
 
-def label_ratios(figure: Figure, metric: Metric, baseline: str | None) -> None:
+def label_ratios(figure: Figure, metric: Metric, baseline: str) -> None:
     """The label of the vertical axis of ratios that all panels share."""
     lines = wrapped(metric.ratio_to(baseline), figure.get_figheight() - 1)
     below, above = metric.sides
@@ -275,15 +277,19 @@ def ratio_colorbar(figure: Figure, axes: Axes | Sequence[Axes], drawn: ScalarMap
 
 
 def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
-    """A legend below all panels, in as many columns as there is room for."""
+    """A legend below all panels, in as many columns as there is room for; a long one makes the figure higher,
+    and leaves the panels their room."""
     width = figure.get_figwidth()
     labels = [wrapped(str(handle.get_label()), width - _MARK) for handle in handles]
     column = _MARK + max(inches(line) for label in labels for line in label.splitlines())
+    columns = max(1, min(len(handles), int(width / column)))
+    lines = -(-sum(label.count("\n") + 1 for label in labels) // columns)
+    figure.set_figheight(figure.get_figheight() + max(0, lines - _LEGEND_LINES) * _LEGEND_LINE)
     figure.legend(
         handles=list(handles),
         labels=labels,
         loc="outside lower center",
-        ncols=max(1, min(len(handles), int(width / column))),
+        ncols=columns,
         frameon=False,
     )
 

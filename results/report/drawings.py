@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from results import figures, metrics, papers
-from results.analysis.pairing import Pairing, baseline_of, comparisons
+from results.analysis.pairing import Pairing, comparisons, to_baseline
 from results.analysis.rules import Explanation, NothingToExplain, explain
 from results.figures.nothing import NothingToDraw
 from results.figures.saving import Drawing, Folder, stem
@@ -48,6 +48,8 @@ class Explained:
     """Where a variant helps."""
 
     heading: str
+    baseline: str
+    """What it is compared with."""
     metric: Metric
     explanation: Explanation | None
     """None for the reason that the sentence gives."""
@@ -88,8 +90,8 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     side, bound = ("right of", "above") if metric.more_is_better else ("left of", "below")
     yield folder.draw(
         part.file("ratio"),
-        f"ECDF of the {metric.ratio} to the baseline, in the form of Networking 2019, Fig. 6: where a curve"
-        f" is {side} the line at 1, the variant is {better}. Each ratio compares the"
+        f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
+        f" curve is {side} the line at 1, the variant is {better}. Each ratio compares the"
         f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
         " ok or timed out; a timeout counts as worse than any value. Where that of one variant is a timeout,"
         " the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is of"
@@ -99,8 +101,8 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     if not part.ratios.empty:
         yield folder.draw(
             part.file("bars"),
-            f"Median over points of the {metric.ratio} to the baseline, with its 95 % bootstrap interval over"
-            f" points where there are enough: {bound} 1, the variant is {better}.",
+            f"Median over points of the {metric.ratio} {to_baseline(campaign)}, with its 95 % bootstrap"
+            f" interval over points where there are enough: {bound} 1, the variant is {better}.",
             lambda: figures.bars(part.ratios, campaign),
         )
     words = metric.words or metric.name
@@ -122,8 +124,8 @@ def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
             name,
             folder.draw(
                 f"factors-{stem(label)}",
-                f"The {part.metric.ratio} to the baseline for {name}, at every point, over each factor of the"
-                " design.",
+                f"The {part.metric.ratio} {to_baseline(part.campaign)} for {name}, at every point, over each"
+                " factor of the design.",
                 partial(figures.over_factors, part.ratios, part.campaign, label),
             ),
         )
@@ -138,11 +140,11 @@ def explained(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Expla
 
 def _where_it_helps(folder: Folder, part: Part, variant: str, pairing: Pairing) -> Explained:
     campaign, metric, heading = part.campaign, part.metric, part.heading(variant)
-    name, baseline = stem(variant), str(baseline_of(campaign))
+    name, baseline = stem(variant), pairing.baseline_label
     try:
         explanation = explain(pairing, campaign)
     except NothingToExplain as nothing:
-        return Explained(heading, metric, None, f"Nothing can be explained: {nothing}.", [])
+        return Explained(heading, baseline, metric, None, f"Nothing can be explained: {nothing}.", [])
     drawings = [
         folder.draw(
             part.file(f"map-{name}"),
@@ -170,7 +172,7 @@ def _where_it_helps(folder: Folder, part: Part, variant: str, pairing: Pairing) 
     ]
     # What a drawing lacks, the sentence has said.
     drawn = [drawing for drawing in drawings if drawing.files]
-    return Explained(heading, metric, explanation, explanation.sentence, drawn)
+    return Explained(heading, baseline, metric, explanation, explanation.sentence, drawn)
 
 
 def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:

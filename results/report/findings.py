@@ -9,7 +9,7 @@ import pandas as pd
 
 from results import metrics
 from results.analysis.intervals import LEVEL, SHARES, shares
-from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out
+from results.analysis.pairing import Pairing, comparisons, left_out
 from results.analysis.summary import summary
 from results.analysis.units import number
 from results.figures import workload_names
@@ -47,12 +47,11 @@ def headline(
     ok, planned = int((run["state"] == "ok").sum()), campaign.planned_trials
     counts = f"(not ok: {len(run) - ok}, not run: {planned - len(run)})"
     sentences = [f"{ok} of {planned} planned trials are ok {counts}."]
-    baseline = str(baseline_of(campaign))
     for variant, pairing in comparisons(frame, campaign).items():
         rows = table.query("variant == @variant and decided_points > 0")
         of_variant = [
-            *_where_better(variant, baseline, rows, pairing, campaign),
-            left_out(pairing, campaign, baseline, variant),
+            *_where_better(rows, pairing, campaign),
+            left_out(pairing, campaign, pairing.baseline_label, variant),
         ]
         if sentence := " ".join(filter(None, of_variant)):
             sentences.append(sentence)
@@ -61,9 +60,7 @@ def headline(
     return sentences
 
 
-def _where_better(
-    variant: str, baseline: str, rows: pd.DataFrame, pairing: Pairing, campaign: CampaignInfo
-) -> Iterator[str]:
+def _where_better(rows: pd.DataFrame, pairing: Pairing, campaign: CampaignInfo) -> Iterator[str]:
     """A sentence for each word that workloads have for better: "faster" where they compare a time."""
     names, of_workloads = workload_names(campaign), metrics.of_workloads(campaign)
     equal = pairing.decided.groupby("workload", observed=True)["equal"].sum().to_dict()
@@ -73,7 +70,7 @@ def _where_better(
         place = _place(row, int(equal[str(row.workload)]), names[str(row.workload)], metric)
         places.setdefault(metric.comparative.gain, []).append(place)
     for better, of_word in places.items():
-        yield f"{variant} was {better} than {baseline} at {listed(of_word)}."
+        yield f"{pairing.variant_label} was {better} than {pairing.baseline_label} at {listed(of_word)}."
 
 
 def _place(row: Any, equal: int, workload: str, metric: Metric) -> str:

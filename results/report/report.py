@@ -23,7 +23,7 @@ from results import figures
 from results.analysis import agreement, attempts, equality, frames
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
-from results.analysis.pairing import comparisons
+from results.analysis.pairing import baselines_of, comparisons
 from results.analysis.starts import starts_of
 from results.analysis.summary import whole_groups
 from results.analysis.units import number
@@ -95,6 +95,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         headline=headline(frame, campaign, table, run),
         first_attempts=first_attempts,
         findings=table,
+        baselines=baselines_of(campaign),
         words=_words([part.metric for part in parts]),
         metric_of={label: of(name) for label, name in of_workloads(campaign).items()},
         decided=len(ratios) and ratios["low"].notna().any(),

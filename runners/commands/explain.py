@@ -1,7 +1,7 @@
 """`fecbench explain`: in which networks a variant helps, as rules and as a map."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ import typer
 from fecbench.hints import nearest
 from results.analysis import frames
 from results.analysis import rules as analysis
-from results.analysis.pairing import left_out, paired
+from results.analysis.pairing import baseline_of, baselines_of, left_out, paired
 from results.analysis.rules import Explanation, NothingToExplain, Rule
 from results.figures import explanation as figures
 from results.figures.saving import Folder, stem
@@ -25,24 +25,27 @@ from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.refusal import Refusal
 
+_NONE = "is compared with none in its design: choose one with --baseline"
+
 
 def explain(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
-    variant: Annotated[str, typer.Option(help="The variant; by default all but the baseline.")] = "",
-    baseline: Annotated[str, typer.Option(help="Compare with this variant, not the design's baseline.")] = "",
+    variant: Annotated[str, typer.Option(help="The variant; by default all that have a baseline.")] = "",
+    baseline: Annotated[
+        str, typer.Option(help="Compare with this variant, not with what the design says.")
+    ] = "",
     metric: arguments.Metric = "",
     output: arguments.OptionalOutputFolder = None,
     as_json: arguments.Json = False,
 ) -> None:
-    """Say which factors drive the ratio of a variant to the baseline, and where it is below 1."""
+    """Say which factors drive the ratio of a variant to its baseline, and where it is below 1."""
     if output is not None:
         check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
         address = database.address
         info = comparing(database, one_campaign(database, campaign), metric)
-        against, variants = arms_of(address, info, baseline, variant)
-        comparisons = compare(database, info, against, variants)
+        comparisons = compare(database, info, arms_of(address, info, baseline, variant))
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)
         raise Refusal(f"{address}: {reasons}")
@@ -59,7 +62,7 @@ def explain(
 
 @dataclass(frozen=True)
 class Comparison:
-    """A variant against the baseline."""
+    """A variant against its baseline."""
 
     variant: str
     baseline: str
@@ -74,10 +77,8 @@ class Comparison:
         return f"{self.variant} against {self.baseline}"
 
 
-def compare(
-    database: Database, campaign: CampaignInfo, baseline: str, variants: Sequence[str]
-) -> list[Comparison]:
-    """Each variant against the baseline, by the metric that all workloads compare.
+def compare(database: Database, campaign: CampaignInfo, arms: Mapping[str, str]) -> list[Comparison]:
+    """Each variant against its baseline (`arms_of`), by the metric that all workloads compare.
 
     Raises Refusal when workloads compare different metrics.
     """
@@ -89,7 +90,7 @@ def compare(
         )
     frame = frames.trials(database, campaign, [metric])
     comparisons = []
-    for variant in variants:
+    for variant, baseline in arms.items():
         pairing = paired(frame, baseline, variant, metric, campaign.statistic)
         result: Explanation | str
         try:
@@ -101,27 +102,28 @@ def compare(
     return comparisons
 
 
-def arms_of(address: str, campaign: CampaignInfo, baseline: str, variant: str) -> tuple[str, list[str]]:
-    """The baseline, and the variants to compare with it."""
+def arms_of(address: str, campaign: CampaignInfo, baseline: str, variant: str) -> dict[str, str]:
+    """The variants to compare, each with its baseline."""
     labels = [known["label"] for known in campaign.variants]
     for option, label in (("--baseline", baseline), ("--variant", variant)):
         if label and label not in labels:
             raise Refusal(
                 f"{address}: {option} {label}: campaign {campaign.name!r} has none; {nearest(label, labels)}"
             )
-    against = baseline or next((known["label"] for known in campaign.variants if known["baseline"]), "")
-    if not against:
+    compared = dict.fromkeys(labels, baseline) if baseline else baselines_of(campaign)
+    if not compared and len(labels) > 1:
         raise Refusal(
             f"{address}: campaign {campaign.name!r} names no baseline: choose with --baseline one of {labels}"
         )
-    others = [variant] if variant else [label for label in labels if label != against]
-    if not others:
+    compared.pop(baseline, None)
+    if not compared:
         raise Refusal(
             f"{address}: campaign {campaign.name!r} has one variant only: there is no ratio to explain"
         )
-    if against in others:
-        raise Refusal(f"{address}: --variant {variant}: is the baseline: choose another")
-    return against, others
+    if variant and variant not in compared:
+        problem = "is the baseline: choose another" if variant in (baseline, baseline_of(campaign)) else _NONE
+        raise Refusal(f"{address}: --variant {variant}: {problem}")
+    return {variant: compared[variant]} if variant else compared
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:

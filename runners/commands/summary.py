@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from results.analysis import attempts, frames
-from results.analysis.pairing import baseline_of, comparisons, left_out
+from results.analysis.pairing import comparisons, left_out
 from results.analysis.summary import summary
 from results.analysis.units import number
 from results.metrics import of_workloads
@@ -14,7 +14,7 @@ from runners.commands.terminal import say
 
 
 def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts: bool = False) -> None:
-    """Print the median and the ratio to the baseline, by workload and variant, what it leaves out, and how
+    """Print the median and the ratio to its baseline, by workload and variant, what it leaves out, and how
     often trials were run again; of all groups, or of those that needed no second try."""
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
     run = trials
@@ -26,9 +26,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     numbers = [column for column in table.columns if table[column].dtype.kind in "fi"]
     rows = [[_shown(value) for value in row] for row in table.itertuples(index=False)]
     print_table(table_of(list(table.columns), rows, right=numbers))
-    baseline = baseline_of(campaign) or ""
     for variant, pairing in comparisons(trials, campaign).items():
-        if sentence := left_out(pairing, campaign, baseline, variant):
+        if sentence := left_out(pairing, campaign, pairing.baseline_label, variant):
             say(sentence)
     for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
         say(sentence)

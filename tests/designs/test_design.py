@@ -194,7 +194,27 @@ REFUSED = [
     ('label = "off"', 'label = ""', "variants[0].label = '': must be one line of text"),
     ("code_rate = 0.8", "code_rate = inf", "variants[1].options.code_rate = inf: must be a finite number"),
     ('label = "XOR 4/5"', 'label = "XOR"\nbaseline = true', "variants: 'off' and 'XOR' are baselines"),
-    ("baseline = true", "baseline = 1", "variants[0].baseline = 1: must be a valid boolean"),
+    (
+        "baseline = true",
+        'baseline = "of"',
+        "variants[0].baseline = 'of': is no variant's label; did you mean",
+    ),
+    (
+        "baseline = true",
+        'baseline = "off"',
+        "variants[0].baseline = 'off': is this variant itself; it must be",
+    ),
+    (
+        'label = "XOR 4/5"',
+        'label = "XOR"\nbaseline = "off"\nimplementation = "rquic"\n\n'
+        '[[variants]]\nlabel = "x"\nbaseline = "XOR"',
+        "variants[2].baseline = 'XOR': is itself compared with 'off'; it must be a variant that names no",
+    ),
+    (
+        "baseline = true",
+        "baseline = 1",
+        "variants[0].baseline = 1: must be true, or the label of the variant to",
+    ),
 ]
 
 

@@ -51,9 +51,9 @@ def ecdfs(
     what = "points" if unit == "point" else "loss patterns"
     keys = ["point"] if unit == "point" else ["point", "repetition"]
     counts = " and ".join(str(len(table[keys].drop_duplicates())) for table in tables)
-    baseline = variant_with(campaign, panels[0][1])  # the same in all panels of a figure
+    baselines = {variant_with(campaign, of): variant_with(campaign, to) for of, to in panels}
     detail = f"{campaign.heading} · {counts} {what}"
-    return ecdf_panels(curves, baseline, campaign, question, detail, what, DCT)
+    return ecdf_panels(curves, baselines, campaign, question, detail, what, DCT)
 
 
 def fig5_aeroplanes(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:

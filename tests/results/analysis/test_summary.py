@@ -145,7 +145,7 @@ def test_a_summary_of_the_default_metric_has_the_columns_that_it_always_had_and_
     _, campaign = filled({})
     columns = (
         "workload variant trials ok median_dct_s points planned_points median_ratio decided_points faster"
-        " whole_groups"
+        " whole_groups compared_with"
     )
     assert list(summary(frame_with({}), campaign)) == columns.split()
 

@@ -349,7 +349,7 @@ def test_a_page_says_of_how_many_trials_the_lateness_is_not_known(
         (
             {key: ("ok" if key.variant == OFF else "failed", 1.0) for key in KEYS},
             {},
-            ["No repetition is ok, with a DCT above 0 s, for the baseline and for another variant"],
+            ["No repetition is ok, with a DCT above 0 s, for a variant and for its baseline"],
         ),
         (
             {key: ("ok", 1.0) for key in KEYS if key.variant == OFF},

@@ -1,0 +1,164 @@
+"""A variant that names its baseline is divided by that one, and every table and figure says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from results import figures
+from results.analysis import frames
+from results.analysis.attempts import by_variant
+from results.analysis.pairing import baselines_of, comparisons
+from results.analysis.summary import summary
+from results.figures import ratios as ratio_figures
+from results.report.findings import findings, headline
+from results.report.report import report
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey, Variant
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+CUBIC, BBR, CUBIC_FEC, BBR_FEC = "Cubic", "BBRv3", "Cubic, RLC", "BBRv3, RLC"
+TIMES_S = {CUBIC: 8.0, BBR: 2.0, CUBIC_FEC: 4.0, BBR_FEC: 3.0}
+OWN = {CUBIC_FEC: CUBIC, BBR_FEC: BBR}
+BASELINES = {BBR: CUBIC, CUBIC_FEC: CUBIC, BBR_FEC: BBR}
+RATIOS = {BBR: 0.25, CUBIC_FEC: 0.5, BBR_FEC: 1.5}
+VARIANTS = [
+    Variant(
+        label=label,
+        implementation="x",
+        options={},
+        baseline=label == CUBIC,
+        compared_with=OWN.get(label),
+    )
+    for label in TIMES_S
+]
+
+
+KEYS = [
+    TrialKey(variant, workload, point, 0)
+    for variant, workload, point in product(TIMES_S, ("download-2000", "download-10000"), range(2))
+]
+
+
+@pytest.fixture
+def campaign(filled: Filled) -> tuple[Database, CampaignInfo]:
+    """Each variant takes the same time at all points."""
+    outcomes = {key: ("ok", TIMES_S[key.variant]) for key in KEYS}
+    return filled(outcomes, variants=VARIANTS, repetitions=1)
+
+
+@pytest.fixture
+def measured(campaign: tuple[Database, CampaignInfo]) -> tuple[pd.DataFrame, CampaignInfo]:
+    return frames.trials(*campaign), campaign[1]
+
+
+def test_a_database_keeps_what_each_variant_is_compared_with(
+    database: Database, new_campaign: Callable[..., CampaignInfo]
+) -> None:
+    made = new_campaign(database, variants=VARIANTS)
+    assert baselines_of(made) == BASELINES
+    assert database.campaign(made.name) == made
+
+
+def test_each_variant_is_divided_by_the_one_that_it_names_or_by_the_designs_baseline(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    pairings = comparisons(*measured)
+    assert {variant: pairing.ratios["ratio"].unique().tolist() for variant, pairing in pairings.items()} == {
+        variant: [ratio] for variant, ratio in RATIOS.items()
+    }
+    assert {p.variant_label: p.baseline_label for p in pairings.values()} == BASELINES
+
+
+def test_variants_that_name_a_baseline_are_compared_without_one_of_the_design(
+    measured: tuple[pd.DataFrame, CampaignInfo], filled: Filled
+) -> None:
+    _, without = filled({}, variants=[{**variant, "baseline": False} for variant in VARIANTS])
+    assert baselines_of(without) == OWN
+    assert comparisons(measured[0], without).keys() == OWN.keys()
+
+
+def test_the_table_names_what_each_ratio_is_to(measured: tuple[pd.DataFrame, CampaignInfo]) -> None:
+    table = summary(*measured).query("workload == 'download-2000'").set_index("variant")
+    assert table["compared_with"].to_dict() == {CUBIC: "", **BASELINES}
+    assert table["median_ratio"].dropna().to_dict() == RATIOS
+
+
+def test_the_headline_names_what_each_variant_is_compared_with(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    table = findings(*measured, ratio_figures.table(*measured))
+    said = " ".join(headline(*measured, table))
+    for variant, baseline in BASELINES.items():
+        assert f"{variant} was faster than {baseline} at" in said
+
+
+def test_invalid_attempts_are_held_against_those_of_the_own_baseline(filled: Filled) -> None:
+    invalid = (BBR, BBR_FEC)
+    outcomes = {key: ("invalid" if key.variant in invalid else "ok", TIMES_S[key.variant]) for key in KEYS}
+    p_values = by_variant(*filled(outcomes, variants=VARIANTS)).set_index("variant")["p_value"]
+    assert math.isnan(p_values[CUBIC])
+    # 4 of 4 against 0 of 4, of 8 attempts: 1 in 35 on each side.
+    assert p_values[BBR] == pytest.approx(2 / 70)
+    assert p_values[BBR_FEC] == p_values[CUBIC_FEC] == 1
+
+
+def words(figure: Figure) -> str:
+    """All that stands in a figure, without line breaks."""
+    texts = [*figure.texts, *(text for legend in figure.legends for text in legend.get_texts())]
+    labels = [axis.get_label() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    bars = [axes.get_ylabel() for axes in figure.axes]
+    return " ".join(" ".join([*(text.get_text() for text in [*texts, *labels]), *bars]).split())
+
+
+@pytest.mark.parametrize("drawn", ["bars", "over_factors", "ratio_ecdf"])
+def test_a_figure_of_several_baselines_names_each(
+    measured: tuple[pd.DataFrame, CampaignInfo], drawn: str
+) -> None:
+    frame, info = measured
+    ratios = ratio_figures.table(frame, info)
+    figure = {
+        "bars": lambda: figures.bars(ratios, info),
+        "over_factors": lambda: figures.over_factors(ratios, info, "download-2000"),
+        "ratio_ecdf": lambda: figures.ratio_ecdf(frame, info),
+    }[drawn]()
+    assert "DCT / DCT of its baseline" in words(figure)
+    for variant, baseline in BASELINES.items():
+        assert f"{variant} against {baseline}" in words(figure)
+
+
+@pytest.mark.parametrize("variant", list(BASELINES))
+@pytest.mark.parametrize("drawn", ["heat_map", "pairs"])
+def test_a_figure_of_one_variant_names_its_baseline(
+    measured: tuple[pd.DataFrame, CampaignInfo], drawn: str, variant: str
+) -> None:
+    frame, info = measured
+    figure = getattr(figures, drawn)(ratio_figures.table(frame, info), info, variant)
+    assert words(figure).endswith(f"DCT / DCT of {BASELINES[variant]}")
+
+
+def test_a_figure_of_variants_with_one_baseline_names_it_once(
+    measured: tuple[pd.DataFrame, CampaignInfo],
+) -> None:
+    frame, info = measured
+    ratios = ratio_figures.table(frame, info).query("variant != @BBR_FEC")
+    said = words(figures.bars(ratios, info))
+    assert "DCT / DCT of Cubic" in said
+    assert "against" not in said
+
+
+def test_the_report_says_what_each_variant_is_compared_with(
+    campaign: tuple[Database, CampaignInfo], tmp_path: Path
+) -> None:
+    page = report(*campaign, tmp_path).html.read_text()
+    assert "DCT ratio of each variant to its own baseline" in page
+    assert "to the baseline" not in page
+    for variant, baseline in BASELINES.items():
+        assert f"<td>{variant}</td><td>x</td>\n<td></td>\n<td>{baseline}</td>" in page
