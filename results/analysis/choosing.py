@@ -47,8 +47,8 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
 
 
 def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.DataFrame:
-    """What to take in each cell of the networks, of the `log_ratios` of one workload; its first variant is the
-    one that the others are compared with.
+    """What to take in each cell of the networks, of the `log_ratios` of one workload. The first variant is
+    what the others are compared with.
 
     `costs` orders the variants (their overhead, say); `cells` has a row a point, and columns that name its
     cell. Result: a row a cell in which FEWEST points or more have repetitions of both halves, in order, with
