@@ -47,7 +47,8 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
 
 
 def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.DataFrame:
-    """What to take in each cell of the networks, of the `log_ratios` of one workload.
+    """What to take in each cell of the networks, of the `log_ratios` of one workload. The first variant is
+    what the others are compared with.
 
     `costs` orders the variants (their overhead, say); `cells` has a row a point, and columns that name its
     cell. Result: a row a cell in which FEWEST points or more have repetitions of both halves, in order, with
@@ -57,7 +58,7 @@ def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.Dat
       interval of confidence 1 - LEVEL over points;
     - `p_value`, that it gained nothing or less;
     - `variant`: `chosen`, where that it gains is a discovery: among these cells, no more than the share LEVEL
-      is expected to gain nothing (Benjamini and Hochberg 1995); else the cheapest;
+      is expected to gain nothing (Benjamini and Hochberg 1995); else the first;
     - `points`: in the cell.
     """
     names = list(cells.columns)
@@ -72,7 +73,7 @@ def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.Dat
     ]
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
     is_discovery = stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
-    return table.assign(variant=table["chosen"].where(is_discovery, costs.idxmin()))
+    return table.assign(variant=table["chosen"].where(is_discovery, logs.columns[0]))
 
 
 def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series) -> dict[str, object]:
