@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -20,6 +21,8 @@ import pytest
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, verdicts
 from fecbench.checkout import REPOSITORY
 from runners.implementations.finding import ours
+from runners.implementations.implementation import load
+from runners.refusal import Refusal
 from runners.trial import certificates
 from runners.trial.simulation import losses
 
@@ -382,3 +385,21 @@ def test_a_long_download_fits_into_memory(tasks: Tasks) -> None:
         answer = simulator.carry_out(tasks(download(20 << 20), mbps=100, model=Uniform(0.01)))
         assert answer["endpoints"]["client"]["exit_code"] == 0
         assert simulator.resident_mb() < 512
+
+
+def test_a_simulator_that_an_earlier_build_left_is_refused(
+    endpoints_of: Callable[[str], object], tmp_path: Path
+) -> None:
+    """Its own word for its sources is changed, as a change of its sources would change it."""
+    endpoints_of("rquic")  # it is built
+    IMPLEMENTATION.check_built("virtual")
+    folder = tmp_path / "rquic"
+    (folder / "build").mkdir(parents=True)
+    for name in ("impl.toml", "build/rquic", "build/rquic-simulator"):
+        shutil.copy(IMPLEMENTATION.folder / name, folder / name)
+    load(folder).check_built("virtual")
+    program = folder / "build" / "rquic-simulator"
+    sources = subprocess.run([program, "--sources"], capture_output=True, check=True).stdout.strip()
+    program.write_bytes(program.read_bytes().replace(sources, b"0" * len(sources)))
+    with pytest.raises(Refusal, match=f"rquic from {sources.decode()}, .*rquic-simulator from 0000"):
+        load(folder).check_built("virtual")
