@@ -4,7 +4,11 @@
 // here, of which the wire has the lowest 8 bits.
 package coding
 
-import "github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+import (
+	"math/rand/v2"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+)
 
 // Code is an erasure code with its parameters.
 type Code interface {
@@ -12,7 +16,9 @@ type Code interface {
 	Kind() header.Kind
 	// Redundancies is the number of coded symbols per generation (r).
 	Redundancies() int
-	NewEncoder() Encoder
+	// NewEncoder returns an encoder that draws its coefficients, if it has any, from a generator. Generations that overlap share
+	// one, lest a symbol has the same coefficients in all of them, and their coded symbols say the same twice.
+	NewEncoder(coefficients *rand.Rand) Encoder
 	NewDecoder() Decoder
 }
 
