@@ -15,7 +15,7 @@ pub struct Encoder {
     symbols: Vec<Vec<u8>>,
     next: Sid,
     repairs: u64,
-    /// What the last repair symbol protects, and how many before it protected the same.
+    /// What the last repair symbol protects, and how many there are before it, each with a symbol in common with the next.
     last: Option<(Protected, usize)>,
 }
 
@@ -92,7 +92,7 @@ impl Encoder {
     pub fn repair(&mut self, context: &Context, payload: &mut Vec<u8>) -> bool {
         let Some(protected) = self.controller.next_repair(context) else { return false };
         let index = match self.last {
-            Some((last, index)) if last == protected => index + 1,
+            Some((last, index)) if last.meets(&protected) => index + 1,
             _ => 0,
         };
         let header = self.code.header(protected, index, self.repairs);

@@ -14,7 +14,7 @@ mod kernel;
 pub mod reed_solomon;
 mod repair;
 mod rlc;
-mod tetrys;
+mod vandermonde;
 mod tinymt;
 
 pub use code::Code;

@@ -258,7 +258,8 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
         ("xor", Some(Code::Xor)),
         ("rs", Some(Code::ReedSolomon)),
         ("rlc", Some(Code::RLC)),
-        ("tetrys", Some(Code::Tetrys)),
+        ("vandermonde", Some(Code::Vandermonde)),
+        ("tetrys", Some(Code::Vandermonde)), // its older name
     ];
     let code = values.choice("scheme", &codes)?;
     let n = values.integer("n", 2, 255)? as usize;

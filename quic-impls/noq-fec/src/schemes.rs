@@ -52,7 +52,7 @@ pub enum Redundancy {
 }
 
 /// What is announced for each code. No numbers were ever assigned.
-const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Tetrys)];
+const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Vandermonde)];
 
 /// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
 /// as lost, and its datagrams come twice. QUIC itself takes no packet that is 129 packets late.

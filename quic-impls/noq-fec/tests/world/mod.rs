@@ -239,7 +239,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) },
         schemes(Code::ReedSolomon, 9, 6),
         schemes(Code::RLC, 3, 2),
-        schemes(Code::Tetrys, 3, 2),
+        schemes(Code::Vandermonde, 3, 2),
         Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
     ]
