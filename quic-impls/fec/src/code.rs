@@ -60,7 +60,9 @@ impl Code {
             Code::Rlc { .. } if header.density <= rlc::MAX_DENSITY => {
                 Ok(rlc::coefficients(header.key, header.density, count))
             }
-            Code::Vandermonde if key < vandermonde::ROWS && no_density => Ok(vandermonde::coefficients(header.key, header.protected)),
+            Code::Vandermonde if key < vandermonde::ROWS && no_density => {
+                Ok(vandermonde::coefficients(header.key, header.protected))
+            }
             _ => Err(Malformed::Key),
         }
     }

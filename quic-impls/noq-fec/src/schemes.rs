@@ -21,6 +21,8 @@ pub struct Schemes {
     pub k: usize,
     /// The length of a sliding window.
     pub window: usize,
+    /// Whether symbols that the receiver has leave a sliding window's beginning.
+    pub window_trim: bool,
     /// How many blocks are filled in turn.
     pub interleave: usize,
     pub redundancy: Redundancy,
@@ -58,8 +60,9 @@ const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, C
 /// as lost, and its datagrams come twice. QUIC itself takes no packet that is 129 packets late.
 const REMEMBERED: usize = 4096;
 
-/// The largest UDP payload: a bound for symbols.
-const LARGEST_SYMBOL: usize = 65527;
+/// The largest UDP payload that an endpoint announces that it takes: an Ethernet frame less the headers of IP and UDP. What is in
+/// a packet is no longer, and what is recovered neither.
+pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 
 impl Schemes {
     /// Refuses parameters that make no controller, in one line.
@@ -83,7 +86,8 @@ impl Schemes {
             Redundancy::Constant => SlidingWindow::constant,
             Redundancy::Tail => SlidingWindow::tail,
         };
-        Ok(Box::new(sliding_window(code, self.n, self.k, self.window).map_err(refused)?))
+        let trimmed = sliding_window(code, self.n, self.k, self.window).map_err(refused)?;
+        Ok(Box::new(if self.window_trim { trimmed } else { trimmed.whole() }))
     }
 
     /// What protects for a peer; nothing if its code is unknown.
@@ -116,7 +120,7 @@ impl Factory for Schemes {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_SYMBOL);
+        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_PAYLOAD.into());
         Box::new(Decoding { decoder, recovered: BTreeSet::new() })
     }
 
@@ -229,6 +233,7 @@ mod tests {
             n: 30,
             k: 20,
             window: 20,
+            window_trim: true,
             interleave: 1,
             redundancy,
             masks_losses: false,

@@ -229,7 +229,7 @@ impl Setting {
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     let redundancy = Redundancy::Constant;
     let complaints = Complaints::default();
-    Schemes { code, n, k, window: 20, interleave: 1, redundancy, masks_losses: false, complaints }
+    Schemes { code, n, k, window: 20, window_trim: true, interleave: 1, redundancy, masks_losses: false, complaints }
 }
 
 /// One set of parameters for each code and controller.

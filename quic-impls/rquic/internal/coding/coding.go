@@ -14,7 +14,7 @@ import (
 type Code interface {
 	// Kind marks the coded packets of this code on the wire.
 	Kind() header.Kind
-	// Redundancies is the number of coded symbols per generation (r).
+	// Redundancies is the number of coded symbols per generation (r); 0 for None.
 	Redundancies() int
 	// NewEncoder returns an encoder that draws its coefficients, if it has any, from a generator. Generations that overlap share
 	// one, lest a symbol has the same coefficients in all of them, and their coded symbols say the same twice.

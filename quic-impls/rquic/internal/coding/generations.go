@@ -6,7 +6,7 @@ import "math/rand/v2"
 // symbol belongs to; when the oldest is complete, a new one takes its place. The first ones are shorter, so that
 // coded symbols come at equal distances from the beginning (§II-C: g_i = i·g/φ).
 type Generations struct {
-	code    Code
+	spacing int // source symbols between generations' ends, at a code rate of 1
 	maximum int
 	open    []openGeneration // the oldest first
 	oldest  uint8            // its number, as on the wire
@@ -21,7 +21,7 @@ type openGeneration struct {
 // each time: the decoder reads them, and trials can be repeated.
 func NewGenerations(code Code, overlap, maximum int) *Generations {
 	coefficients := rand.New(rand.NewPCG(0, 0))
-	g := &Generations{code: code, maximum: maximum, open: make([]openGeneration, overlap)}
+	g := &Generations{spacing: max(code.Redundancies(), 1), maximum: maximum, open: make([]openGeneration, overlap)}
 	for i := range g.open {
 		g.open[i] = openGeneration{encoder: code.NewEncoder(coefficients), share: i + 1}
 	}
@@ -48,7 +48,7 @@ func (g *Generations) Oldest() (number uint8, size int) { return g.oldest, g.ope
 // coded one: equation (3).
 func (g *Generations) Complete(rate float64) bool {
 	size := g.open[0].encoder.Size()
-	limit := rate * float64(g.code.Redundancies()*g.open[0].share)
+	limit := rate * float64(g.spacing*g.open[0].share)
 	return size > 0 && (float64(size+1) > limit || size >= g.maximum)
 }
 

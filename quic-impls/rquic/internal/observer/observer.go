@@ -167,6 +167,7 @@ func (t *trace) inform(event qlogwriter.Event) {
 		}
 	case qlog.MetricsUpdated:
 		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
+		t.progress.MinRTT = e.MinRTT
 		t.connection.Progressed(t.progress)
 	}
 }
