@@ -30,8 +30,8 @@ type Adaptive struct {
 // campaign (rquic/examples/bulk_transfer/sim_campaign_general.go there) runs that code with periods of three times
 // the RTT that is emulated, of which the least RTT is the nearest that an endpoint knows.
 //
-// All have a least Q of 2. Below it a generation has one packet, whatever Q is, so that a lower Q shows in nothing but the time
-// that it takes to come up.
+// All have the least Q of the authors' code, 2; the paper names none. With every Q below 2 there is a coded packet for each source
+// packet, and below 1 a lower Q shows in nothing but the time that it takes to come up.
 var (
 	Paper    = Adaptive{Initial: 32, Minimum: 2, PeriodRTT: 3, Periods: 3, Gamma: 0.01, Delta: 0.33}
 	Code2021 = Adaptive{

@@ -41,6 +41,8 @@ type Encoder interface {
 type Decoder interface {
 	// Source takes a source symbol that arrived.
 	Source(id int64, generations Range, symbol []byte) []Recovered
+	// Forget takes back that a symbol is known, since it was forged, and all that may have been concluded from it.
+	Forget(id int64)
 	// Repair takes the coded payload of a generation of size source symbols, the last of which is id.
 	Repair(generation, id int64, size int, payload []byte) []Recovered
 }

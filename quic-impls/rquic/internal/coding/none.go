@@ -27,4 +27,5 @@ func (c *count) Reset()                              { *c = 0 }
 type nothing struct{}
 
 func (nothing) Source(int64, Range, []byte) []Recovered      { return nil }
+func (nothing) Forget(int64)                                 {}
 func (nothing) Repair(int64, int64, int, []byte) []Recovered { return nil }

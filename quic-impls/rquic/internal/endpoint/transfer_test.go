@@ -262,6 +262,47 @@ func TestHostileDatagramsDoNotHarmATransfer(t *testing.T) {
 	}
 }
 
+// One who sees the packets sends, in the server's name, a packet far ahead now and then, and a coded packet with other content
+// before each coded one. Recovery goes on, and what QUIC refuses doesn't count.
+func TestForgeriesOfOneWhoSeesThePacketsCostATransferLittleRecovery(t *testing.T) {
+	for _, scheme := range []string{"xor", "rlc"} {
+		recovered := map[bool]float64{}
+		for _, hostile := range []bool{false, true} {
+			for seed := range uint64(4) {
+				n := 0
+				o := transfer{
+					workload: download(1_000_000), options: withScheme(fecOptions, scheme),
+					up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(seed, 0.02)),
+					hostile: func(client, server *lossylink.End) {
+						server.Watch = func(datagram []byte) {
+							_, h, _, err := header.Parse(datagram)
+							if n++; !hostile || header.IsLong(datagram) || err != nil || h.Kind == header.Unprotected {
+								return
+							}
+							forged := append([]byte{}, datagram...)
+							if h.Kind != header.Source {
+								forged[len(forged)-1] ^= 1
+								client.Inject(forged, server.LocalAddr())
+							} else if n%60 == 0 {
+								forged[header.Prefix+1] += 200
+								forged[header.Prefix+2] += 100
+								client.Inject(forged, server.LocalAddr())
+							}
+						}
+					},
+				}.succeed(t)
+				recovered[hostile] += o.client["packets_recovered"]
+				if hostile && o.client["malformed_received"] == 0 {
+					t.Errorf("%s, seed %d: QUIC refused nothing that was rebuilt", scheme, seed)
+				}
+			}
+		}
+		if recovered[false] == 0 || recovered[true] < 0.8*recovered[false] {
+			t.Errorf("%s: %v packets recovered, %v without forgeries", scheme, recovered[true], recovered[false])
+		}
+	}
+}
+
 // forge returns a datagram that is random, or cut, or the given one with a lying header.
 func forge(random *rand.Rand, datagram []byte) []byte {
 	forged := append([]byte{}, datagram...)

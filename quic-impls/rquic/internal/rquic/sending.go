@@ -82,6 +82,9 @@ func (s *sender) PacketSent(p observer.SentPacket) {
 	s.conn.sending.connections[p.ConnectionID] = s
 }
 
+// PacketJudged implements observer.Connection.
+func (s *sender) PacketJudged(j observer.Judgement) { s.conn.judge(j) }
+
 // Progressed implements observer.Connection.
 func (s *sender) Progressed(p observer.Progress) {
 	c := s.conn
