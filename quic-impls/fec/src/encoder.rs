@@ -98,15 +98,19 @@ impl Encoder {
         let header = self.code.header(protected, index, self.repairs);
         header.write(payload);
         let coefficients = self.code.coefficients(&header).expect("an encoder's headers are its code's");
-        let mut sum = Vec::new();
+        let begin = payload.len();
+        payload.resize(begin + protected.sids().map(|sid| self.symbol(sid).len()).max().unwrap_or(0), 0);
         for (sid, coefficient) in protected.sids().zip(coefficients) {
-            assert!(sid < self.next && self.next - sid <= MAX_SPAN as Sid, "symbol {sid} is not kept");
-            let symbol = &self.symbols[(sid % MAX_SPAN as Sid) as usize];
-            self.kernel.multiply_add_padded(&mut sum, coefficient, symbol);
+            let symbol = self.symbol(sid);
+            self.kernel.multiply_add(&mut payload[begin..begin + symbol.len()], coefficient, symbol);
         }
-        payload.append(&mut sum);
         self.last = Some((protected, index));
         self.repairs += 1;
         true
+    }
+
+    fn symbol(&self, sid: Sid) -> &[u8] {
+        assert!(sid < self.next && self.next - sid <= MAX_SPAN as Sid, "symbol {sid} is not kept");
+        &self.symbols[(sid % MAX_SPAN as Sid) as usize]
     }
 }
