@@ -387,7 +387,7 @@ mod tests {
         for sid in last..last + 3 {
             decoder.source(sid, vec![1; LONG].into()).unwrap();
         }
-        let alone = [&(last + 3 | 1 << 31).to_be_bytes()[4..], &[1, 1, 0, 9, 15, 7]].concat();
+        let alone = [&((last + 3) | (1 << 31)).to_be_bytes()[4..], &[1, 1, 0, 9, 15, 7]].concat();
         assert_eq!(decoder.repair(&alone).unwrap().len(), 1);
     }
 }

@@ -1,8 +1,8 @@
 //! Arithmetic on whole symbols with the widest instructions that the processor has, chosen at run time.
 //!
 //! A product with a constant is looked up by halves: c·b = c·(high nibble of b) + c·(low nibble of b), two tables of
-//! 16 bytes per constant, which one shuffle instruction reads for 16 or 32 bytes at once. Without such an instruction, 8 bytes in
-//! a word are doubled and added bit by bit of the constant, in a loop that the compiler widens to whatever vectors there are.
+//! 16 bytes per constant, which one shuffle instruction reads for 16 or 32 bytes at once. Without such an instruction,
+//! bytes are doubled and added bit by bit of the constant, in a loop that the compiler widens to whatever vectors there are.
 
 use crate::field;
 
@@ -129,30 +129,15 @@ fn add_portable(sum: &mut [u8], symbol: &[u8]) {
 
 fn add_product_portable(sum: &mut [u8], constant: u8, symbol: &[u8]) {
     // All ones where the constant has a bit.
-    let bits: [u64; 8] = std::array::from_fn(|bit| u64::from(constant >> bit & 1).wrapping_neg());
-    let whole = symbol.len() / 8 * 8;
-    let (totals, total_rest) = sum.split_at_mut(whole);
-    let (words, rest) = symbol.split_at(whole);
-    for (total, word) in totals.chunks_exact_mut(8).zip(words.chunks_exact(8)) {
-        let mut power = u64::from_ne_bytes(word.try_into().expect("8 bytes"));
-        let mut product = 0;
+    let bits: [u8; 8] = std::array::from_fn(|bit| (constant >> bit & 1).wrapping_neg());
+    for (total, byte) in sum.iter_mut().zip(symbol) {
+        let (mut power, mut product) = (*byte, 0);
         for bit in bits {
             product ^= power & bit;
-            power = doubled(power);
+            power = power << 1 ^ (power >> 7).wrapping_neg() & field::REDUCTION;
         }
-        let sum = u64::from_ne_bytes((&*total).try_into().expect("8 bytes")) ^ product;
-        total.copy_from_slice(&sum.to_ne_bytes());
+        *total ^= product;
     }
-    add_product_bytewise(total_rest, &NIBBLE_PRODUCTS[usize::from(constant)], rest);
-}
-
-/// Each of 8 bytes times 2.
-#[inline(always)]
-fn doubled(bytes: u64) -> u64 {
-    const HIGHEST: u64 = 0x8080_8080_8080_8080;
-    const REDUCTION: u64 = 0x1d1d_1d1d_1d1d_1d1d;
-    let highest = bytes & HIGHEST;
-    (bytes ^ highest) << 1 ^ (highest - (highest >> 7)) & REDUCTION
 }
 
 fn add_product_bytewise(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
