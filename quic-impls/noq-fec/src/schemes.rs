@@ -225,21 +225,44 @@ impl Decoder for Decoding {
 mod tests {
     use super::*;
 
-    #[test]
-    fn parameters_that_do_not_fit_the_code_of_the_peer_are_named() {
-        let redundancy = Redundancy::Constant;
-        let schemes = Schemes {
-            code: Code::ReedSolomon,
-            n: 30,
-            k: 20,
+    fn schemes(code: Code, n: usize, k: usize) -> Schemes {
+        Schemes {
+            code,
+            n,
+            k,
             window: 20,
             window_trim: true,
             interleave: 1,
-            redundancy,
+            redundancy: Redundancy::Constant,
             masks_losses: false,
             complaints: Complaints::default(),
-        };
-        let peer = |scheme| Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) };
+        }
+    }
+
+    fn peer(scheme: u32) -> Announcement {
+        Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) }
+    }
+
+    #[test]
+    fn only_a_window_that_is_trimmed_leaves_out_what_the_receiver_has() {
+        for (window_trim, protected) in [(true, [2, 2]), (false, [2, 4])] {
+            let schemes = Schemes { window_trim, ..schemes(Code::RLC, 3, 2) };
+            let mut encoder = schemes.encoding(peer(3)).unwrap().expect("RLC");
+            for count in protected {
+                for _ in 0..2 {
+                    let sid = encoder.protect(b"symbol");
+                    encoder.acked(sid.wrapping_sub(2));
+                }
+                let mut payload = Vec::new();
+                assert!(encoder.repair(&Context { app_limited: false }, &mut payload));
+                assert_eq!(payload[1], count, "symbols that are protected, window_trim = {window_trim}");
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_that_do_not_fit_the_code_of_the_peer_are_named() {
+        let schemes = schemes(Code::ReedSolomon, 30, 20);
         assert!(schemes.encoding(peer(2)).unwrap().is_some(), "Reed-Solomon");
         assert!(schemes.encoding(peer(99)).unwrap().is_none(), "a code that nobody knows");
         let why = schemes.encoding(peer(1)).unwrap_err();
