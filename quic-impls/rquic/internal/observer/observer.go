@@ -44,7 +44,7 @@ type Connection interface {
 	PacketSent(SentPacket)
 	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet.
 	PacketJudged(Judgement)
-	// Progressed is called when acknowledgements came.
+	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
 	Progressed(Progress)
 	// Closed says that no more events will come.
 	Closed()

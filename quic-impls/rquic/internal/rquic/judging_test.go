@@ -1,6 +1,7 @@
 package rquic
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -162,4 +163,40 @@ func TestForgedDatagramsCostLittleRecoveryAndNeverCount(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzJudging gives a receiver whatever datagrams, of 64 bytes at most, and judges what it hands over by a byte of each. What it
+// keeps stays bounded, and nothing counts but what was found authentic.
+func FuzzJudging(f *testing.F) {
+	f.Add([]byte("Aaaaa\x01\x00\x00\x01one"), uint8(0))
+	f.Add([]byte("Aaaaa\x01\x05\x07\x01one\xffAaaaa\x01\x07\x07\x01six\xff@aaaa\x02\x07\x07\x03\x00\x04Bone"), uint8(1))
+	f.Add([]byte("Aaaaa\x01\x05\x07\x01one\xffAaaaa\x01\xd7\x67\x01six\xff@aaaa\x02\x06\x07\x02\x00\x04Bone"), uint8(2))
+	f.Fuzz(func(t *testing.T, input []byte, seed uint8) {
+		_, receiving, _ := pair(t, 9, nil)
+		receiving.judged = true
+		now, authentic := time.Now(), int64(0)
+		for datagram := range bytes.SplitSeq(input, []byte{0xff}) {
+			now = now.Add(time.Millisecond)
+			datagram = slices.Clone(datagram[:min(len(datagram), 64)])
+			if passed := receiving.receive(now, datagram, peerAddress); passed != nil && !header.IsLong(passed) {
+				receiving.judge(observer.Judgement{ConnectionID: header.ConnectionID(passed[1:header.Prefix]), Length: len(passed)})
+			}
+			receiving.expire(now)
+			for _, packet := range allReady(receiving) {
+				j := observer.Judgement{ConnectionID: header.ConnectionID(packet[1:header.Prefix]), Length: len(packet)}
+				if j.Authentic = (packet[len(packet)-1]+seed)%4 > 0; j.Authentic {
+					authentic++
+				}
+				receiving.judge(j)
+			}
+			for _, r := range receiving.receivers {
+				if len(r.kept) > maxKept || r.hold.Held() > 127 {
+					t.Fatalf("%d coded packets are kept, and %d packets held", len(r.kept), r.hold.Held())
+				}
+			}
+		}
+		if counted := receiving.Recovered.Load(); counted > authentic {
+			t.Fatalf("%d were recovered, %d were authentic", counted, authentic)
+		}
+	})
 }
