@@ -186,7 +186,7 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
 ) -> None:
     asked = long_and_lossy(task)
     first = simulator.line(asked)
-    simulator.line(losing(download(task, 200_000, scheme="tetrys"), down=GilbertElliott(0.05, 0.3)))
+    simulator.line(losing(download(task, 200_000, scheme="vandermonde"), down=GilbertElliott(0.05, 0.3)))
     simulator.line(b"no task\n")
     assert simulator.line(asked) == first
     certificates.write(tmp_path, "server.fecbench")

@@ -258,12 +258,14 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
         ("xor", Some(Code::Xor)),
         ("rs", Some(Code::ReedSolomon)),
         ("rlc", Some(Code::RLC)),
-        ("tetrys", Some(Code::Tetrys)),
+        ("vandermonde", Some(Code::Vandermonde)),
+        ("tetrys", Some(Code::Vandermonde)), // its older name
     ];
     let code = values.choice("scheme", &codes)?;
     let n = values.integer("n", 2, 255)? as usize;
     let k = values.integer("k", 1, 254)? as usize;
     let window = values.integer("window", 1, 255)? as usize;
+    let window_trim = values.boolean("window_trim")?;
     let interleave = values.integer("interleave", 1, 255)? as usize;
     let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
     let redundancy = values.choice("controller", &redundancies)?;
@@ -274,6 +276,7 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             n,
             k,
             window,
+            window_trim,
             interleave,
             redundancy,
             masks_losses,
@@ -325,6 +328,11 @@ impl Values {
             Some(integer) if (minimum..=maximum).contains(&integer) => Ok(integer),
             _ => wrong(format!("{}.{name}: {value} is not an integer in {minimum} to {maximum}", self.key)),
         }
+    }
+
+    fn boolean(&mut self, name: &str) -> Result<bool> {
+        let value = self.take(name);
+        value.as_bool().map_or_else(|| wrong(format!("{}.{name}: {value} is not true or false", self.key)), Ok)
     }
 
     /// Refuses what was not taken out.

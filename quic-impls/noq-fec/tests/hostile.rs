@@ -141,7 +141,7 @@ fn whatever_a_peer_sends_the_connection_ends_or_goes_on() {
     let cases = std::env::var("FUZZ_CASES").map_or(1500, |cases| cases.parse().expect("FUZZ_CASES is a number"));
     let mut ended = 0;
     for seed in 0..cases {
-        let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Tetrys];
+        let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
         let code = codes[seed as usize % codes.len()];
         let setting = Setting { seed, ..Setting::download(20_000, Some(schemes(code, 3, 2))) };
         let change = move |n, payload: &mut BytesMut| {

@@ -230,7 +230,7 @@ impl Setting {
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     let redundancy = Redundancy::Constant;
     let complaints = Complaints::default();
-    Schemes { code, n, k, window: 20, interleave: 1, redundancy, masks_losses: false, complaints }
+    Schemes { code, n, k, window: 20, window_trim: true, interleave: 1, redundancy, masks_losses: false, complaints }
 }
 
 /// One set of parameters for each code and controller.
@@ -240,7 +240,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) },
         schemes(Code::ReedSolomon, 9, 6),
         schemes(Code::RLC, 3, 2),
-        schemes(Code::Tetrys, 3, 2),
+        schemes(Code::Vandermonde, 3, 2),
         Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
     ]

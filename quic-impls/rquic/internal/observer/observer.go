@@ -29,10 +29,22 @@ type SentPacket struct {
 	Closes       bool                // it closes the connection, so quic-go may repeat it without an event
 }
 
+// Judgement is what QUIC made of a datagram that begins with a short-header packet. Nothing in it says which datagram that was:
+// a connection's judgements come in the order in which it read them.
+type Judgement struct {
+	ConnectionID header.ConnectionID // the destination's; where QUIC doesn't say it, that of the packet before
+	Length       int                 // of the datagram in bytes
+	Authentic    bool                // it could be decrypted
+	// Unread says that QUIC's queue was full, so that it never came to the datagram: it is the last one that was handed over.
+	Unread bool
+}
+
 // Connection hears of one QUIC connection's packets, in the order in which they'll be written.
 type Connection interface {
 	PacketSent(SentPacket)
-	// Progressed is called when acknowledgements came.
+	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet.
+	PacketJudged(Judgement)
+	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
 	Progressed(Progress)
 	// Closed says that no more events will come.
 	Closed()
@@ -98,6 +110,7 @@ type trace struct {
 	// event has the same one is coalesced into that datagram, and isn't written on its own.
 	longHeader  qlog.DatagramPayloadChecksum
 	outstanding outstanding
+	received    header.ConnectionID // to which the last packet came
 	progress    Progress
 	congestion  congestion
 }
@@ -160,13 +173,17 @@ func (t *trace) inform(event qlogwriter.Event) {
 	case qlog.PacketSent:
 		t.packetSent(&e)
 	case qlog.PacketReceived:
+		t.judge(&e)
 		t.packetReceived(&e)
+	case qlog.PacketDropped:
+		t.refuse(&e)
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
 		}
 	case qlog.MetricsUpdated:
 		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
+		t.progress.MinRTT = e.MinRTT
 		t.connection.Progressed(t.progress)
 	}
 }
@@ -191,6 +208,27 @@ func (t *trace) packetSent(e *qlog.PacketSent) {
 	}
 	copy(sent.ConnectionID[:], e.Header.DestConnectionID.Bytes())
 	t.connection.PacketSent(sent)
+}
+
+// judge passes on that a packet could be decrypted. One with a checksum came behind a long-header packet.
+func (t *trace) judge(e *qlog.PacketReceived) {
+	if id := e.Header.DestConnectionID; id.Len() == header.ConnectionIDLength {
+		copy(t.received[:], id.Bytes())
+	}
+	if e.Header.PacketType == qlog.PacketType1RTT && e.DatagramPayloadChecksum == 0 {
+		t.connection.PacketJudged(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: true})
+	}
+}
+
+// refuse passes on that a packet was dropped. A duplicate was decrypted before.
+func (t *trace) refuse(e *qlog.PacketDropped) {
+	unread := e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
+	if e.DatagramPayloadChecksum != 0 || e.Header.PacketType != qlog.PacketType1RTT && !unread {
+		return
+	}
+	t.connection.PacketJudged(Judgement{
+		ConnectionID: t.received, Length: e.Raw.Length, Authentic: e.Trigger == qlog.PacketDropDuplicate, Unread: unread,
+	})
 }
 
 func (t *trace) packetReceived(e *qlog.PacketReceived) {
