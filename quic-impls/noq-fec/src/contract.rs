@@ -273,7 +273,8 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
     let interleave = values.integer("interleave", 1, 255)? as usize;
     let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
     let redundancy = values.choice("controller", &redundancies)?;
-    let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
+    let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
+    let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
     let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
     let options = Options {
         schemes: code.map(|code| Schemes {
@@ -284,6 +285,7 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             interleave,
             redundancy,
             masks_losses,
+            tells_losses_at_once,
             complaints: Complaints::default(),
         }),
         congestion_control: values.choice(
@@ -318,7 +320,9 @@ fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
         // Room for the end of the handshake, some data and its repair symbol.
         _ if bytes < 4 * packet_size => {
             let least = 4 * packet_size;
-            wrong(format!("options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"))
+            wrong(format!(
+                "options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"
+            ))
         }
         _ => Ok(bytes),
     }

@@ -57,7 +57,9 @@ fn check(outcome: &Outcome, context: &str) {
         assert!(receiver.recovered_late <= receiver.recovered, "{context}");
         assert!(sender.recovered_by_peer <= receiver.recovered, "{context}");
         assert!(sender.useless_retransmissions <= sender.recovered_by_peer, "{context}");
-        assert!(sender.source_sent + sender.repair_sent <= sender.packets_sent, "{context}");
+        assert!(sender.source_sent <= sender.packets_sent, "{context}");
+        assert!(sender.spurious_losses <= sender.packets_lost, "{context}: {sender:?}");
+        assert!(receiver.recovered_spurious <= receiver.recovered_late, "{context}: {receiver:?}");
     }
 }
 

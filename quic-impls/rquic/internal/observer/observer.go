@@ -51,6 +51,8 @@ type Observer struct {
 	Congestion *series.Series
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
+	// Recoveries judges what was rebuilt, when Open is there.
+	Recoveries Recoveries
 
 	files sync.WaitGroup // recorders with a qlog file
 }
@@ -100,6 +102,8 @@ type trace struct {
 	outstanding outstanding
 	progress    Progress
 	congestion  congestion
+	arrivals    arrivals
+	minRTT      time.Duration // 0 before it is known
 }
 
 func (t *trace) AddProducer() qlogwriter.Recorder {
@@ -161,11 +165,18 @@ func (t *trace) inform(event qlogwriter.Event) {
 		t.packetSent(&e)
 	case qlog.PacketReceived:
 		t.packetReceived(&e)
+	case qlog.PacketDropped:
+		if e.Header.PacketType == qlog.PacketType1RTT {
+			t.arrivals.dropped(&t.observer.Recoveries, &e)
+		}
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
 		}
 	case qlog.MetricsUpdated:
+		if e.MinRTT > 0 {
+			t.minRTT = e.MinRTT
+		}
 		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
 		t.connection.Progressed(t.progress)
 	}
@@ -197,6 +208,7 @@ func (t *trace) packetReceived(e *qlog.PacketReceived) {
 	if e.Header.PacketType != qlog.PacketType1RTT {
 		return
 	}
+	t.arrivals.packet(&t.observer.Recoveries, e, time.Now(), t.minRTT/2)
 	for _, f := range e.Frames {
 		if ack, ok := f.Frame.(*qlog.AckFrame); ok {
 			for _, r := range ack.AckRanges {

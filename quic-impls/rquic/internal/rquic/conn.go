@@ -58,7 +58,7 @@ type Counters struct {
 	SourceReceived, RepairReceived atomic.Int64
 	Recovered                      atomic.Int64 // rebuilt from coded packets
 	RecoveredSpurious              atomic.Int64 // of those, the ones that came themselves later on
-	RecoveredLate                  atomic.Int64 // their place in the order had gone before
+	RecoveredOutOfOrder            atomic.Int64 // their place in the order had gone before
 	Malformed                      atomic.Int64 // received, unreadable, and dropped
 	Delivered, Lost                atomic.Int64 // sent, and acknowledged or declared lost by QUIC
 
@@ -80,12 +80,14 @@ type Conn struct {
 	settings Settings
 	sending  sending
 	buffers  buffers
+	// recoveries hears what was rebuilt: the observer's, once there is one.
+	recoveries *observer.Recoveries
 	receiving
 }
 
 // New wraps a connection.
 func New(inner packetConn, settings Settings) *Conn {
-	c := &Conn{packetConn: inner, settings: settings}
+	c := &Conn{packetConn: inner, settings: settings, recoveries: &observer.Recoveries{}}
 	c.sending.connections, c.sending.peers = map[header.ConnectionID]*sender{}, map[netip.AddrPort]*peer{}
 	c.receivers = map[receiverKey]*receiver{}
 	return c
@@ -94,6 +96,7 @@ func New(inner packetConn, settings Settings) *Conn {
 // Observe makes the connections known to o announce their packets here.
 func (c *Conn) Observe(o *observer.Observer) {
 	if c.settings.Code != nil {
+		c.recoveries = &o.Recoveries
 		o.Open = func(number int) observer.Connection { return c.newSender(number) }
 	}
 }

@@ -52,6 +52,8 @@ type delivery struct {
 	buffer *[maxDatagram]byte
 	length int
 	from   net.Addr
+	// rebuilt tells that it didn't come, or not yet.
+	rebuilt bool
 }
 
 // receive takes a datagram from the network. It returns what the QUIC library shall
@@ -68,7 +70,9 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 		return nil
 	}
 	if h.Kind == header.Unprotected {
-		return append(prefix, rest...) // moves rest to the front, in place
+		packet := append(prefix, rest...) // moves rest to the front, in place
+		c.recoveries.Delivered(packet, false)
+		return packet
 	}
 	if code := c.settings.Code; code == nil || h.Kind != header.Source && h.Kind != code.Kind() {
 		c.Malformed.Add(1)
@@ -90,6 +94,7 @@ func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header
 	id, generations := r.order.source(h)
 	if r.rebuilt.take(id) {
 		c.RecoveredSpurious.Add(1)
+		c.recoveries.Came(packet)
 	}
 	c.symbol = appendSymbol(c.symbol[:0], packet)
 	recovered := r.decoder.Source(id, generations, c.symbol)
@@ -116,11 +121,12 @@ func (c *Conn) recover(now time.Time, r *receiver, recovered []coding.Recovered,
 			c.spare = append(c.spare, d.buffer)
 			continue
 		}
-		d.length = len(packet)
+		d.length, d.rebuilt = len(packet), true
 		c.Recovered.Add(1)
+		c.recoveries.Rebuilt(packet)
 		r.rebuilt.add(symbol.ID)
 		if r.hold.Passed(symbol.ID) {
-			c.RecoveredLate.Add(1)
+			c.RecoveredOutOfOrder.Add(1)
 		}
 		c.released = r.hold.Insert(now, symbol.Generation, symbol.ID, d, c.released)
 	}
@@ -152,6 +158,7 @@ func (c *Conn) next(b []byte) (int, net.Addr, bool) {
 		return 0, nil, false
 	}
 	n := copy(b, d.buffer[:d.length])
+	c.recoveries.Delivered(d.buffer[:d.length], d.rebuilt)
 	if len(c.spare) < maxSpare {
 		c.spare = append(c.spare, d.buffer)
 	}
