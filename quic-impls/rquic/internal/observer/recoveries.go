@@ -17,7 +17,7 @@ const remembered = 4096
 // if its stream data had come before, or if another packet brings some of that so soon that it was on its way already: within half
 // of the smallest round-trip time.
 //
-// quic-go doesn't tell which datagram it has a packet from, but it takes those of a connection in the order in which it read them.
+// A nil one hears nothing. quic-go doesn't tell which datagram it has a packet from, but it takes those of a connection in the order in which it read them.
 // Should the lengths ever differ, nothing can be said any more.
 type Recoveries struct {
 	mu        sync.Mutex
@@ -48,6 +48,9 @@ type recovery struct {
 
 // Rebuilt says that a packet was rebuilt.
 func (r *Recoveries) Rebuilt(packet []byte) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rebuilt == nil {
@@ -66,6 +69,9 @@ func checksum(packet []byte) uint32 { return uint32(qlog.CalculateDatagramPayloa
 
 // Delivered says that QUIC reads a 1-RTT packet that is a datagram, and whether it is one that was rebuilt.
 func (r *Recoveries) Delivered(packet []byte, rebuilt bool) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.delivered == nil {
@@ -95,6 +101,9 @@ func (r *Recoveries) told(id header.ConnectionID, length int) *recovery {
 
 // Came says that a packet has come itself that had been rebuilt.
 func (r *Recoveries) Came(packet []byte) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if rebuilt := r.rebuilt[checksum(packet)]; rebuilt != nil {

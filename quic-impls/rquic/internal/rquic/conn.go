@@ -80,14 +80,14 @@ type Conn struct {
 	settings Settings
 	sending  sending
 	buffers  buffers
-	// recoveries hears what was rebuilt: the observer's, once there is one.
+	// recoveries hears what was rebuilt: the observer's; nil without one, and without a code.
 	recoveries *observer.Recoveries
 	receiving
 }
 
 // New wraps a connection.
 func New(inner packetConn, settings Settings) *Conn {
-	c := &Conn{packetConn: inner, settings: settings, recoveries: &observer.Recoveries{}}
+	c := &Conn{packetConn: inner, settings: settings}
 	c.sending.connections, c.sending.peers = map[header.ConnectionID]*sender{}, map[netip.AddrPort]*peer{}
 	c.receivers = map[receiverKey]*receiver{}
 	return c
