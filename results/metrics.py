@@ -179,7 +179,8 @@ _OF_TRANSFERS = (
     Metric(
         "packets_lost",
         "packets",
-        "Packets sent that QUIC declared lost before it knew that the peer has rebuilt them; without repair packets.",
+        "Packets sent that QUIC declared lost before it knew that the peer had rebuilt them, without repair"
+        " packets.",
         "less",
         "client and server",
         "number of packets declared lost",
@@ -187,7 +188,8 @@ _OF_TRANSFERS = (
     Metric(
         "losses_declared",
         "packets",
-        "All packets that QUIC declared lost to congestion control, whether the peer has rebuilt them or not.",
+        "All packets of which congestion control was told that they are lost, rebuilt ones and repair packets"
+        " included.",
         "less",
         "client and server",
         "number of losses that congestion control was told of",
@@ -227,7 +229,7 @@ _OF_TRANSFERS = (
     Metric(
         "spurious_losses",
         "packets",
-        "Packets counted in packets_lost whose data has arrived after all: they came, or the peer rebuilt them.",
+        "Packets declared lost that arrived after all, or that the peer turned out to have rebuilt.",
         "less",
         "client and server",
         "number of packets declared lost that were not",
@@ -291,8 +293,8 @@ _OF_TRANSFERS = (
     Metric(
         "recovered_late",
         "packets",
-        "Rebuilt packets whose recovery saved nothing: they came themselves after all, or their data had come, or"
-        " was on its way, in another packet.",
+        "Rebuilt packets whose recovery saved nothing: they came themselves after all, or their data had come,"
+        " or was on its way, in another packet.",
         "less",
         "client and server",
         "number of packets recovered late",
