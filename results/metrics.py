@@ -293,8 +293,8 @@ _OF_TRANSFERS = (
     Metric(
         "recovered_late",
         "packets",
-        "Rebuilt packets whose recovery saved nothing: they came themselves after all, or their data had come,"
-        " or was on its way, in another packet.",
+        "Rebuilt packets whose recovery saved nothing: they came themselves after all, or their data had"
+        " come, or was on its way, in another packet.",
         "less",
         "client and server",
         "number of packets recovered late",

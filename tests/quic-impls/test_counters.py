@@ -154,7 +154,7 @@ def test_without_losses_fec_sends_as_many_packets_as_without_fec(name: str, play
     (off,), (on,) = play(name, OFF[name], [[]]), play(name, TARDY[name], [[]])
     for end in ("client", "server"):
         assert (off[end]["losses_declared"], on[end]["losses_declared"]) == (0, 0)
-        # Each of noq-fec's 250 source packets carries up to 24 of 1252 bytes less, and its repair symbols have ACKs.
+        # Source packets of noq-fec carry up to 24 of 1252 bytes less, and its repair symbols have ACKs.
         more = 0 if name == "rquic" else 5
         assert 0 <= on[end]["packets_sent"] - off[end]["packets_sent"] <= more
         assert 0 <= on[end]["packets_received"] - off[end]["packets_received"] <= more
