@@ -105,7 +105,7 @@ refresh() {
     [ ! -d "$TREE/.git/rebase-apply" ] && [ ! -d "$TREE/.git/rebase-merge" ] ||
         fail "$TREE is in the midst of git am or git rebase: end that first"
     rm -rf build/patches
-    git_in "$TREE" format-patch --quiet --zero-commit --no-signature --no-stat --no-renames --full-index \
+    git_in "$TREE" format-patch --quiet --no-numbered --zero-commit --no-signature --no-stat --no-renames --full-index \
         --output-directory "$PWD/build/patches" published..HEAD
     [ -n "$(find build/patches -name '*.patch')" ] || fail "$TREE has no commits after the crate as published"
     rm -f patches/*.patch

@@ -31,6 +31,16 @@ def test_content_of_any_size_is_transferred(
         assert max(client["bytes_received"], server["bytes_received"]) > size
 
 
+@pytest.mark.parametrize("control", DECLARATION.options["congestion_control"].choices)
+def test_each_congestion_control_transfers(endpoints: Any, assignment: dict[str, Any], control: str) -> None:
+    content = {"name": "download", "size_bytes": 1_000_000}
+    _, server = endpoints.transfer(
+        {**assignment, "options": {"congestion_control": control}, "workload": content}
+    )
+    assert server["repair_sent"] > 0
+    assert server["congestion_window_bytes"] > 0
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_no_datagram_exceeds_the_packet_size(
     endpoints: Any, assignment: dict[str, Any], address: str

@@ -27,6 +27,7 @@ from runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
+CONTROLS = list(map(str, IMPLEMENTATION.declaration.options["congestion_control"].choices or []))
 NOTHING = Uniform(0.0)
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
@@ -195,6 +196,27 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
     another = Simulator()
     assert another.line(others) == first
     another.close()
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_a_line_has_one_answer_with_each_congestion_control(
+    simulator: Simulator, task: Task, control: str
+) -> None:
+    """In 16 s, BBRv3 probes for bandwidth five times or more, after waits of a random length."""
+    task["links"]["internet"]["down"]["rate_bps"] = 1_000_000
+    asked = download(task, 2_000_000, congestion_control=control)
+    first, again = simulator.line(asked), simulator.line(asked)
+    assert again == first
+    assert ends(json.loads(first)) == {"client": 0, "server": 0}
+    another = Simulator()
+    assert another.line(asked) == first
+    another.close()
+
+
+def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
+    asked = losing(task, down=Uniform(0.02))
+    answers = {simulator.line(download(asked, 300_000, congestion_control=control)) for control in CONTROLS}
+    assert len(answers) == len(CONTROLS)
 
 
 def test_the_seed_decides_what_is_random(simulator: Simulator, task: Task) -> None:
@@ -416,6 +438,38 @@ def test_processors_delay_what_is_sent_by_just_what_they_take(simulator: Simulat
     assert datagram["handshake_s"] == pytest.approx(none["handshake_s"] + 0.0001, abs=1e-5)
 
 
+def test_the_initial_window_in_bytes_takes_the_place_of_that_in_packets(
+    simulator: Simulator, task: Task
+) -> None:
+    slow = {**losing(task), "seed": 1}
+    packets, as_many, papers, fewer = (
+        metrics(simulator.answer(download(slow, 50_000, scheme="none", **options)))["dct_s"]
+        for options in (
+            {"initial_window": 37},
+            {"initial_window": 2, "initial_window_bytes": 37 * 1252},
+            {"initial_window": 2, "initial_window_bytes": 46_720},
+            {"initial_window": 32},
+        )
+    )
+    assert packets == as_many
+    # 46,720 bytes have room for as many whole packets.
+    assert papers == pytest.approx(packets, rel=0.01) and papers < fewer
+
+
+def test_slow_start_with_another_pace_takes_less_time(simulator: Simulator, task: Task) -> None:
+    dct_s = {
+        pace: metrics(simulator.answer(download(task, 50_000, scheme="none", slow_start_pacing=pace)))[
+            "dct_s"
+        ]
+        for pace in ("1.25", "2")
+    }
+    assert (
+        dct_s["2"]
+        < dct_s["1.25"]
+        == metrics(simulator.answer(download(task, 50_000, scheme="none")))["dct_s"]
+    )
+
+
 # ---- Two pairs ----
 
 
@@ -436,7 +490,8 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     # The full link of 10 Mbps, but for what its queue held before and holds after.
     assert sum(rates) == pytest.approx(10, rel=0.02)
     client = metrics(answer)
-    frames = client["bytes_received"] + 42 * client["packets_received"]
+    came = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
+    frames = client["bytes_received"] + 42 * came
     assert 8e-6 * frames / answer["client_s"] == pytest.approx(rates[0], rel=0.01)
 
 

@@ -20,6 +20,9 @@ pub const EXIT_BAD_INPUT: u8 = 2;
 /// The convention of the QUIC interop runner.
 const EXIT_UNSUPPORTED: u8 = 127;
 
+/// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
+const DEFAULT_PACING: u32 = 5;
+
 /// The largest transfer, in bytes.
 const LARGEST: u64 = 1 << 40;
 
@@ -87,8 +90,10 @@ pub struct Options {
     /// None turns FEC off.
     pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
-    /// In packets.
+    /// In bytes.
     pub initial_window: u64,
+    /// Quarters of a congestion window per round-trip time.
+    pub slow_start_pacing: u32,
     pub packet_size: u16,
 }
 
@@ -96,6 +101,7 @@ pub struct Options {
 pub enum CongestionControl {
     Cubic,
     NewReno,
+    Bbr3,
 }
 
 /// Why an assignment is not taken on, in one line.
@@ -269,7 +275,9 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
     let interleave = values.integer("interleave", 1, 255)? as usize;
     let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
     let redundancy = values.choice("controller", &redundancies)?;
-    let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
+    let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
+    let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
+    let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
     let options = Options {
         schemes: code.map(|code| Schemes {
             code,
@@ -280,20 +288,47 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             interleave,
             redundancy,
             masks_losses,
+            tells_losses_at_once,
             complaints: Complaints::default(),
         }),
         congestion_control: values.choice(
             "congestion_control",
-            &[("cubic", CongestionControl::Cubic), ("newreno", CongestionControl::NewReno)],
+            &[
+                ("cubic", CongestionControl::Cubic),
+                ("newreno", CongestionControl::NewReno),
+                ("bbr3", CongestionControl::Bbr3),
+            ],
         )?,
-        initial_window: values.integer("initial_window", 2, 64)?,
-        packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+        initial_window: initial_window(&mut values, packet_size)?,
+        slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
+        packet_size,
     };
+    if options.congestion_control == CongestionControl::Bbr3 && options.slow_start_pacing != DEFAULT_PACING {
+        return wrong("options: slow_start_pacing = \"2\": bbr3 has a pace of its own, so it must be \"1.25\"");
+    }
     if let Some(schemes) = &options.schemes {
         schemes.check().or_else(|why| wrong(format!("options: {why}")))?;
     }
     values.end()?;
     Ok(options)
+}
+
+/// In bytes, whichever of its two options says it.
+fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
+    let packets = values.integer("initial_window", 2, 64)?;
+    let bytes = values.integer("initial_window_bytes", 0, 100_000)?;
+    let packet_size = u64::from(packet_size);
+    match bytes {
+        0 => Ok(packets * packet_size),
+        // Room for the end of the handshake, some data and its repair symbol.
+        _ if bytes < 4 * packet_size => {
+            let least = 4 * packet_size;
+            wrong(format!(
+                "options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"
+            ))
+        }
+        _ => Ok(bytes),
+    }
 }
 
 /// The values of a JSON object, taken out one by one.

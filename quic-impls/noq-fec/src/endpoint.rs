@@ -268,6 +268,7 @@ impl<A: Application> Side<A> {
         Metrics::from([
             ("packets_sent", counters.packets_sent as f64),
             ("packets_lost", counters.packets_lost as f64),
+            ("losses_declared", counters.losses_declared as f64),
             ("packets_received", (counters.packets_received + never_came) as f64),
             ("bytes_sent", self.bytes_sent as f64),
             ("bytes_received", self.bytes_received as f64),
@@ -285,6 +286,7 @@ impl<A: Application> Side<A> {
             // Each symbol recovered took one repair symbol: one equation for one unknown.
             ("repair_useless", (counters.repair_received - counters.recovered) as f64),
             ("recovered_late", counters.recovered_late as f64),
+            ("recovered_in_time", (counters.recovered - counters.recovered_late) as f64),
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ])

@@ -27,6 +27,8 @@ pub struct Schemes {
     pub interleave: usize,
     pub redundancy: Redundancy,
     pub masks_losses: bool,
+    /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
+    pub tells_losses_at_once: bool,
     /// Why nothing could be protected for a peer.
     pub complaints: Complaints,
 }
@@ -137,6 +139,10 @@ impl Factory for Schemes {
     fn masks_losses(&self) -> bool {
         self.masks_losses
     }
+
+    fn tells_losses_at_once(&self) -> bool {
+        self.tells_losses_at_once
+    }
 }
 
 fn window(announced: u64) -> usize {
@@ -192,7 +198,11 @@ impl Decoding {
         &mut self,
         recovered: Result<Vec<fec::Recovered>, fec::Malformed>,
     ) -> Result<Vec<Recovered>, Malformed> {
-        let recovered = recovered.map_err(|malformed| Malformed(malformed.to_string()))?;
+        let recovered = match recovered {
+            // A receiver may ignore repair symbols, and the window may have become smaller when this one was on its way.
+            Err(fec::Malformed::Window) => Vec::new(),
+            recovered => recovered.map_err(|malformed| Malformed(malformed.to_string()))?,
+        };
         self.recovered.extend(recovered.iter().map(|(sid, _)| *sid));
         while self.recovered.len() > REMEMBERED {
             self.recovered.pop_first();
@@ -235,6 +245,7 @@ mod tests {
             interleave: 1,
             redundancy: Redundancy::Constant,
             masks_losses: false,
+            tells_losses_at_once: false,
             complaints: Complaints::default(),
         }
     }

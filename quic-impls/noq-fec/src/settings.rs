@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
 use rustls::pki_types::pem::PemObject;
@@ -111,7 +111,8 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .min_mtu(packet_size)
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
-        .congestion_controller_factory(congestion_controller(&assignment.options));
+        .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
+        .congestion_controller_factory(congestion_controller(&assignment.options, surroundings));
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));
     }
@@ -126,8 +127,11 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
     IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
 }
 
-pub fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + Send + Sync> {
-    let initial_window = options.initial_window * u64::from(options.packet_size);
+pub fn congestion_controller(
+    options: &Options,
+    surroundings: &Surroundings,
+) -> Arc<dyn ControllerFactory + Send + Sync> {
+    let initial_window = options.initial_window;
     match options.congestion_control {
         CongestionControl::Cubic => {
             let mut config = CubicConfig::default();
@@ -137,6 +141,14 @@ pub fn congestion_controller(options: &Options) -> Arc<dyn ControllerFactory + S
         CongestionControl::NewReno => {
             let mut config = NewRenoConfig::default();
             config.initial_window(initial_window);
+            Arc::new(config)
+        }
+        CongestionControl::Bbr3 => {
+            let mut config = Bbr3Config::default();
+            config.initial_window(initial_window);
+            if let Randomness::Seeded(seed) = surroundings.randomness {
+                config.probe_rng_seed(Some(seed.of_congestion_control()));
+            }
             Arc::new(config)
         }
     }

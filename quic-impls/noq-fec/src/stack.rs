@@ -58,9 +58,13 @@ impl<A> Running<A> {
 /// What QUIC counted, over all connections.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Counters {
+    /// QUIC's packets, without those with repair symbols.
     pub packets_sent: u64,
-    pub packets_lost: u64,
     pub packets_received: u64,
+    /// Of those, the ones that were declared lost before the peer told that it had recovered them.
+    pub packets_lost: u64,
+    /// All that were declared lost.
+    pub losses_declared: u64,
     pub spurious_losses: u64,
     /// How often losses made the congestion window smaller, and how often it came back because they had been none, or recovered
     /// and masked.
@@ -85,9 +89,10 @@ pub struct Counters {
 impl Counters {
     fn add(&mut self, connection: &mut Connection) {
         let stats = connection.stats();
-        self.packets_sent += stats.sent_packets;
-        self.packets_lost += stats.lost_packets;
-        self.packets_received += stats.received_packets;
+        self.packets_sent += stats.sent_packets - stats.fec.repair_sent;
+        self.packets_received += stats.received_packets - stats.fec.repair_received;
+        self.packets_lost += stats.lost_packets - stats.fec.repair_lost - stats.fec.recovered_lost;
+        self.losses_declared += stats.lost_packets;
         self.spurious_losses += stats.spurious_losses;
         self.source_sent += stats.fec.source_sent;
         self.repair_sent += stats.fec.repair_sent;

@@ -93,6 +93,11 @@ impl Seed {
         self.part("generators").0
     }
 
+    /// What decides when BBR probes for bandwidth.
+    pub fn of_congestion_control(&self) -> [u8; 16] {
+        *self.part("congestion control").0.first_chunk().expect("a seed is longer")
+    }
+
     /// The connection ID that a client begins with.
     pub fn first_id(&self) -> ConnectionId {
         ConnectionId::new(&self.part("first connection ID").0[..FIRST_ID_LENGTH])
@@ -184,8 +189,10 @@ mod tests {
         let seeds = [(0, "a"), (0, "b"), (1, "a"), (u64::MAX, "a")].map(|(seed, name)| Seed::of(seed, name));
         for (n, seed) in seeds.iter().enumerate() {
             assert_ne!(seed.of_generators()[..FIRST_ID_LENGTH], seed.first_id()[..]);
+            assert_ne!(seed.of_congestion_control(), seed.first_id()[..16]);
             for other in &seeds[..n] {
                 assert_ne!(seed.of_generators(), other.of_generators());
+                assert_ne!(seed.of_congestion_control(), other.of_congestion_control());
                 assert_ne!(seed.first_id(), other.first_id());
             }
         }

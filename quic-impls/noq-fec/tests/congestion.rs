@@ -13,7 +13,7 @@ use noq_fec::schemes::Schemes;
 use noq_fec::settings;
 use noq_fec::stack::Counters;
 use noq_proto::RttEstimator;
-use noq_proto::congestion::{Controller, ControllerFactory};
+use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 #[test]
@@ -62,6 +62,39 @@ fn a_window_comes_back_when_a_declared_loss_is_recovered_and_masked() {
     assert!(declared > 0, "each loss was recovered before it was declared");
 }
 
+/// Told when SYMBOL_ACK comes, congestion control answers sooner than to a loss that is declared, and once.
+#[test]
+fn a_recovered_loss_counts_at_once_if_that_is_asked_for() {
+    let setting = |tells_losses_at_once| {
+        Setting::download(200_000, Some(Schemes { tells_losses_at_once, ..schemes(Code::RLC, 3, 2) }))
+    };
+    let mut earlier = 0;
+    let sent = setting(false).run().sent.1;
+    for n in 10..sent {
+        let run = |tells_losses_at_once| {
+            let setting = Setting { down: Loss::These(vec![n]), ..setting(tells_losses_at_once) };
+            let (client, server) = (setting.client_config(), setting.server_config());
+            let mut world = World::of_transfer(&setting, client, server);
+            let mut reduced = None;
+            while world.step(Duration::from_secs(60)) {
+                if reduced.is_none() && world.server.counters().window_reductions > 0 {
+                    reduced = Some(world.elapsed());
+                }
+            }
+            (reduced, world.server.counters(), world.client.counters().recovered)
+        };
+        let [(declared, _, _), (at_once, counters, recovered)] = [run(false), run(true)];
+        if recovered == 0 {
+            continue;
+        }
+        assert_eq!(counters.window_reductions, 1, "{n}: {counters:?}");
+        assert_eq!(counters.losses_declared, 1, "{n}: {counters:?}");
+        assert_eq!(counters.packets_lost, counters.spurious_losses, "{n}: {counters:?}");
+        earlier += u32::from(at_once.expect("counted") < declared.expect("as any other"));
+    }
+    assert!(earlier > 100, "{earlier} earlier");
+}
+
 /// The second loss is declared when the first was answered already.
 #[test]
 fn losses_of_one_round_trip_make_the_window_smaller_once() {
@@ -70,7 +103,7 @@ fn losses_of_one_round_trip_make_the_window_smaller_once() {
             let setting = Setting { congestion_control, ..Setting::download(200_000, schemes) };
             for n in 20..60 {
                 let outcome = setting.losing_these(vec![n, n + 5]);
-                let counted = (outcome.server.packets_lost, outcome.server.window_reductions);
+                let counted = (outcome.server.losses_declared, outcome.server.window_reductions);
                 assert_eq!(counted, (2, 1), "{n}: {outcome:?}");
             }
         }
@@ -119,6 +152,10 @@ impl Controller for Noting {
         self.inner.on_packet_sent(now, bytes, pn);
     }
 
+    fn on_cwnd_limited(&mut self) {
+        self.inner.on_cwnd_limited();
+    }
+
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
         self.open -= bytes as i64;
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
@@ -161,6 +198,10 @@ impl Controller for Noting {
         self.inner.window()
     }
 
+    fn metrics(&self) -> ControllerMetrics {
+        self.inner.metrics()
+    }
+
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Self { inner: self.inner.clone_box(), open: self.open, notes: self.notes.clone() })
     }
@@ -188,7 +229,7 @@ fn noted(setting: &Setting) -> (Outcome, Notes) {
     let assignment = setting.assignment(Role::Server, &setting.server);
     let notes = Arc::new(Mutex::new(Notes::default()));
     let mut transport = setting.transport(Role::Server, &setting.server);
-    let controller = settings::congestion_controller(&assignment.options);
+    let controller = settings::congestion_controller(&assignment.options, &setting.surroundings(Role::Server));
     transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
     let mut server = setting.server_config();
     server.transport_config(Arc::new(transport));
@@ -223,7 +264,7 @@ fn each_byte_leaves_the_flight_once() {
 /// Also of repair symbols: a window that losses have made small is full of both.
 #[test]
 fn what_is_in_flight_never_exceeds_the_window() {
-    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic] {
+    for congestion_control in [CongestionControl::NewReno, CongestionControl::Cubic, CongestionControl::Bbr3] {
         for parameters in all_schemes() {
             let mut full = 0;
             for seed in 0..10 {
@@ -240,6 +281,25 @@ fn what_is_in_flight_never_exceeds_the_window() {
             }
             assert!(full > 500, "the window was full {full} times only: {congestion_control:?}, {parameters:?}");
         }
+    }
+}
+
+/// BBRv3 sends at the rate at which packets arrive, where losses below 2 % make the windows of the others small.
+#[test]
+fn with_bbr_random_losses_hardly_slow_a_transfer() {
+    let seconds = |congestion_control, rate, schemes: &Option<Schemes>| {
+        let dct = |seed| {
+            let down = Loss::Uniform { rate, seed };
+            let setting = Setting { congestion_control, down, seed, ..Setting::download(SIZE, schemes.clone()) };
+            setting.run().dct.unwrap().as_secs_f64()
+        };
+        (0..10).map(dct).sum::<f64>() / 10.0
+    };
+    for schemes in [None, Some(schemes(Code::RLC, 21, 20))] {
+        let [cubic, bbr] = [CongestionControl::Cubic, CongestionControl::Bbr3].map(|congestion_control| {
+            seconds(congestion_control, 0.01, &schemes) / seconds(congestion_control, 0.0, &schemes)
+        });
+        assert!(bbr < 1.3 && cubic > 2.0, "{bbr:.2} times as long with BBRv3, {cubic:.2} with Cubic: {schemes:?}");
     }
 }
 
@@ -276,7 +336,7 @@ fn congestion_control_answers_to_losses_as_without_fec() {
         for (code, n, k) in codes {
             let fec: Vec<_> = (0..SEEDS).map(|seed| run(SIZE, seed, Some(schemes(code, n, k)))).collect();
             let as_many = |(seed, (fec, plain)): (u64, (&Counters, &Counters))| {
-                run(SIZE * fec.packets_sent / plain.packets_sent, seed, None)
+                run(SIZE * (fec.packets_sent + fec.repair_sent) / plain.packets_sent, seed, None)
             };
             let longer: Vec<_> = (0..).zip(fec.iter().zip(&plain)).map(as_many).collect();
 

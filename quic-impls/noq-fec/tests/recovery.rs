@@ -31,7 +31,8 @@ fn random(seed: u64, schemes: &Schemes) -> Setting {
         bandwidth_mbps: 0.3 + draw(10, 200) as f64 / 10.0,
         owd: Duration::from_millis(1 + draw(11, 300)),
         jitter: Duration::from_micros(if draw(12, 4) == 0 { draw(13, 20_000) } else { 0 }),
-        congestion_control: if draw(14, 2) == 0 { CongestionControl::Cubic } else { CongestionControl::NewReno },
+        congestion_control: [CongestionControl::Cubic, CongestionControl::NewReno, CongestionControl::Bbr3]
+            [draw(14, 3) as usize],
         seed,
         ..Setting::download(draw(15, 60_000), Some(schemes.clone()))
     }
@@ -56,7 +57,9 @@ fn check(outcome: &Outcome, context: &str) {
         assert!(receiver.recovered_late <= receiver.recovered, "{context}");
         assert!(sender.recovered_by_peer <= receiver.recovered, "{context}");
         assert!(sender.useless_retransmissions <= sender.recovered_by_peer, "{context}");
-        assert!(sender.source_sent + sender.repair_sent <= sender.packets_sent, "{context}");
+        assert!(sender.source_sent <= sender.packets_sent, "{context}");
+        assert!(sender.spurious_losses <= sender.packets_lost, "{context}: {sender:?}");
+        assert!(receiver.recovered_spurious <= receiver.recovered_late, "{context}: {receiver:?}");
     }
 }
 

@@ -33,7 +33,7 @@ DATAGRAM_BYTES = MTU - 20 - 8
 COUNTERS = (
     *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received"),
     *("spurious_losses", "source_sent", "repair_sent", "source_received", "repair_received"),
-    *("packets_recovered", "repair_useless", "recovered_late"),
+    *("packets_recovered", "repair_useless", "recovered_late", "recovered_in_time", "losses_declared"),
 )
 # What one end has received or recovered, and what the other one must have sent for it.
 OF_PEER = (
@@ -46,6 +46,7 @@ OF_PEER = (
 OF_ITSELF = (
     ("packets_lost", "packets_sent"),
     ("spurious_losses", "packets_lost"),
+    ("packets_lost", "losses_declared"),
     ("repair_useless", "repair_received"),
 )
 

@@ -77,6 +77,8 @@ impl Loss {
 /// The threshold of what is certain.
 const CERTAIN: u64 = 1 << 32;
 
+const PACKET_SIZE: u64 = 1252;
+
 /// In bandwidth-delay products: a queue that is never full, whatever slow start makes of it.
 pub const DEEP_QUEUE: f64 = 100.0;
 
@@ -120,6 +122,8 @@ pub struct Setting {
     pub late_down: Option<(u64, Duration)>,
     /// In packets.
     pub initial_window: u64,
+    /// In quarters of a window per round-trip time.
+    pub slow_start_pacing: u32,
     pub bandwidth_mbps: f64,
     pub owd: Duration,
     /// The queue's limit in bandwidth-delay products.
@@ -144,6 +148,7 @@ impl Setting {
             late_up: None,
             late_down: None,
             initial_window: 10,
+            slow_start_pacing: 5,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
             queue_bdp: 1.5,
@@ -170,8 +175,9 @@ impl Setting {
             options: Options {
                 schemes: schemes.clone(),
                 congestion_control: self.congestion_control,
-                initial_window: self.initial_window,
-                packet_size: 1252,
+                initial_window: self.initial_window * PACKET_SIZE,
+                slow_start_pacing: self.slow_start_pacing,
+                packet_size: PACKET_SIZE as u16,
             },
             certificate: certificate.clone(),
             private_key: certificate.clone(),
@@ -230,7 +236,18 @@ impl Setting {
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     let redundancy = Redundancy::Constant;
     let complaints = Complaints::default();
-    Schemes { code, n, k, window: 20, window_trim: true, interleave: 1, redundancy, masks_losses: false, complaints }
+    Schemes {
+        code,
+        n,
+        k,
+        window: 20,
+        window_trim: true,
+        interleave: 1,
+        redundancy,
+        masks_losses: false,
+        tells_losses_at_once: false,
+        complaints,
+    }
 }
 
 /// One set of parameters for each code and controller.
@@ -243,6 +260,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         schemes(Code::Vandermonde, 3, 2),
         Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
     ]
 }
 
@@ -337,6 +355,11 @@ impl<C: Application, S: Application> World<C, S> {
             late: BinaryHeap::new(),
             count: 0,
         }
+    }
+
+    /// Since the start.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.now_ns)
     }
 
     fn now(&self) -> Instant {

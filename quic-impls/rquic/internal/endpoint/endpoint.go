@@ -220,7 +220,7 @@ func (e *endpoint) tlsConfig() *tls.Config {
 // among them, recovered ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
-		"packets_sent": 0, "packets_lost": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
+		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
 		"bytes_sent":      float64(e.socket.BytesSent.Load()),
 		"bytes_received":  float64(e.socket.BytesReceived.Load()),
 		"spurious_losses": float64(e.observer.SpuriousLosses.Load()),
@@ -229,6 +229,7 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 		stats := connection.ConnectionStats()
 		m["packets_sent"] += float64(stats.PacketsSent)
 		m["packets_lost"] += float64(stats.PacketsLost)
+		m["losses_declared"] += float64(stats.PacketsLost)
 		m["packets_received"] += float64(stats.PacketsReceived)
 		m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT) // of the last one
 	}
@@ -237,24 +238,28 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	} else {
 		addFEC(m, &rquic.Counters{})
 	}
+	if late, known := e.observer.Recoveries.Late(); known {
+		m["recovered_late"] = float64(late)
+		m["recovered_in_time"] = m["packets_recovered"] + m["recovered_spurious"] - m["recovered_late"]
+	}
 	return m
 }
 
 // addFEC adds the counters of FEC to metrics, and what follows from them.
 func addFEC(m map[string]float64, counters *rquic.Counters) {
 	for name, counter := range map[string]*atomic.Int64{
-		"source_sent":         &counters.SourceSent,
-		"repair_sent":         &counters.RepairSent,
-		"source_received":     &counters.SourceReceived,
-		"repair_received":     &counters.RepairReceived,
-		"recovered_spurious":  &counters.RecoveredSpurious,
-		"recovered_late":      &counters.RecoveredLate,
-		"malformed_received":  &counters.Malformed,
-		"generations_sent":    &counters.Generations,
-		"generation_size_min": &counters.SmallestGeneration,
-		"generation_size_max": &counters.LargestGeneration,
-		"protected_delivered": &counters.Delivered,
-		"protected_lost":      &counters.Lost,
+		"source_sent":            &counters.SourceSent,
+		"repair_sent":            &counters.RepairSent,
+		"source_received":        &counters.SourceReceived,
+		"repair_received":        &counters.RepairReceived,
+		"recovered_spurious":     &counters.RecoveredSpurious,
+		"recovered_out_of_order": &counters.RecoveredOutOfOrder,
+		"malformed_received":     &counters.Malformed,
+		"generations_sent":       &counters.Generations,
+		"generation_size_min":    &counters.SmallestGeneration,
+		"generation_size_max":    &counters.LargestGeneration,
+		"protected_delivered":    &counters.Delivered,
+		"protected_lost":         &counters.Lost,
 	} {
 		m[name] = float64(counter.Load())
 	}

@@ -173,7 +173,7 @@ func TestAShortDownloadIsProtectedByTheFlushAtTheStreamsEnd(t *testing.T) {
 	}
 }
 
-func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
+func TestWithoutTheHoldBufferPacketsAreRecoveredOutOfOrder(t *testing.T) {
 	for _, bto := range []time.Duration{0, 25 * time.Millisecond} {
 		options := fecOptions
 		options.BTO = bto
@@ -181,8 +181,8 @@ func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
 			workload: download(1_000_000), options: options,
 			up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(5, 0.02)),
 		}.succeed(t)
-		if late := o.client["recovered_late"]; (late > 0) != (bto == 0) {
-			t.Errorf("BTO %v: %v of %v packets recovered late", bto, late, o.client["packets_recovered"])
+		if late := o.client["recovered_out_of_order"]; (late > 0) != (bto == 0) {
+			t.Errorf("BTO %v: %v of %v packets recovered out of order", bto, late, o.client["packets_recovered"])
 		}
 	}
 }

@@ -63,6 +63,8 @@ type Observer struct {
 	Congestion *series.Series
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
+	// Recoveries judges what was rebuilt, when Open is there.
+	Recoveries Recoveries
 
 	files sync.WaitGroup // recorders with a qlog file
 }
@@ -113,6 +115,7 @@ type trace struct {
 	received    header.ConnectionID // to which the last packet came
 	progress    Progress
 	congestion  congestion
+	arrivals    arrivals
 }
 
 func (t *trace) AddProducer() qlogwriter.Recorder {
@@ -177,13 +180,21 @@ func (t *trace) inform(event qlogwriter.Event) {
 		t.packetReceived(&e)
 	case qlog.PacketDropped:
 		t.refuse(&e)
+		switch {
+		case e.Header.PacketType == qlog.PacketType1RTT:
+			t.arrivals.dropped(&t.observer.Recoveries, &e)
+		case isUnread(&e):
+			t.observer.Recoveries.unread(t.received)
+		}
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
 		}
 	case qlog.MetricsUpdated:
+		if e.MinRTT > 0 {
+			t.progress.MinRTT = e.MinRTT
+		}
 		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
-		t.progress.MinRTT = e.MinRTT
 		t.connection.Progressed(t.progress)
 	}
 }
@@ -222,7 +233,7 @@ func (t *trace) judge(e *qlog.PacketReceived) {
 
 // refuse passes on that a packet was dropped. A duplicate was decrypted before.
 func (t *trace) refuse(e *qlog.PacketDropped) {
-	unread := e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
+	unread := isUnread(e)
 	if e.DatagramPayloadChecksum != 0 || e.Header.PacketType != qlog.PacketType1RTT && !unread {
 		return
 	}
@@ -231,10 +242,16 @@ func (t *trace) refuse(e *qlog.PacketDropped) {
 	})
 }
 
+// isUnread reports whether the packet that was read last had no place in QUIC's queue.
+func isUnread(e *qlog.PacketDropped) bool {
+	return e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
+}
+
 func (t *trace) packetReceived(e *qlog.PacketReceived) {
 	if e.Header.PacketType != qlog.PacketType1RTT {
 		return
 	}
+	t.arrivals.packet(&t.observer.Recoveries, e, time.Now(), t.progress.MinRTT/2)
 	for _, f := range e.Frames {
 		if ack, ok := f.Frame.(*qlog.AckFrame); ok {
 			for _, r := range ack.AckRanges {

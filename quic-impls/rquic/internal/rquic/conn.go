@@ -60,7 +60,7 @@ type Counters struct {
 	SourceReceived, RepairReceived atomic.Int64
 	Recovered                      atomic.Int64 // rebuilt from coded packets, and decrypted by QUIC
 	RecoveredSpurious              atomic.Int64 // of those, the ones that came themselves later on
-	RecoveredLate                  atomic.Int64 // their place in the order had gone before
+	RecoveredOutOfOrder            atomic.Int64 // their place in the order had gone before
 	Malformed                      atomic.Int64 // received, unreadable, and dropped; or rebuilt, and no packet
 	Delivered, Lost                atomic.Int64 // sent, and acknowledged or declared lost by QUIC
 
@@ -82,6 +82,8 @@ type Conn struct {
 	settings Settings
 	sending  sending
 	buffers  buffers
+	// recoveries hears what was rebuilt: the observer's; nil without one, and without a code.
+	recoveries *observer.Recoveries
 	receiving
 }
 
@@ -98,6 +100,7 @@ func New(inner packetConn, settings Settings) *Conn {
 func (c *Conn) Observe(o *observer.Observer) {
 	if c.settings.Code != nil {
 		c.judged = true
+		c.recoveries = &o.Recoveries
 		o.Open = func(number int) observer.Connection { return c.newSender(number) }
 	}
 }

@@ -139,7 +139,7 @@ func (c *Conn) confirm(h handed) {
 func (c *Conn) countRebuilt(r *receiver, h handed) {
 	c.Recovered.Add(1)
 	if h.late {
-		c.RecoveredLate.Add(1)
+		c.RecoveredOutOfOrder.Add(1)
 	}
 	if r.rebuilt.confirm(h.id) {
 		c.RecoveredSpurious.Add(1)

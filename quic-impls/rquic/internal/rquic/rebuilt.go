@@ -28,6 +28,12 @@ func (r *rebuilt) confirm(id int64) (came bool) {
 	return came
 }
 
+// knows reports whether a packet was rebuilt, rightly or not, and hasn't come itself.
+func (r *rebuilt) knows(id int64) bool {
+	p := &r[id%rebuiltWindow]
+	return p.id == id+1 && !p.came
+}
+
 // take says that a packet came itself, and reports whether it had been rebuilt, and rightly.
 func (r *rebuilt) take(id int64) (was bool) {
 	p := &r[id%rebuiltWindow]
