@@ -49,7 +49,10 @@ NONSENSE = {
     "infinite": "endpoints.client.metrics.dct_s",
     "text": "endpoints.client.metrics.dct_s = '0.5'",
     "short_bitmap": "answered with 0 bytes of verdicts for",
+    "no_base64": "internet/down: answered with a bitmap that is no base64",
     "outlasts": "answered with a client of ",
+    "boasts": "wrote a line of more than ",
+    "chatters": "answered b'well, well",
 }
 
 

@@ -131,6 +131,12 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
         case "garbage":
             say("well, well")
             return
+        case "boasts":
+            for _ in range(1024):
+                print("x" * (1 << 20), end="")
+        case "chatters":
+            while True:
+                say("well, well" * 1000)
         case "refuses":
             say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
             return
@@ -151,6 +157,8 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             say(json.dumps(good))
         case "short_bitmap":
             links["down"]["bitmap"] = ""
+        case "no_base64":
+            links["down"]["bitmap"] = "?!"
         case "outlasts":
             good["client_s"] = 2 * good["virtual_s"]
         case "leaks":
