@@ -295,12 +295,22 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
     assert server["bytes_sent"] + 42 * links["down"]["frames_in"] == links["down"]["bytes_in"]
 
 
-def test_the_queue_drops_what_it_has_no_room_for(simulator: Simulator, task: Task) -> None:
-    narrow = {"rate_bps": 1_000_000, "queue_bytes": None, "queue_packets": 5}
-    task["links"]["internet"]["down"] |= narrow
+@pytest.mark.parametrize(
+    ("limit", "fullest"),
+    [
+        ({"queue_packets": 5, "queue_bytes": None}, {"max_queue_packets": {5}}),
+        # Less than a full frame was left.
+        ({"queue_packets": None, "queue_bytes": 9000}, {"max_queue_bytes": set(range(9001 - 1514, 9001))}),
+    ],
+    ids=["packets", "bytes"],
+)
+def test_the_queue_holds_what_it_has_room_for_and_no_more(
+    simulator: Simulator, task: Task, limit: dict[str, int], fullest: dict[str, set[int]]
+) -> None:
+    task["links"]["internet"]["down"] |= {"rate_bps": 1_000_000, **limit}
     report = simulator.answer(download(task, 200_000))["links"]["internet"]["down"]
     assert report["queue_dropped"] > 0
-    assert report["max_queue_packets"] == 5
+    assert all(report[name] in allowed for name, allowed in fullest.items())
     assert report["conserved"]
 
 

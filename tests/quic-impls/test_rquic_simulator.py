@@ -29,6 +29,7 @@ PAGE = json.loads((REPOSITORY / "designs/catalog/pages/photo-site.json").read_te
 MBPS = 10**6
 MS = 10**6
 OVERHEAD = 42
+FULL = 1500 + 14
 
 Task = dict[str, Any]
 
@@ -280,6 +281,25 @@ def test_the_verdicts_are_the_oracles(simulator: Simulator, tasks: Tasks, model:
         assert report["conserved"] and report["packets"] == report["frames_out"]
         dropped = report["queue_dropped"] + report["oversize_dropped"]
         assert report["frames_in"] == report["frames_out"] + dropped + report["in_flight"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "fullest"),
+    [
+        ({"queue_packets": 5, "queue_bytes": None}, {"max_queue_packets": {5}}),
+        # Less than a full frame was left.
+        ({"queue_packets": None, "queue_bytes": 9000}, {"max_queue_bytes": set(range(9001 - FULL, 9001))}),
+    ],
+    ids=["packets", "bytes"],
+)
+def test_the_queue_holds_what_it_has_room_for_and_no_more(
+    simulator: Simulator, tasks: Tasks, limit: dict[str, int], fullest: dict[str, set[int]]
+) -> None:
+    task = tasks(download(200_000), mbps=1.0)
+    task["links"]["internet"]["down"] |= limit
+    report = simulator.carry_out(task)["links"]["internet"]["down"]
+    assert report["queue_dropped"] > 0
+    assert all(report[name] in allowed for name, allowed in fullest.items())
 
 
 def test_a_transfer_that_cannot_end_hits_its_deadline(simulator: Simulator, tasks: Tasks) -> None:
