@@ -114,6 +114,10 @@ def say(text: str) -> None:
 
 
 def misbehave(manner: str, task: dict[str, Any]) -> None:
+    if manner == "forgets":
+        for pair in task["pairs"]:
+            for end in pair.values():
+                end["series"] = []
     good = answer(task)
     metrics, links = good["endpoints"]["client"]["metrics"], good["links"]["internet"]
     match manner:
