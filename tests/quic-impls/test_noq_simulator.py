@@ -508,6 +508,21 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
             assert 0.1 < seconds[-1] <= answer["virtual_s"]
 
 
+def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, task: Task, tmp_path: Path) -> None:
+    """They are the first connection ID, which follows from the seed."""
+
+    def traces(folder: Path, seed: int) -> set[str]:
+        folder.mkdir()
+        asked = told({**task, "seed": seed, "capture": str(folder)}, log_folder=str(folder))
+        assert ends(simulator.answer(asked)) == {"client": 0, "server": 0}
+        return {path.name for path in folder.glob("*.qlog")}
+
+    first, again, other = (traces(tmp_path / f"{n}", seed) for n, seed in enumerate((1, 1, 2)))
+    assert len(first) == 2
+    assert first == again
+    assert not first & other
+
+
 def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, task: Task, tmp_path: Path) -> None:
     answer = simulator.answer(told(task, series=["cwnd"], log_folder="/proc/nonexistent"))
     assert ends(answer) == {"client": 1, "server": 1}
