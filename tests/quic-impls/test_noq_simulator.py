@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -28,6 +29,7 @@ from runners.trial.simulation import losses
 IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
 NOTHING = Uniform(0.0)
+QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
 FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
@@ -38,11 +40,12 @@ Answer = dict[str, Any]
 class Simulator:
     """A running one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *machine: str) -> None:
+        """`machine` is a program that runs it, with its options."""
         command = IMPLEMENTATION.declaration.simulator
         assert command is not None
         self.process = subprocess.Popen(
-            command, cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*machine, *command], cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def line(self, task: Task | bytes) -> bytes:
@@ -194,6 +197,16 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
     others = told(asked, **{key: str(tmp_path / name) for key, name in files.items()})
     another = Simulator()
     assert another.line(others) == first
+    another.close()
+
+
+@pytest.mark.skipif(not QEMU, reason="needs qemu-x86_64 of Debian's qemu-user or qemu-user-static")
+def test_another_processor_comes_to_the_same(simulator: Simulator, task: Task) -> None:
+    """One that has special instructions neither for cryptography nor for vectors."""
+    another = Simulator(str(QEMU), "-cpu", "qemu64")
+    for scheme in SCHEMES:
+        asked = losing(download(task, 200_000, scheme=scheme), down=Uniform(0.03))
+        assert another.line(asked) == simulator.line(asked)
     another.close()
 
 

@@ -5,6 +5,7 @@ import base64
 import csv
 import json
 import math
+import os
 import random
 import struct
 import subprocess
@@ -37,12 +38,16 @@ Task = dict[str, Any]
 class Simulator:
     """A running simulator."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         command = IMPLEMENTATION.declaration.simulator
         assert command is not None
         program = IMPLEMENTATION.folder / command[0]
         self.process = subprocess.Popen(
-            [program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [program, *command[1:]],
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
 
     def ask(self, task: Task) -> bytes:
@@ -70,8 +75,8 @@ class Simulator:
 
 
 @contextmanager
-def simulating() -> Iterator[Simulator]:
-    simulator = Simulator()
+def simulating(**environment: str) -> Iterator[Simulator]:
+    simulator = Simulator(**environment)
     try:
         yield simulator
     finally:
@@ -222,6 +227,15 @@ def test_programs_that_take_the_cpu_change_nothing(simulator: Simulator, tasks: 
             loop = busy.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
             busy.callback(loop.kill)
         assert [simulator.ask(task) for task in asked] == first
+
+
+def test_a_processor_that_has_no_special_instructions_changes_nothing(
+    simulator: Simulator, tasks: Tasks
+) -> None:
+    """Neither for cryptography nor for vectors; no product is fused with a sum."""
+    asked = many_kinds(tasks)
+    with simulating(GODEBUG="cpu.all=off") as plain:
+        assert [plain.ask(task) for task in asked] == [simulator.ask(task) for task in asked]
 
 
 def test_another_key_pair_changes_nothing(simulator: Simulator, tasks: Tasks, tmp_path: Path) -> None:
