@@ -406,7 +406,7 @@ def test_memory_stays_over_a_thousand_tasks(tasks: Tasks) -> None:
 
 # Go itself keeps 200 bytes of each trial for ever: simulator/overlay.sh mends it.
 @pytest.mark.slow
-@pytest.mark.parametrize(("after", "until", "most_mb"), [(2_000, 10_000, 1.0), (10_000, 100_000, 4.0)])
+@pytest.mark.parametrize(("after", "until", "most_mb"), [(2_000, 10_000, 4.0), (10_000, 100_000, 8.0)])
 def test_ten_thousand_tasks_and_a_hundred_thousand_take_no_more_memory_than_the_first(
     tasks: Tasks, after: int, until: int, most_mb: float
 ) -> None:
