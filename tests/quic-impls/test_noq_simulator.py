@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
 CONTROLS = list(map(str, IMPLEMENTATION.declaration.options["congestion_control"].choices or []))
 NOTHING = Uniform(0.0)
+QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
 FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
@@ -39,11 +41,12 @@ Answer = dict[str, Any]
 class Simulator:
     """A running one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *machine: str) -> None:
+        """`machine` is a program that runs it, with its options."""
         command = IMPLEMENTATION.declaration.simulator
         assert command is not None
         self.process = subprocess.Popen(
-            command, cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*machine, *command], cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def line(self, task: Task | bytes) -> bytes:
@@ -219,6 +222,16 @@ def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
     assert len(answers) == len(CONTROLS)
 
 
+@pytest.mark.skipif(not QEMU, reason="needs qemu-x86_64 of Debian's qemu-user or qemu-user-static")
+def test_another_processor_comes_to_the_same(simulator: Simulator, task: Task) -> None:
+    """One that has special instructions neither for cryptography nor for vectors."""
+    another = Simulator(str(QEMU), "-cpu", "qemu64")
+    for scheme in SCHEMES:
+        asked = losing(download(task, 200_000, scheme=scheme), down=Uniform(0.03))
+        assert another.line(asked) == simulator.line(asked)
+    another.close()
+
+
 def test_the_seed_decides_what_is_random(simulator: Simulator, task: Task) -> None:
     asked = long_and_lossy(task)
     answers = {simulator.line({**asked, "seed": seed}) for seed in (0, 1, 2**64 - 1)}
@@ -317,12 +330,22 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
     assert server["bytes_sent"] + 42 * links["down"]["frames_in"] == links["down"]["bytes_in"]
 
 
-def test_the_queue_drops_what_it_has_no_room_for(simulator: Simulator, task: Task) -> None:
-    narrow = {"rate_bps": 1_000_000, "queue_bytes": None, "queue_packets": 5}
-    task["links"]["internet"]["down"] |= narrow
+@pytest.mark.parametrize(
+    ("limit", "fullest"),
+    [
+        ({"queue_packets": 5, "queue_bytes": None}, {"max_queue_packets": {5}}),
+        # Less than a full frame was left.
+        ({"queue_packets": None, "queue_bytes": 9000}, {"max_queue_bytes": set(range(9001 - 1514, 9001))}),
+    ],
+    ids=["packets", "bytes"],
+)
+def test_the_queue_holds_what_it_has_room_for_and_no_more(
+    simulator: Simulator, task: Task, limit: dict[str, int], fullest: dict[str, set[int]]
+) -> None:
+    task["links"]["internet"]["down"] |= {"rate_bps": 1_000_000, **limit}
     report = simulator.answer(download(task, 200_000))["links"]["internet"]["down"]
     assert report["queue_dropped"] > 0
-    assert report["max_queue_packets"] == 5
+    assert all(report[name] in allowed for name, allowed in fullest.items())
     assert report["conserved"]
 
 
@@ -551,6 +574,21 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
             assert seconds == sorted(seconds)
             assert seconds[0] < 0.001
             assert 0.1 < seconds[-1] <= answer["virtual_s"]
+
+
+def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, task: Task, tmp_path: Path) -> None:
+    """They are the first connection ID, which follows from the seed."""
+
+    def traces(folder: Path, seed: int) -> set[str]:
+        folder.mkdir()
+        asked = told({**task, "seed": seed, "capture": str(folder)}, log_folder=str(folder))
+        assert ends(simulator.answer(asked)) == {"client": 0, "server": 0}
+        return {path.name for path in folder.glob("*.qlog")}
+
+    first, again, other = (traces(tmp_path / f"{n}", seed) for n, seed in enumerate((1, 1, 2)))
+    assert len(first) == 2
+    assert first == again
+    assert not first & other
 
 
 def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, task: Task, tmp_path: Path) -> None:

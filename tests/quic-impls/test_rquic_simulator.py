@@ -5,6 +5,7 @@ import base64
 import csv
 import json
 import math
+import os
 import random
 import shutil
 import struct
@@ -32,6 +33,7 @@ PAGE = json.loads((REPOSITORY / "designs/catalog/pages/photo-site.json").read_te
 MBPS = 10**6
 MS = 10**6
 OVERHEAD = 42
+FULL = 1500 + 14
 
 Task = dict[str, Any]
 
@@ -39,12 +41,16 @@ Task = dict[str, Any]
 class Simulator:
     """A running simulator."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         command = IMPLEMENTATION.declaration.simulator
         assert command is not None
         program = IMPLEMENTATION.folder / command[0]
         self.process = subprocess.Popen(
-            [program, *command[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [program, *command[1:]],
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
 
     def ask(self, task: Task) -> bytes:
@@ -72,8 +78,8 @@ class Simulator:
 
 
 @contextmanager
-def simulating() -> Iterator[Simulator]:
-    simulator = Simulator()
+def simulating(**environment: str) -> Iterator[Simulator]:
+    simulator = Simulator(**environment)
     try:
         yield simulator
     finally:
@@ -226,6 +232,15 @@ def test_programs_that_take_the_cpu_change_nothing(simulator: Simulator, tasks: 
         assert [simulator.ask(task) for task in asked] == first
 
 
+def test_a_processor_that_has_no_special_instructions_changes_nothing(
+    simulator: Simulator, tasks: Tasks
+) -> None:
+    """Neither for cryptography nor for vectors; no product is fused with a sum."""
+    asked = many_kinds(tasks)
+    with simulating(GODEBUG="cpu.all=off") as plain:
+        assert [plain.ask(task) for task in asked] == [simulator.ask(task) for task in asked]
+
+
 def test_another_key_pair_changes_nothing(simulator: Simulator, tasks: Tasks, tmp_path: Path) -> None:
     first = [simulator.ask(task) for task in many_kinds(tasks)]
     (tmp_path / "others").mkdir()
@@ -283,6 +298,25 @@ def test_the_verdicts_are_the_oracles(simulator: Simulator, tasks: Tasks, model:
         assert report["conserved"] and report["packets"] == report["frames_out"]
         dropped = report["queue_dropped"] + report["oversize_dropped"]
         assert report["frames_in"] == report["frames_out"] + dropped + report["in_flight"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "fullest"),
+    [
+        ({"queue_packets": 5, "queue_bytes": None}, {"max_queue_packets": {5}}),
+        # Less than a full frame was left.
+        ({"queue_packets": None, "queue_bytes": 9000}, {"max_queue_bytes": set(range(9001 - FULL, 9001))}),
+    ],
+    ids=["packets", "bytes"],
+)
+def test_the_queue_holds_what_it_has_room_for_and_no_more(
+    simulator: Simulator, tasks: Tasks, limit: dict[str, int], fullest: dict[str, set[int]]
+) -> None:
+    task = tasks(download(200_000), mbps=1.0)
+    task["links"]["internet"]["down"] |= limit
+    report = simulator.carry_out(task)["links"]["internet"]["down"]
+    assert report["queue_dropped"] > 0
+    assert all(report[name] in allowed for name, allowed in fullest.items())
 
 
 def test_a_transfer_that_cannot_end_hits_its_deadline(simulator: Simulator, tasks: Tasks) -> None:
@@ -373,11 +407,15 @@ def test_memory_stays_over_a_thousand_tasks(tasks: Tasks) -> None:
         assert memory_after(simulator, tasks, 900) < before + 32
 
 
+# Go itself keeps 200 bytes of each trial for ever: simulator/overlay.sh mends it.
 @pytest.mark.slow
-def test_memory_stays_over_a_hundred_thousand_tasks(tasks: Tasks) -> None:
+@pytest.mark.parametrize(("after", "until", "most_mb"), [(2_000, 10_000, 4.0), (10_000, 100_000, 8.0)])
+def test_ten_thousand_tasks_and_a_hundred_thousand_take_no_more_memory_than_the_first(
+    tasks: Tasks, after: int, until: int, most_mb: float
+) -> None:
     with simulating() as simulator:
-        before = memory_after(simulator, tasks, 1000)
-        assert memory_after(simulator, tasks, 99_000) < before + 32
+        before = memory_after(simulator, tasks, after)
+        assert memory_after(simulator, tasks, until - after) < before + most_mb
 
 
 def test_a_long_download_fits_into_memory(tasks: Tasks) -> None:
