@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from results.lazy import names_of
 
 if TYPE_CHECKING:
+    from results.analysis.choosing import choices, log_ratios
     from results.analysis.frames import metrics, points, trials
     from results.analysis.intervals import ratio_intervals, shares
     from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out, paired
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Pairing",
     "baseline_of",
+    "choices",
     "comparisons",
     "left_out",
+    "log_ratios",
     "metrics",
     "paired",
     "points",
@@ -32,6 +35,7 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
+        "choosing": ("choices", "log_ratios"),
         "frames": ("metrics", "points", "trials"),
         "intervals": ("ratio_intervals", "shares"),
         "pairing": ("Pairing", "baseline_of", "comparisons", "left_out", "paired"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from results.lazy import names_of
 
 if TYPE_CHECKING:
+    from results.figures.choosing import choice_map
     from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
     from results.figures.explanation import benefit_map, effects
     from results.figures.nothing import NothingToDraw
@@ -28,6 +29,7 @@ __all__ = [
     "bars",
     "benefit_map",
     "boxes",
+    "choice_map",
     "dct",
     "ecdf_panels",
     "effects",
@@ -45,6 +47,7 @@ __all__ = [
 __getattr__ = names_of(
     __name__,
     {
+        "choosing": ("choice_map",),
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
         "nothing": ("NothingToDraw",),
