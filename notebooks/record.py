@@ -2,12 +2,13 @@
 
     .venv/bin/python notebooks/record.py networking2019-virtual out/networking2019-virtual.sqlite
 
-Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: what links counted,
-what endpoints wrote, how long each phase of the harness took, packets' verdicts, and of campaigns of papers all
-metrics but METRICS. Keys, states, seeds, digests and the whole provenance stay, so the sample tells how to run the
-campaigns again and what must come out. Campaigns of several databases become one database.
+Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
+follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
+took, packets' verdicts, and all metrics but METRICS. Keys, states, digests and the whole provenance stay, so
+the sample tells how to run the campaigns again and what must come out. Campaigns of several databases become
+those of one.
 
-Refused: a sample from which a claim, or a digest, comes out otherwise than from the databases that it was made of.
+Refused: a sample of which a claim or a digest differs from those of its databases.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from results import papers
 
 SAMPLES = Path(__file__).parent / "samples"
 
-# What the figures of a paper, its claims and their differences read; the name that its campaigns begin with.
+# What is read of campaigns whose name begins so: by the first notebook and the guide, or by the figures of a
+# paper, its claims and their differences.
 METRICS = {
+    "demo": (
+        *("client.dct_s", "client.packets_recovered"),
+        *("server.packets_lost", "server.packets_sent", "server.repair_sent"),
+    ),
     "networking2019-": (
         *("client.dct_s", "competition.background_mbps", "competition.foreground_mbps"),
         *("background_server.window_reductions", "background_server.window_restorations"),
@@ -111,13 +117,17 @@ def _trials_of(beginning: str) -> str:
 
 
 def came_out(database: Path) -> Iterator[tuple[str, str, object]]:
-    """What a sample must not change, of each campaign: its name, the digest, and all that is said of papers."""
+    """What a sample must not change, of each campaign: name, digest, and what is said of papers."""
     with results.open(str(database)) as opened:
         for name in opened.campaigns()["campaign"]:
             campaign = opened[name]
             trials = campaign.trials()
             said = [
-                (figure.number, figure.claims(trials, campaign.info), figure.differences(trials, campaign.info))
+                (
+                    figure.number,
+                    figure.claims(trials, campaign.info),
+                    figure.differences(trials, campaign.info),
+                )
                 for figure in papers.figures_of(campaign.info)
             ]
             yield name, campaign.database.digest(campaign.info.id), said

@@ -2,7 +2,8 @@
 
 Judged as `results.papers.claims` says, those about completion rates by the intervals of
 `results.analysis.intervals`: fewer repetitions than these need leave a claim open. Estimates that are
-compared with each other are of different points, whose seeds are independent.
+compared with each other are of different points, whose seeds are independent. There are no claims about loss
+rates that the design lacks.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) 
         claim
         for variant in variants_with_fec(campaign)
         for claim in (
-            _harm(frame, rates, campaign, variant),
+            *(_harm(frame, rates, campaign, variant) if 0 in loss_rates(campaign) else ()),
             _help(rates, campaign, variant),
             *overhead_claims(overhead, campaign, variant),
             *_order_of_overheads(overhead, campaign, variant),
@@ -69,7 +70,7 @@ def claims_of_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) 
     ]
 
 
-def _harm(frame: pd.DataFrame, rates: Table, campaign: CampaignInfo, variant: str) -> Claim:
+def _harm(frame: pd.DataFrame, rates: Table, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
     lossless = _at_loss(rates, "ratio", 0.0, campaign, variant)
     claim = Claim(
         f"{variant}: ξ without losses",
@@ -77,7 +78,7 @@ def _harm(frame: pd.DataFrame, rates: Table, campaign: CampaignInfo, variant: st
         _listed(lossless(LEVEL)),
         _all(lossless, lambda rate: rate.below(_HARMLESS)),
     )
-    return beside_stalls(claim, frame[frame[LOSS] == 0], fec_off(campaign), variant)
+    yield beside_stalls(claim, frame[frame[LOSS] == 0], fec_off(campaign), variant)
 
 
 def _help(rates: Table, campaign: CampaignInfo, variant: str) -> Claim:
@@ -137,16 +138,17 @@ def _order_of_overheads(overhead: Table, campaign: CampaignInfo, variant: str) -
     shares = _by_place(overhead(LEVEL), "mean", campaign, variant)
     least = shown(_LEAST_GROWTH_OF_OVERHEAD, ".0%")
     grows = f"grows (Fig. 5d, 7d; judged here: by less than {least} is no growth)"
-    yield Claim(
-        f"{variant}: overhead with the loss rate",
-        grows,
-        "; ".join(
-            f"{network} {' → '.join(f'{shares[network, loss]:.1%}' for loss in losses)}"
-            for network in networks
+    if len(losses) > 1:
+        yield Claim(
+            f"{variant}: overhead with the loss rate",
+            grows,
+            "; ".join(
+                f"{network} {' → '.join(f'{shares[network, loss]:.1%}' for loss in losses)}"
+                for network in networks
+            )
+            + _least(steps(LEVEL), ".1%"),
+            _all(steps, lambda step: step.grows(_LEAST_GROWTH_OF_OVERHEAD)),
         )
-        + _least(steps(LEVEL), ".1%"),
-        _all(steps, lambda step: step.grows(_LEAST_GROWTH_OF_OVERHEAD)),
-    )
     highest = _at_loss(overhead, "mean", losses[-1], campaign, variant)
     yield _claim_of_growth(
         f"{variant}: overhead with the RTT, at {_percent(losses[-1])} loss",
@@ -234,17 +236,18 @@ def _order_of_rates(rates: Table, campaign: CampaignInfo, variant: str) -> Itera
         by_place = _by_place(rates(level), "ratio", campaign, variant)
         return {network: by_place[network, least].minus(by_place[network, most]) for network in networks}
 
-    by_place, by_network = _by_place(rates(LEVEL), "ratio", campaign, variant), falls(LEVEL)
-    yield Claim(
-        f"{variant}: ξ with the loss rate, {_percent(least)} against {_percent(most)}",
-        "falls: the gain grows (§VI-B)",
-        "; ".join(
-            f"{network} {by_place[network, least]:.2f} → {by_place[network, most]:.2f},"
-            f" less by {by_network[network]:.2f}"
-            for network in networks
-        ),
-        _all(falls, lambda fall: fall.above(0)),
-    )
+    if least != most:
+        by_place, by_network = _by_place(rates(LEVEL), "ratio", campaign, variant), falls(LEVEL)
+        yield Claim(
+            f"{variant}: ξ with the loss rate, {_percent(least)} against {_percent(most)}",
+            "falls: the gain grows (§VI-B)",
+            "; ".join(
+                f"{network} {by_place[network, least]:.2f} → {by_place[network, most]:.2f},"
+                f" less by {by_network[network]:.2f}"
+                for network in networks
+            ),
+            _all(falls, lambda fall: fall.above(0)),
+        )
     yield _claim_of_growth(
         f"{variant}: ξ with the RTT, at {_percent(most)} loss",
         "grows: the gain is smaller over cellular and satellite links (§VI-B; judged here: by less than"

@@ -17,11 +17,11 @@ HEAD = "| Fig. | claim | the paper | measured | verdict | virtual | verdict |"
 OURS = "rQUIC, XOR as in the paper: "  # the page has this variant only, and says so
 NOT_RUN = "not run | –"
 
-Found = dict[tuple[str, str], Claim]
+Found = dict[tuple[str, str, str], Claim]
 
 
 def found(sample: Path) -> Found:
-    """The claims of the recorded campaigns, by their figure and their text.
+    """The claims of the recorded campaigns, by their figure, what is claimed of what, and the paper's value.
 
     Of one that the campaign of the paper's size leaves open, that of the campaign with more trials (`-more`).
     """
@@ -34,8 +34,8 @@ def found(sample: Path) -> Found:
             for figure in papers.figures_of(campaign.info):
                 number = figure.number.rpartition(" ")[2]
                 for claim in figure.claims(trials, campaign.info):
-                    key = (number, claim.text.removeprefix(OURS))
-                    if key not in claims or (claims[key].holds is None and claim.holds is not None):
+                    key = (number, claim.text.removeprefix(OURS), claim.paper)
+                    if key not in claims or claims[key].holds is None:
                         claims[key] = claim
     return claims
 
@@ -48,8 +48,7 @@ def rows(emulated: Found, virtual: Found) -> list[str]:
             f"{each[key].measured} | {each[key].verdict}" if key in each else NOT_RUN
             for each in (emulated, virtual)
         ]
-        claimed = (virtual.get(key) or emulated[key]).paper
-        table.append(f"| {key[0]} | {key[1]} | {claimed} | {' | '.join(columns)} |")
+        table.append(f"| {' | '.join([*key, *columns])} |")
     return table
 
 
@@ -57,7 +56,7 @@ def tally(claims: Found) -> str:
     verdicts = [claim.verdict for claim in claims.values()]
     agree, differ, open_ = (verdicts.count(verdict) for verdict in ("agrees", "differs", "cannot tell"))
     return (
-        f"f {len(verdicts)} claims, {agree} agree, {differ} differ, and of {open_} these trials cannot tell."
+        f"of {len(verdicts)} claims, {agree} agree, {differ} differ, and of {open_} these trials cannot tell."
     )
 
 
