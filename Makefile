@@ -26,8 +26,6 @@ PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clipp
 KERNEL_PACKAGES := flex bison bc
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
-# Tests that compute alone, and may share the cores; the others make networks in which time counts.
-PURE := tests/bench tests/designs tests/notebooks tests/results
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
 .PHONY: demo test test-slow test-netem test-virtual build bench lint packages environment go parts lock clean
@@ -47,8 +45,7 @@ demo: build
 
 test: build
 	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver"
-	@$(RUN) pytest --numprocesses auto $(PURE)
-	@$(RUN) pytest $(addprefix --ignore=,$(PURE))
+	@$(RUN) pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 

@@ -116,7 +116,7 @@ static void take_map(struct attached *attached, int fd) {
         fail(errno, "cannot read what a map of BPF program %u is", attached->program_id);
     if (strcmp(info.name, "configuration") == 0 && info.value_size == sizeof(struct dropper_configuration))
         attached->configuration = fd;
-    else if (strcmp(info.name, "state") == 0 && info.value_size == sizeof(struct dropper_state))
+    else if (strcmp(info.name, "state") == 0 && info.value_size == sizeof(dropper_state))
         attached->state = fd;
     else if (strcmp(info.name, "counters") == 0 && info.value_size == sizeof(struct dropper_counters))
         attached->counters = fd;
@@ -182,12 +182,12 @@ struct dropper_configuration read_configuration(const struct attached *attached)
     return configuration;
 }
 
-struct dropper_state read_state(const struct attached *attached) {
-    struct dropper_state state;
+uint64_t read_packets(const struct attached *attached) {
+    dropper_state state;
 
-    if (bpf_map_lookup_elem_flags(attached->state, &only, &state, BPF_F_LOCK) != 0)
+    if (bpf_map_lookup_elem(attached->state, &only, &state) != 0)
         fail(errno, "cannot read the state");
-    return state;
+    return DROPPER_STATE_PACKETS(state);
 }
 
 struct dropper_counters read_counters(const struct attached *attached) {

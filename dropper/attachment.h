@@ -47,7 +47,7 @@ struct attached find(const struct place *place);
 bool detach(const struct place *place);
 
 struct dropper_configuration read_configuration(const struct attached *attached);
-struct dropper_state read_state(const struct attached *attached);
+uint64_t read_packets(const struct attached *attached);
 struct dropper_counters read_counters(const struct attached *attached);
 
 /* The recorded verdicts of the first packets, up to `packets`. */

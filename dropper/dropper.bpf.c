@@ -38,7 +38,7 @@ struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __type(key, __u32);
-    __type(value, struct dropper_state);
+    __type(value, dropper_state);
 } state SEC(".maps");
 
 struct {
@@ -187,6 +187,10 @@ static __always_inline bool take_ip(struct packet *packet, __u8 family) {
     return false;
 }
 
+static __always_inline bool has_either_port(struct ports ports, __u16 port) {
+    return ports.source == bpf_htons(port) || ports.destination == bpf_htons(port);
+}
+
 static __always_inline bool has_port(struct packet *packet, __u16 port) {
     struct ports ports;
 
@@ -194,13 +198,14 @@ static __always_inline bool has_port(struct packet *packet, __u16 port) {
         return false;
     if (packet->later_fragment || !take(packet, &ports, sizeof(ports)))
         return false;
-    if (ports.source == bpf_htons(port) || ports.destination == bpf_htons(port))
+    if (has_either_port(ports, port))
         return true;
     packet->truncated = false;
     return false;
 }
 
-static __always_inline bool matches(struct packet *packet, const struct dropper_configuration *configured) {
+/* Any packet, by helper calls. Not inlined, so that those that need none of it are not slowed down by it. */
+static __noinline bool matches(struct packet *packet, const struct dropper_configuration *configured) {
     if (!take_ip(packet, configured->family)) {
         packet->fragment = false;
         return false;
@@ -212,6 +217,36 @@ static __always_inline bool matches(struct packet *packet, const struct dropper_
     return !configured->port || has_port(packet, configured->port);
 }
 
+/* What nearly every packet starts with. */
+struct plain_headers {
+    struct ethhdr ethernet;
+    struct iphdr ip;
+    struct ports ports;
+} __attribute__((packed, aligned(2)));
+
+/* The headers of a packet that is whole, IPv4 without options and fragments, and UDP or TCP; NULL for any
+ * other, and where the kernel does not have them side by side. */
+static __always_inline const struct plain_headers *plain(const struct __sk_buff *skb) {
+    const struct plain_headers *headers = (const void *)(long)skb->data;
+
+    if ((const void *)(headers + 1) > (const void *)(long)skb->data_end)
+        return NULL;
+    if (headers->ethernet.h_proto != bpf_htons(ETH_P_IP) || headers->ip.version != 4 ||
+        headers->ip.ihl != 5 ||
+        headers->ip.frag_off & bpf_htons(IPV4_FRAGMENT_OFFSET | IPV4_MORE_FRAGMENTS) ||
+        sizeof(headers->ethernet) + bpf_ntohs(headers->ip.tot_len) > skb->len ||
+        (headers->ip.protocol != IPPROTO_UDP && headers->ip.protocol != IPPROTO_TCP))
+        return NULL;
+    return headers;
+}
+
+static __always_inline bool matches_plain(const struct plain_headers *headers,
+                                          const struct dropper_configuration *configured) {
+    return configured->family != DROPPER_FAMILY_IPV6 &&
+           (!configured->protocol || headers->ip.protocol == configured->protocol) &&
+           (!configured->port || has_either_port(headers->ports, configured->port));
+}
+
 /* ---- The models: what happens to packet n ---- */
 
 struct turn {
@@ -219,19 +254,32 @@ struct turn {
     bool bad; /* the state that decides on this packet */
 };
 
-static __always_inline struct turn next_turn(struct dropper_state *advancing,
-                                             const struct dropper_configuration *configured) {
-    struct losses losses = configured->losses; /* read before the lock is held */
-    bool chain = configured->model == DROPPER_MODEL_GILBERT_ELLIOTT;
-    struct turn turn;
+/* How often a CPU tries to advance the chain, in the way of which others may come: each time, another CPU has
+ * had its turn. If all are in vain the chain stays where it is, and the verdicts differ from the oracle's,
+ * which is noticed. */
+#define TRIES_MAX 32
 
-    bpf_spin_lock(&advancing->lock);
-    turn.n = advancing->packets++;
-    turn.bad = advancing->bad;
-    if (chain)
-        advancing->bad = losses_next(&losses, turn.n, turn.bad);
-    bpf_spin_unlock(&advancing->lock);
-    return turn;
+static __always_inline struct turn turn_of(dropper_state before) {
+    return (struct turn){.n = DROPPER_STATE_PACKETS(before), .bad = before & DROPPER_STATE_BAD};
+}
+
+static __always_inline struct turn next_turn(dropper_state *advancing,
+                                             const struct dropper_configuration *configured) {
+    if (configured->model == DROPPER_MODEL_GILBERT_ELLIOTT) {
+        dropper_state before = *(volatile dropper_state *)advancing;
+
+        for (int i = 0; i < TRIES_MAX; i++) {
+            struct turn turn = turn_of(before);
+            bool bad = losses_next(&configured->losses, turn.n, turn.bad);
+            dropper_state after = (turn.n + 1) * DROPPER_STATE_PACKET + bad;
+            dropper_state found = __sync_val_compare_and_swap(advancing, before, after);
+
+            if (found == before)
+                return turn;
+            before = found;
+        }
+    }
+    return turn_of(__sync_fetch_and_add(advancing, DROPPER_STATE_PACKET));
 }
 
 static __always_inline bool bit(void *map, __u64 n) {
@@ -275,19 +323,25 @@ int fecbench_drop(struct __sk_buff *skb) {
     __u32 only = 0;
     const struct dropper_configuration *configured = bpf_map_lookup_elem(&configuration, &only);
     struct dropper_counters *counted = bpf_map_lookup_elem(&counters, &only);
-    struct dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
-    struct packet packet = {.skb = skb};
+    dropper_state *advancing = bpf_map_lookup_elem(&state, &only);
+    const struct plain_headers *headers = plain(skb);
     struct turn turn;
     bool matched;
 
     if (!configured || !counted || !advancing) /* never: for the verifier */
         return TC_ACT_UNSPEC;
 
-    matched = matches(&packet, configured);
-    if (packet.truncated)
-        count(&counted->truncated);
-    if (packet.fragment)
-        count(&counted->fragments);
+    if (headers) {
+        matched = matches_plain(headers, configured);
+    } else {
+        struct packet packet = {.skb = skb};
+
+        matched = matches(&packet, configured);
+        if (packet.truncated)
+            count(&counted->truncated);
+        if (packet.fragment)
+            count(&counted->fragments);
+    }
     if (!matched) {
         count(&counted->other);
         return TC_ACT_UNSPEC;

@@ -92,7 +92,7 @@ struct counter {
 static void read_all_counters(const struct attached *attached, struct counter counters[COUNTERS]) {
     struct dropper_counters read = read_counters(attached);
     const struct counter all[COUNTERS] = {
-        {"seen", read_state(attached).packets},
+        {"seen", read_packets(attached)},
         {"dropped", read.dropped},
         {"other", read.other},
         {"gso", read.gso},
@@ -173,7 +173,7 @@ static void run_show(const struct request *request, const struct place *place) {
 
 static void run_log(const struct request *request, const struct place *place) {
     struct attached attached = require_attached(place);
-    uint64_t packets = read_state(&attached).packets;
+    uint64_t packets = read_packets(&attached);
     struct verdicts verdicts = read_verdicts(&attached, packets);
 
     if (!request->json) {

@@ -52,12 +52,14 @@ struct dropper_configuration {
     __u8 reserved[6];
 };
 
-/* The one value of the map `state`: what must advance together, packet by packet. */
-struct dropper_state {
-    struct bpf_spin_lock lock;
-    __u32 bad;     /* state of the Gilbert-Elliott chain before packet number `packets` */
-    __u64 packets; /* packets judged so far: the index of the next one */
-};
+/* The one value of the map `state`. Two parts in one word, for they must advance together, packet by packet:
+ * whether the Gilbert-Elliott chain is bad before the next packet (bit 0), and how many packets have been
+ * judged, which is the index of the next one. */
+typedef __u64 dropper_state;
+
+#define DROPPER_STATE_BAD 1ull
+#define DROPPER_STATE_PACKET 2ull /* one more packet */
+#define DROPPER_STATE_PACKETS(state) ((state) / DROPPER_STATE_PACKET)
 
 /* The one value of the map `counters`, in packets. */
 struct dropper_counters {

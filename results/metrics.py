@@ -562,7 +562,7 @@ _OF_LINKS = (
     Metric(
         f"{_PLACE}.queue_dropped",
         "packets",
-        "Frames that the link dropped because its queue was full.",
+        "Frames that the link's queue dropped: it was full, or they had waited too long for CoDel.",
         None,
         "link",
         "number of packets dropped by the queue",

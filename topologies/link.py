@@ -17,6 +17,13 @@ DEFAULT_QUEUE_BDP = 1.5
 MINIMUM_BDP_QUEUE_BYTES = 10 * FULL_FRAME_BYTES
 """A queue given in BDPs is never smaller: a short or slow path would else have none at all."""
 
+CODEL_QUEUE_PACKETS = 1000
+"""The limit of a CoDel queue that is given none, that of Linux: CoDel keeps it short, and the limit is for
+floods."""
+
+Queue = Literal["droptail", "codel"]
+QUEUES: tuple[Queue, ...] = ("droptail", "codel")
+
 Direction = Literal["up", "down"]
 """up: from the client's side of the link to the server's; down: the reverse."""
 
@@ -41,7 +48,7 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """A droptail limit, either in bytes or in packets.
+    """What a queue holds, either in bytes or in packets; what comes to a full one is dropped.
 
     The frame that is being sent is in the queue until its last bit has left.
     """
@@ -54,7 +61,8 @@ class QueueLimit:
 class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
 
-    At most one of queue_bdp, queue_bytes and queue_packets; DEFAULT_QUEUE_BDP if none.
+    At most one of queue_bdp, queue_bytes and queue_packets; if none, DEFAULT_QUEUE_BDP, or
+    CODEL_QUEUE_PACKETS where the queue is CoDel's.
     """
 
     bandwidth_mbps: float
@@ -66,6 +74,8 @@ class DirectionSettings:
     directions. At least MINIMUM_BDP_QUEUE_BYTES."""
     queue_bytes: int | None = None
     queue_packets: int | None = None
+    queue: Queue = "droptail"
+    """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
 
     @property
     def rate_bps(self) -> int:
@@ -98,9 +108,10 @@ class LinkSettings:
         queue_bdp: float | None = None,
         queue_bytes: int | None = None,
         queue_packets: int | None = None,
+        queue: Queue = "droptail",
     ) -> Self:
         """A link that is the same in both directions."""
-        settings = DirectionSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets)
+        settings = DirectionSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets, queue)
         return cls(settings, settings)
 
     def of(self, direction: Direction) -> DirectionSettings:
@@ -121,6 +132,8 @@ class LinkSettings:
             return QueueLimit(packets=settings.queue_packets)
         if settings.queue_bytes is not None:
             return QueueLimit(bytes=settings.queue_bytes)
+        if settings.queue_bdp is None and settings.queue == "codel":
+            return QueueLimit(packets=CODEL_QUEUE_PACKETS)
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
         return QueueLimit(bytes=max(round(multiple * self.bdp_bytes(direction)), MINIMUM_BDP_QUEUE_BYTES))
 
@@ -143,6 +156,9 @@ class LinkSettings:
             _check_whole_number(name, settings.queue_bytes, FULL_FRAME_BYTES, 10**10)
         if settings.queue_packets is not None:
             _check_whole_number(self._name(direction, "queue_packets"), settings.queue_packets, 1, 10**7)
+        if settings.queue not in QUEUES:
+            known = " or ".join(QUEUES)
+            raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """What an error calls a parameter."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-from topologies.link import Direction
+from topologies.link import Direction, Queue
 
 
 class _Record(BaseModel):
@@ -67,6 +67,7 @@ class DirectionConfiguration(_Record):
     delay_ns: int
     queue_bytes: int | None = None
     queue_packets: int | None = None
+    queue: Queue = "droptail"
     burst_bytes: int | None = None
     """What the shaper of netem's queue lets out at once; wire has none."""
 

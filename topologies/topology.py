@@ -13,7 +13,7 @@ from topologies import namespace
 from topologies.counters import discarded, received_bytes
 from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
-from topologies.link import Direction, LinkEnd, LinkSettings, TopologyError
+from topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, TopologyError
 from topologies.link_report import LinkReport
 from topologies.netem_link import NetemLink, netem_is_available
 from topologies.single_path import SINGLE_PATH
@@ -236,7 +236,10 @@ def build(
         raise TopologyError(f"topology is {topology!r}; it must be one of {', '.join(TOPOLOGIES)}")
     layout, late_bounds_us = TOPOLOGIES[topology], late_bounds_us or {}
     _check_links(topology, layout, links, late_bounds_us)
-    return Topology(layout, links, resolve_backend(backend), late_bounds_us)
+    chosen = resolve_backend(backend)
+    for name, settings in links.items():
+        check_backend(chosen, name, settings)
+    return Topology(layout, links, chosen, late_bounds_us)
 
 
 def _check_links(
@@ -250,6 +253,16 @@ def _check_links(
     for name in names:
         if name not in links:
             raise TopologyError(f"link {name!r} of topology {topology} has no settings")
+
+
+def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
+    """Raises TopologyError for a link that this backend can't be."""
+    for direction in DIRECTIONS:
+        queue = settings.of(direction).queue
+        if backend == "netem" and queue != "droptail":
+            raise TopologyError(
+                f"{link}.{direction}.queue is {queue!r}; the netem link has droptail only, wire has both"
+            )
 
 
 def resolve_backend(backend: str) -> Backend:

@@ -10,7 +10,7 @@ import subprocess
 import time
 from typing import IO
 
-from topologies.link import MTU, Direction, LinkEnd, LinkError, LinkSettings
+from topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
 from topologies.programs import WIRE
 
@@ -109,6 +109,7 @@ def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bou
         "late-bound-us": late_bound_us,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    words += [f"--{direction}-codel" for direction in DIRECTIONS if settings.of(direction).queue == "codel"]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
 

@@ -42,9 +42,15 @@ void lane_free(struct lane *lane) {
     free(lane);
 }
 
+static void forget_dropped(struct lane *lane) {
+    for (struct frame *frame; (frame = direction_dropped(&lane->direction));)
+        frame_pool_return(&lane->pool, frame);
+}
+
 static void empty(struct lane *lane) {
     for (struct frame *frame; (frame = direction_exit(&lane->direction, LANE_NEVER));)
         frame_pool_return(&lane->pool, frame);
+    forget_dropped(lane);
 }
 
 // Whether the copy could be made; NULL for no pattern.
@@ -72,6 +78,7 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
                                          .queue_bytes = settings->queue_bytes,
                                          .queue_packets = settings->queue_packets,
                                          .max_frame_size = ETHERNET_MTU_FRAME,
+                                         .codel = settings->codel,
                                      });
     lane->losses = (struct losses){
         .seed = settings->seed,
@@ -99,10 +106,11 @@ bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint6
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
         memcpy(frame->bytes + TAG_SIZE, payload, length);
-    if (direction_arrive(&lane->direction, frame, now_ns) == FATE_ACCEPTED)
-        return true;
-    frame_pool_return(&lane->pool, frame);
-    return false;
+    bool is_accepted = direction_arrive(&lane->direction, frame, now_ns) == FATE_ACCEPTED;
+    if (!is_accepted)
+        frame_pool_return(&lane->pool, frame);
+    forget_dropped(lane);
+    return is_accepted;
 }
 
 uint64_t lane_next_exit(const struct lane *lane) {
@@ -121,6 +129,7 @@ static bool lose(struct lane *lane, uint64_t n) {
 
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit) {
     struct frame *frame = direction_exit(&lane->direction, now_ns);
+    forget_dropped(lane);
     if (!frame)
         return false;
     uint64_t n = lane->judged++;

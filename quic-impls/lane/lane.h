@@ -24,6 +24,7 @@ struct lane_settings {
     // The queue's limit: exactly one of the two is not 0.
     uint64_t queue_bytes;
     uint64_t queue_packets;
+    bool codel; // besides, CoDel (RFC 8289) drops frames that have waited too long
     // The loss model: thresholds, see dropper/losses.h; all 0 for none.
     uint64_t seed, loss_good, loss_bad, good_to_bad, bad_to_good;
     // Or, where `pattern` is not NULL, bit n % 8 of byte n / 8 says whether packet n is lost; past its end
@@ -60,7 +61,7 @@ void lane_free(struct lane *lane);
 bool lane_begin(struct lane *lane, const struct lane_settings *settings);
 
 // A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops
-// it.
+// it at once; CoDel may drop it later.
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
 
 // When the next datagram leaves, or LANE_NEVER.

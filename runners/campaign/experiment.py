@@ -27,7 +27,7 @@ from runners.workloads import page_graph
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
 from topologies.link import DIRECTIONS, TopologyError
-from topologies.topology import TOPOLOGIES
+from topologies.topology import TOPOLOGIES, check_backend
 
 DEFAULT_TIMEOUT_S = 120.0
 SERVER = "server"
@@ -244,6 +244,12 @@ class Experiment:
 
     def _server_of(self, transfer: Transfer, activity: Activity) -> Arm:
         return self.arms[activity.server or self.arms[transfer.variant].server]
+
+    def check_links(self, backend: Carrier) -> None:
+        """Raises TopologyError for a point with a link that this backend can't be."""
+        for tasks in self._link_tasks:
+            for name, link in tasks.items():
+                check_backend(backend, name, link.settings)
 
     def _links_at(self, point: int) -> dict[str, LinkTask]:
         try:

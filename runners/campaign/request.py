@@ -104,11 +104,13 @@ def request(
         experiment.check_alone()
     experiment.check_built(engine)
     experiment.check_combinations(engine)
+    carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
+    experiment.check_links(carrier)
     return Request(
         experiment=experiment,
         keys=keys,
         name=name or design.name,
-        backend=VIRTUAL if backend == VIRTUAL else resolve_backend(backend),
+        backend=carrier,
         jobs=jobs,
         resume=resume,
         retry=frozenset(retry),

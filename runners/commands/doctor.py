@@ -145,7 +145,7 @@ def _make_tap() -> None:
 
 
 def _attach_dropper() -> None:
-    """clsact, the verifier, bpf_spin_lock and the maps, all at once, with the real program."""
+    """clsact, the verifier, atomic instructions and the maps, all at once, with the real program."""
     _make_veth()
     place = ["--dev", "probe0", "--ingress"]
     _command(str(COMMAND), "attach", *place, "--model", "uniform", "--p", "0.5")
@@ -174,7 +174,7 @@ FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
     ),
     ("veth", _make_veth, "use a kernel with CONFIG_VETH", True),
     ("TUN/TAP", _make_tap, "modprobe tun, or use a kernel with CONFIG_TUN", True),
-    ("clsact, BPF and spin locks", _attach_dropper, "use a kernel with NET_CLS_ACT and NET_CLS_BPF", True),
+    ("clsact and BPF", _attach_dropper, "use a kernel with NET_CLS_ACT and NET_CLS_BPF", True),
     ("real-time priority", _take_real_time_priority, "run where CAP_SYS_NICE is granted", False),
     ("netem", _add_netem, "modprobe sch_netem; without it use --link wire", False),
 ]

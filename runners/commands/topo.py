@@ -12,7 +12,7 @@ from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.refusal import Refusal
-from topologies.link import DIRECTIONS, LinkSettings
+from topologies.link import DIRECTIONS, LinkSettings, Queue
 from topologies.link_report import DirectionReport, LinkReport
 from topologies.topology import TOPOLOGIES, Topology, build
 
@@ -26,6 +26,7 @@ def topo(
     ] = None,
     queue_bytes: Annotated[int | None, typer.Option(help="Queue in bytes of Ethernet frames.")] = None,
     queue_packets: Annotated[int | None, typer.Option(help="Queue in packets.")] = None,
+    queue: Annotated[Queue, typer.Option(help="droptail or codel.")] = "droptail",
     link: arguments.Link = "auto",
     as_json: arguments.Json = False,
 ) -> int:
@@ -34,7 +35,7 @@ def topo(
         raise Refusal("fecbench topo must be root: it makes network namespaces")
     if topology not in TOPOLOGIES:
         raise Refusal(f"topology {topology!r}: there is none of that name; {nearest(topology, TOPOLOGIES)}")
-    settings = LinkSettings.symmetric(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets)
+    settings = LinkSettings.symmetric(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets, queue)
     links = {emulated.name: settings for emulated in TOPOLOGIES[topology].links}
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -113,6 +113,7 @@ def _link(link: LinkTask, seeds: dict[Direction, int]) -> dict[str, Any]:
             "delay_ns": settings.delay_ns,
             "queue_bytes": queue.bytes,
             "queue_packets": queue.packets,
+            **({"queue": settings.queue} if settings.queue != "droptail" else {}),
             "losses": losses(link.models[direction], seeds[direction]),
         }
     return directions

@@ -164,7 +164,7 @@ def test_of_all_packets_only_those_of_the_port_are_judged(judge, case):
         (Filter("ipv6", "tcp", 4433), {"tcp6"}),
         (Filter("ipv6", "tcp", 4434), set()),
     ],
-    ids=str,
+    ids=lambda value: ",".join(sorted(value)) if isinstance(value, set) else str(value),
 )
 def test_a_filter_matches_family_protocol_and_port_together(judge, filter, judged):
     frames = {

@@ -47,6 +47,7 @@ u64 = ctypes.c_uint64
 class Settings(ctypes.Structure):
     _fields_ = (
         *((name, u64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")),
+        ("codel", ctypes.c_bool),
         *((name, u64) for name in ("seed", "loss_good", "loss_bad", "good_to_bad", "bad_to_good")),
         ("pattern", ctypes.c_char_p),
         ("pattern_packets", u64),
@@ -120,7 +121,7 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    core = shared_library(LANE, WIRE / "direction.c", WIRE / "frame_pool.c")
+    core = shared_library(LANE, WIRE / "direction.c", WIRE / "codel.c", WIRE / "frame_pool.c")
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
     core.lane_next_exit.restype = u64
@@ -152,7 +153,7 @@ WIDE = Link(10**10, queue_packets=10**6)
 
 
 def settings_of(link: Link, model: LossModel = NO_LOSS, seed: int = 0) -> Settings:
-    chosen = Settings(link.rate_bps, link.delay_ns, link.queue_bytes, link.queue_packets, seed)
+    chosen = Settings(link.rate_bps, link.delay_ns, link.queue_bytes, link.queue_packets, seed=seed)
     match model:
         case Uniform(p):
             chosen.loss_good = threshold(p)

@@ -304,6 +304,19 @@ def test_the_queue_drops_what_it_has_no_room_for(simulator: Simulator, task: Tas
     assert report["conserved"]
 
 
+def test_codel_keeps_a_deep_queue_short(simulator: Simulator, task: Task) -> None:
+    """Slow start fills a queue of 1,000 packets, and CoDel drops of it long before it is full."""
+    down, longest = task["links"]["internet"]["down"], {}
+    down |= {"rate_bps": 4_000_000, "queue_bytes": None, "queue_packets": 1000}
+    for queue in ("droptail", "codel"):
+        down["queue"] = queue
+        report = simulator.answer(download(task, 3_000_000))["links"]["internet"]["down"]
+        assert report["conserved"]
+        longest[queue] = report["max_queue_packets"]
+        assert (report["queue_dropped"] > 0) == (queue == "codel" or longest[queue] == 1000)
+    assert longest["codel"] < longest["droptail"] / 2
+
+
 # ---- Endpoints ----
 
 
@@ -544,6 +557,7 @@ def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(
         ({"delay_ns": 2**63}, "links.internet.down: delay_ns"),
         ({"queue_packets": 5}, "a queue has one limit"),
         ({"queue_bytes": None}, "a queue has one limit"),
+        ({"queue": "red"}, "red"),
         ({"losses": {"seed": 1}}, "loss_good"),
         ({"losses": {"pattern": "AA==", "packets": 9, "repeats": False}}, "1 bytes are not those of 9"),
         ({"losses": {"pattern": "?", "packets": 8, "repeats": False}}, "pattern"),

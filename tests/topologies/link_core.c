@@ -12,6 +12,11 @@ struct outcome {
     uint32_t conserved;
 };
 
+static void forget_dropped(struct direction *direction, struct frame_pool *pool) {
+    for (struct frame *frame; (frame = direction_dropped(direction));)
+        frame_pool_return(pool, frame);
+}
+
 static void hand_out(struct direction *direction, struct frame_pool *pool, uint64_t now_ns, uint64_t *left,
                      uint64_t *exits) {
     for (struct frame *frame; (frame = direction_exit(direction, now_ns)); frame_pool_return(pool, frame)) {
@@ -20,6 +25,7 @@ static void hand_out(struct direction *direction, struct frame_pool *pool, uint6
         exits[index] = frame->exit_ns;
         left[index] = direction->frames_out; // 1, 2, …: the order in which frames left
     }
+    forget_dropped(direction, pool);
 }
 
 static struct outcome outcome_of(const struct direction *direction) {
@@ -60,6 +66,7 @@ void run_link(const struct direction_settings settings[2], size_t frames, const 
         fates[i] = direction_arrive(&directions[ways[i]], frame, arrivals[i]);
         if (fates[i] != FATE_ACCEPTED)
             frame_pool_return(&pool, frame);
+        forget_dropped(&directions[ways[i]], &pool);
     }
     for (int way = 0; way < 2; way++) {
         hand_out(&directions[way], &pool, end_ns, left, exits);

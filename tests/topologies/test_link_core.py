@@ -28,6 +28,7 @@ class Settings(ctypes.Structure):
         ("queue_bytes", ctypes.c_uint64),
         ("queue_packets", ctypes.c_uint64),
         ("max_frame_size", ctypes.c_uint32),
+        ("codel", ctypes.c_bool),
     )
 
 
@@ -63,7 +64,7 @@ class Run:
 
 @pytest.fixture(scope="session")
 def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    wire = (WIRE / name for name in ("direction.c", "frame_pool.c", "lateness.c"))
+    wire = (WIRE / name for name in ("direction.c", "codel.c", "frame_pool.c", "lateness.c"))
     loaded = shared_library(HERE / "link_core.c", *wire)
     loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
@@ -78,6 +79,7 @@ class Lane:
     queue_bytes: int = 0
     queue_packets: int = 0
     max_frame_size: int = 1514
+    codel: bool = False
 
 
 NEVER_LOOK = ()

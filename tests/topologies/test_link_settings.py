@@ -16,6 +16,7 @@ from topologies.link import (
     QueueLimit,
     TopologyError,
 )
+from topologies.topology import check_backend
 from topologies.wire_link import wire_arguments
 
 bandwidths = st.floats(0.1, 10_000)
@@ -34,6 +35,29 @@ def test_a_queue_in_bdps_takes_the_rate_of_its_direction_and_the_delays_of_both(
     assert link.rtt_ms == 100
     assert link.queue_limit("up") == QueueLimit(bytes=25_000)
     assert link.queue_limit("down") == QueueLimit(bytes=750_000)
+
+
+def test_a_codel_queue_without_a_limit_has_that_of_linux_and_else_its_own() -> None:
+    link = LinkSettings(
+        up=DirectionSettings(2, 30, queue="codel"), down=DirectionSettings(20, 70, queue_bdp=3, queue="codel")
+    )
+    assert link.queue_limit("up") == QueueLimit(packets=1000)
+    assert link.queue_limit("down") == QueueLimit(bytes=750_000)
+
+
+def test_a_queue_is_droptail_or_codel() -> None:
+    with pytest.raises(TopologyError, match=r"^queue is 'red'; it must be droptail or codel$"):
+        LinkSettings.symmetric(10, 50, queue="red")  # type: ignore[arg-type]
+
+
+def test_only_wire_has_codel() -> None:
+    link = LinkSettings(up=DirectionSettings(10, 50), down=DirectionSettings(10, 50, queue="codel"))
+    for backend in ("wire", "virtual"):
+        check_backend(backend, "internet", link)
+    with pytest.raises(
+        TopologyError, match=r"^internet\.down\.queue is 'codel'; the netem link has droptail only"
+    ):
+        check_backend("netem", "internet", link)
 
 
 directions = st.builds(

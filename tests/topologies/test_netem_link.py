@@ -169,9 +169,13 @@ def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: p
         "qdisc add dev r2-r1 root handle 1: tbf rate 20000000bit burst 1764 limit 1514",
         "qdisc add dev r2-r1 parent 1:1 handle 10: pfifo limit 40",
     ]
+    droptail = {"queue": "droptail"}
     assert report.configuration.model_dump(exclude_none=True) == {
-        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1539},
-        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1764},
+        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1539}
+        | droptail,
+        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1764}
+        | droptail,
+        **droptail,
         "mtu": 1500,
     }
 

@@ -71,6 +71,24 @@ def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> 
     assert up.conserved
 
 
+@root
+def test_codel_drops_from_a_queue_that_stays_long(wire: Any) -> None:
+    """40 frames of 10 ms each at once: the last ones would wait for 400 ms."""
+    dropped = {}
+    for queue in ("droptail", "codel"):
+        ends = wire(LinkSettings.symmetric(1, 5, queue_packets=100, queue=queue))
+        for _ in range(40):
+            ends.send(1242)
+        received = len(ends.receive(40, timeout_s=1))
+        up = ends.link.finish().directions["up"]
+        assert (up.frames_in, up.frames_out) == (40, received)
+        assert up.conserved
+        dropped[queue] = up.queue_dropped
+        assert received == 40 - up.queue_dropped
+    assert dropped["droptail"] == 0
+    assert dropped["codel"] > 0
+
+
 def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
     """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
     for _ in range(50):
@@ -295,7 +313,7 @@ def test_the_report_says_what_ran_and_how(wire: Any) -> None:
     report = ends.link.finish()
     assert report.backend == "wire"
     assert report.command[0] == str(WIRE)
-    of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000}
+    of_each = {"rate_bps": 7_500_000, "delay_ns": 12_000_000, "queue_bytes": 20_000, "queue": "droptail"}
     configuration = report.model_dump(exclude_none=True)["configuration"]
     assert configuration["up"] == configuration["down"] == of_each
     # What both directions share stands beside them, too, as it did before they could differ.

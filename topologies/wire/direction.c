@@ -10,19 +10,37 @@ void direction_init(struct direction *direction, const struct direction_settings
     *direction = (struct direction){.settings = *settings};
 }
 
-// A frame is in the queue until its last bit has been sent.
-static void serve_queue(struct direction *direction, uint64_t now_ns) {
-    while (direction->queue && direction->queue->serialized_ns <= now_ns) {
-        direction->queued_bytes -= direction->queue->length;
-        direction->queued_packets--;
-        direction->queue = direction->queue->next;
-    }
+static void append(struct frames *frames, struct frame *frame) {
+    frame->next = NULL;
+    if (frames->tail)
+        frames->tail->next = frame;
+    else
+        frames->head = frame;
+    frames->tail = frame;
 }
 
-static bool queue_has_room(const struct direction *direction, uint32_t length) {
-    if (direction->settings.queue_bytes)
-        return direction->queued_bytes + length <= direction->settings.queue_bytes;
-    return direction->queued_packets < direction->settings.queue_packets;
+static struct frame *take(struct frames *frames) {
+    struct frame *frame = frames->head;
+    if (!frame)
+        return NULL;
+    frames->head = frame->next;
+    if (!frames->head)
+        frames->tail = NULL;
+    return frame;
+}
+
+static void enter_queue(struct direction *direction, const struct frame *frame) {
+    direction->queued_bytes += frame->length;
+    direction->queued_packets++;
+    if (direction->queued_bytes > direction->max_queue_bytes)
+        direction->max_queue_bytes = direction->queued_bytes;
+    if (direction->queued_packets > direction->max_queue_packets)
+        direction->max_queue_packets = direction->queued_packets;
+}
+
+static void leave_queue(struct direction *direction, const struct frame *frame) {
+    direction->queued_bytes -= frame->length;
+    direction->queued_packets--;
 }
 
 // Fractions of a nanosecond are carried over while the transmitter is busy, so that the rate has no error.
@@ -37,21 +55,51 @@ static uint64_t serialize(struct direction *direction, uint32_t length, uint64_t
     return direction->transmitter_free_ns;
 }
 
-static void append(struct direction *direction, struct frame *frame) {
-    frame->next = NULL;
-    if (direction->tail)
-        direction->tail->next = frame;
-    else
-        direction->head = frame;
-    direction->tail = frame;
+static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
+    frame->serialized_ns = serialize(direction, frame->length, now_ns);
+    frame->exit_ns = frame->serialized_ns + direction->settings.delay_ns;
+    append(&direction->line, frame);
     if (!direction->queue)
         direction->queue = frame;
-    direction->queued_bytes += frame->length;
-    direction->queued_packets++;
-    if (direction->queued_bytes > direction->max_queue_bytes)
-        direction->max_queue_bytes = direction->queued_bytes;
-    if (direction->queued_packets > direction->max_queue_packets)
-        direction->max_queue_packets = direction->queued_packets;
+}
+
+// A frame is in the queue until its last bit has been sent.
+static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
+    for (; direction->queue && direction->queue->serialized_ns <= now_ns;
+         direction->queue = direction->queue->next)
+        leave_queue(direction, direction->queue);
+}
+
+// What CoDel lets pass of the frames whose turn comes at turn_ns: one, unless it drops all.
+static void take_turn(struct direction *direction, uint64_t turn_ns) {
+    leave_transmitter(direction, turn_ns);
+    for (struct frame *frame; (frame = take(&direction->waiting));) {
+        uint64_t behind_bytes = direction->queued_bytes - frame->length;
+        if (!codel_drops_head(&direction->codel, turn_ns, turn_ns - frame->arrived_ns, behind_bytes,
+                              direction->settings.max_frame_size)) {
+            transmit(direction, frame, turn_ns);
+            return;
+        }
+        leave_queue(direction, frame);
+        direction->queue_dropped++;
+        append(&direction->dropped, frame);
+    }
+    codel_meets_empty_queue(&direction->codel, turn_ns);
+}
+
+// All that happens until now_ns.
+static void serve_queue(struct direction *direction, uint64_t now_ns) {
+    while (direction->waiting.head && direction->transmitter_free_ns <= now_ns) {
+        uint64_t arrived_ns = direction->waiting.head->arrived_ns, free_ns = direction->transmitter_free_ns;
+        take_turn(direction, arrived_ns > free_ns ? arrived_ns : free_ns);
+    }
+    leave_transmitter(direction, now_ns);
+}
+
+static bool queue_has_room(const struct direction *direction, uint32_t length) {
+    if (direction->settings.queue_bytes)
+        return direction->queued_bytes + length <= direction->settings.queue_bytes;
+    return direction->queued_packets < direction->settings.queue_packets;
 }
 
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns) {
@@ -66,33 +114,42 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         direction->queue_dropped++;
         return FATE_QUEUE_FULL;
     }
-    frame->serialized_ns = serialize(direction, frame->length, now_ns);
-    frame->exit_ns = frame->serialized_ns + direction->settings.delay_ns;
-    append(direction, frame);
+    enter_queue(direction, frame);
+    if (direction->settings.codel) {
+        frame->arrived_ns = now_ns;
+        append(&direction->waiting, frame);
+        serve_queue(direction, now_ns);
+    } else
+        transmit(direction, frame, now_ns);
     return FATE_ACCEPTED;
 }
 
 uint64_t direction_next_exit(const struct direction *direction) {
-    return direction->head ? direction->head->exit_ns : NEVER;
+    return direction->line.head ? direction->line.head->exit_ns : NEVER;
 }
 
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
-    struct frame *frame = direction->head;
+    struct frame *frame = direction->line.head;
     if (!frame || frame->exit_ns > now_ns)
         return NULL;
-    // With a short delay, it may leave before the next arrival serves the queue.
+    // With a short delay, it may leave before the next arrival serves the queue. While frames wait, another
+    // one is in the transmitter: with that one's exit, the next turn has come.
     serve_queue(direction, frame->serialized_ns);
-    direction->head = frame->next;
-    if (!direction->head)
-        direction->tail = NULL;
+    take(&direction->line);
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;
 }
 
+struct frame *direction_dropped(struct direction *direction) {
+    return take(&direction->dropped);
+}
+
 uint64_t direction_in_flight(const struct direction *direction) {
     uint64_t frames = 0;
-    for (const struct frame *frame = direction->head; frame; frame = frame->next)
+    for (const struct frame *frame = direction->line.head; frame; frame = frame->next)
+        frames++;
+    for (const struct frame *frame = direction->waiting.head; frame; frame = frame->next)
         frames++;
     return frames;
 }

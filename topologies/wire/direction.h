@@ -2,6 +2,9 @@
 //
 //   arrival → droptail test → serialization at the rate → propagation in an unbounded delay line → exit
 //
+// With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
+// comes.
+//
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
 #pragma once
@@ -9,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "codel.h"
 #include "frame_pool.h"
 
 #define NEVER UINT64_MAX
@@ -21,23 +25,34 @@ struct direction_settings {
     uint64_t queue_bytes;
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
+    bool codel;
 };
 
 enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE };
 
+struct frames {
+    struct frame *head, *tail;
+};
+
 struct direction {
     struct direction_settings settings;
 
-    // All frames inside, in the order of arrival. Those from `queue` on have not been serialized: they fill
-    // the queue.
-    struct frame *head, *tail, *queue;
+    // Frames whose exit is known, in its order. Those from `queue` on have not been serialized.
+    struct frames line;
+    struct frame *queue;
+    // With CoDel, frames whose turn has not come, in the order of arrival; without it, none.
+    struct frames waiting;
+    struct codel codel;
+    struct frames dropped; // by CoDel, until direction_dropped() has them
+    // All that have not been serialized.
     uint64_t queued_bytes, queued_packets;
 
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
     uint64_t remainder;           // what integer nanoseconds left over of it, in units of 1/rate_bps ns
 
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
-    uint64_t queue_dropped, oversize_dropped;
+    uint64_t queue_dropped; // by the limit, and by CoDel
+    uint64_t oversize_dropped;
     uint64_t max_queue_bytes, max_queue_packets;
 };
 
@@ -52,6 +67,10 @@ uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller from then on.
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns);
+
+// The next frame that CoDel has dropped, or NULL; to be asked for after each arrival and exit. It belongs to
+// the caller from then on.
+struct frame *direction_dropped(struct direction *direction);
 
 // Frames inside, counted one by one.
 uint64_t direction_in_flight(const struct direction *direction);

@@ -8,6 +8,7 @@
 
 struct frame {
     struct frame *next;
+    uint64_t arrived_ns;    // where CoDel judges how long it waits
     uint64_t serialized_ns; // when its last bit has left the transmitter
     uint64_t exit_ns;       // when it reaches the far end
     uint32_t length;        // bytes, Ethernet header included

@@ -13,8 +13,9 @@
 
 static const char USAGE[] =
     "Usage: wire --near-netns PATH --near-interface NAME --far-netns PATH --far-interface NAME\n"
-    "            --up-rate-bps N --up-delay-ns N (--up-queue-bytes N | --up-queue-packets N)\n"
+    "            --up-rate-bps N --up-delay-ns N (--up-queue-bytes N | --up-queue-packets N) [--up-codel]\n"
     "            --down-rate-bps N --down-delay-ns N (--down-queue-bytes N | --down-queue-packets N)\n"
+    "            [--down-codel]\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
     "\n"
     "Emulates one link between two TAP interfaces that it makes in the two network namespaces; up is from\n"
@@ -37,10 +38,12 @@ enum option_name {
     UP_DELAY_NS,
     UP_QUEUE_BYTES,
     UP_QUEUE_PACKETS,
+    UP_CODEL,
     DOWN_RATE_BPS,
     DOWN_DELAY_NS,
     DOWN_QUEUE_BYTES,
     DOWN_QUEUE_PACKETS,
+    DOWN_CODEL,
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
@@ -57,10 +60,12 @@ static const struct option LONG_OPTIONS[] = {
     {"up-delay-ns", required_argument, NULL, UP_DELAY_NS},
     {"up-queue-bytes", required_argument, NULL, UP_QUEUE_BYTES},
     {"up-queue-packets", required_argument, NULL, UP_QUEUE_PACKETS},
+    {"up-codel", no_argument, NULL, UP_CODEL},
     {"down-rate-bps", required_argument, NULL, DOWN_RATE_BPS},
     {"down-delay-ns", required_argument, NULL, DOWN_DELAY_NS},
     {"down-queue-bytes", required_argument, NULL, DOWN_QUEUE_BYTES},
     {"down-queue-packets", required_argument, NULL, DOWN_QUEUE_PACKETS},
+    {"down-codel", no_argument, NULL, DOWN_CODEL},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
@@ -136,6 +141,9 @@ static void parse_option(struct options *options, int name, const char *option, 
     case UP_QUEUE_PACKETS:
         options->up.queue_packets = queue_packets(option, value);
         break;
+    case UP_CODEL:
+        options->up.codel = true;
+        break;
     case DOWN_RATE_BPS:
         options->down.rate_bps = rate_bps(option, value);
         break;
@@ -147,6 +155,9 @@ static void parse_option(struct options *options, int name, const char *option, 
         break;
     case DOWN_QUEUE_PACKETS:
         options->down.queue_packets = queue_packets(option, value);
+        break;
+    case DOWN_CODEL:
+        options->down.codel = true;
         break;
     case MTU:
         options->mtu = (uint32_t)whole_number(option, value, 68, 65521);

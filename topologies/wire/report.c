@@ -38,9 +38,10 @@ static void print_settings(const char *direction, const struct direction_setting
     printf("\"%s\":{\"rate_bps\":%" PRIu64 ",\"delay_ns\":%" PRIu64, direction, settings->rate_bps,
            settings->delay_ns);
     if (settings->queue_bytes)
-        printf(",\"queue_bytes\":%" PRIu64 "},", settings->queue_bytes);
+        printf(",\"queue_bytes\":%" PRIu64, settings->queue_bytes);
     else
-        printf(",\"queue_packets\":%" PRIu64 "},", settings->queue_packets);
+        printf(",\"queue_packets\":%" PRIu64, settings->queue_packets);
+    printf(",\"queue\":\"%s\"},", settings->codel ? "codel" : "droptail");
 }
 
 static void print_configuration(const struct options *options) {

@@ -58,6 +58,11 @@ static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
     direction_init(&lane->direction, settings);
 }
 
+static void lane_forget_dropped(struct lane *lane, struct frame_pool *pool) {
+    for (struct frame *frame; (frame = direction_dropped(&lane->direction));)
+        frame_pool_return(pool, frame);
+}
+
 // All that is there. What comes meanwhile has to wait, or writes would.
 static void lane_read(struct lane *lane, struct frame_pool *pool) {
     struct arrivals *arrivals = &lane->entrance->arrivals;
@@ -74,6 +79,7 @@ static void lane_read(struct lane *lane, struct frame_pool *pool) {
         lateness_record(&lane->read_lag, system_now_ns() - arrived_ns);
         if (direction_arrive(&lane->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
+        lane_forget_dropped(lane, pool);
     }
 }
 
@@ -83,6 +89,7 @@ static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late
     for (int i = 0; i < BATCH; i++) {
         uint64_t now_ns = system_now_ns();
         struct frame *frame = direction_exit(&lane->direction, now_ns < horizon_ns ? now_ns : horizon_ns);
+        lane_forget_dropped(lane, pool);
         if (!frame)
             return;
         if (!tap_write(lane->exit, frame))

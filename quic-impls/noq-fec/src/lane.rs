@@ -21,6 +21,8 @@ pub struct Settings {
     pub rate_bps: u64,
     pub delay_ns: u64,
     pub queue: Queue,
+    /// Frames that have waited too long are dropped besides (RFC 8289).
+    pub codel: bool,
     pub losses: Losses,
 }
 
@@ -129,6 +131,7 @@ impl Lane {
             delay_ns: settings.delay_ns,
             queue_bytes,
             queue_packets,
+            codel: settings.codel,
             seed: 0,
             loss_good: 0,
             loss_bad: 0,
@@ -249,6 +252,7 @@ struct RawSettings {
     delay_ns: u64,
     queue_bytes: u64,
     queue_packets: u64,
+    codel: bool,
     seed: u64,
     loss_good: u64,
     loss_bad: u64,
@@ -283,7 +287,7 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings { rate_bps: 8_000_000, delay_ns: 1_000, queue: Queue::Packets(2), losses: Losses::NONE }
+        Settings { rate_bps: 8_000_000, delay_ns: 1_000, queue: Queue::Packets(2), codel: false, losses: Losses::NONE }
     }
 
     /// 58 + 42 bytes at 1 byte a µs.

@@ -26,7 +26,7 @@ from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 -
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import HERE
 
-KILLS = 4
+KILLS = 3
 TRIALS = 3 * 2 * 2
 NOBODY = 65534
 FOLDER = ("--implementations", HERE)

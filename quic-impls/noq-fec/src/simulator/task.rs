@@ -76,7 +76,18 @@ struct DirectionDocument {
     delay_ns: u64,
     queue_bytes: Option<u64>,
     queue_packets: Option<u64>,
+    #[serde(default)]
+    queue: QueueKind,
     losses: LossesDocument,
+}
+
+/// How a queue drops.
+#[derive(Deserialize, Default, PartialEq)]
+#[serde(rename_all = "lowercase")]
+enum QueueKind {
+    #[default]
+    Droptail,
+    Codel,
 }
 
 struct LossesDocument(Losses);
@@ -169,7 +180,13 @@ impl DirectionDocument {
             (None, Some(packets)) => Queue::Packets(packets),
             given => return Err(format!("queue_bytes and queue_packets: {given:?}; a queue has one limit")),
         };
-        let settings = Settings { rate_bps: self.rate_bps, delay_ns: self.delay_ns, queue, losses: self.losses.0 };
+        let settings = Settings {
+            rate_bps: self.rate_bps,
+            delay_ns: self.delay_ns,
+            queue,
+            codel: self.queue == QueueKind::Codel,
+            losses: self.losses.0,
+        };
         settings.check()?;
         Ok(settings)
     }

@@ -188,6 +188,7 @@ impl Setting {
             rate_bps: (self.bandwidth_mbps * 1e6).round() as u64,
             delay_ns: self.owd.as_nanos() as u64,
             queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
+            codel: false,
             losses: loss.losses(),
         }
     }

@@ -5,6 +5,7 @@ package lane
 
 /*
 #cgo CFLAGS: -O2 -std=c11 -D_GNU_SOURCE -I${SRCDIR}/../../../lane
+#cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "lane.h"
 */
@@ -31,6 +32,7 @@ type Settings struct {
 	Delay        time.Duration
 	QueueBytes   uint64
 	QueuePackets uint64
+	CoDel        bool // drops what has waited too long, besides
 	Losses       Losses
 	Pattern      *Pattern // takes the place of Losses
 }
@@ -82,7 +84,7 @@ func New() *Lane {
 func (l *Lane) Begin(s Settings) error {
 	settings := C.struct_lane_settings{
 		rate_bps: C.uint64_t(s.RateBPS), delay_ns: C.uint64_t(s.Delay),
-		queue_bytes: C.uint64_t(s.QueueBytes), queue_packets: C.uint64_t(s.QueuePackets),
+		queue_bytes: C.uint64_t(s.QueueBytes), queue_packets: C.uint64_t(s.QueuePackets), codel: C.bool(s.CoDel),
 		seed: C.uint64_t(s.Losses.Seed), loss_good: C.uint64_t(s.Losses.LossGood), loss_bad: C.uint64_t(s.Losses.LossBad),
 		good_to_bad: C.uint64_t(s.Losses.GoodToBad), bad_to_good: C.uint64_t(s.Losses.BadToGood),
 	}

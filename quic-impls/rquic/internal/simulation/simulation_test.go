@@ -287,19 +287,22 @@ func TestAProcessorMakesTheHandshakeAndEachDatagramLonger(t *testing.T) {
 func TestWhatCannotBeCarriedOutIsRefusedInALine(t *testing.T) {
 	noQueue := aDirection()
 	noQueue["queue_packets"] = 0
+	redQueue := aDirection()
+	redQueue["queue"] = "red"
 	for name, c := range map[string]struct {
 		change  object
 		refusal string
 	}{
-		"no seed":      {object{"seed": nil}, "seed: missing"},
-		"version":      {object{"version": 2}, "version: 2; this program knows version 1"},
-		"three pairs":  {object{"pairs": []object{{}, {}, {}}}, "pairs: 3 of them"},
-		"another link": {object{"links": object{"lan": object{}}}, "links: one link is simulated"},
-		"no queue":     {object{"links": object{"internet": object{"up": aDirection(), "down": noQueue}}}, "links.internet.down: one of queue_bytes and queue_packets"},
-		"no time":      {object{"timeout_s": 0}, "timeout_s: 0 is not above 0"},
-		"filling":      {object{"filling": object{"full_share": 0.95, "window_s": 1, "interval_s": 0.02}}, "filling: it is for two pairs"},
-		"processor":    {object{"processor": object{"handshake_ns": -1, "datagram_ns": 0}}, "processor:"},
-		"unknown key":  {object{"colour": 1}, `unknown field "colour"`},
+		"no seed":       {object{"seed": nil}, "seed: missing"},
+		"version":       {object{"version": 2}, "version: 2; this program knows version 1"},
+		"three pairs":   {object{"pairs": []object{{}, {}, {}}}, "pairs: 3 of them"},
+		"another link":  {object{"links": object{"lan": object{}}}, "links: one link is simulated"},
+		"another queue": {object{"links": object{"internet": object{"up": aDirection(), "down": redQueue}}}, `links.internet.down.queue: "red" is neither "droptail" nor "codel"`},
+		"no queue":      {object{"links": object{"internet": object{"up": aDirection(), "down": noQueue}}}, "links.internet.down: one of queue_bytes and queue_packets"},
+		"no time":       {object{"timeout_s": 0}, "timeout_s: 0 is not above 0"},
+		"filling":       {object{"filling": object{"full_share": 0.95, "window_s": 1, "interval_s": 0.02}}, "filling: it is for two pairs"},
+		"processor":     {object{"processor": object{"handshake_ns": -1, "datagram_ns": 0}}, "processor:"},
+		"unknown key":   {object{"colour": 1}, `unknown field "colour"`},
 		"pattern": {object{"links": object{"internet": object{"up": aDirection(), "down": func() object {
 			direction := aDirection()
 			direction["losses"] = object{"pattern": []byte{}, "packets": 9, "repeats": false}

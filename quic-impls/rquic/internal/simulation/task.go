@@ -15,6 +15,12 @@ import (
 // linkName is that of the one link that all pairs share.
 const linkName = "internet"
 
+// What a queue is.
+const (
+	droptail = "droptail"
+	codel    = "codel"
+)
+
 // Task is a trial to be carried out, as quic-impls/README.md has it.
 type Task struct {
 	Version    int             `json:"version"`
@@ -47,6 +53,7 @@ type Direction struct {
 	DelayNS      int64   `json:"delay_ns"`
 	QueueBytes   *uint64 `json:"queue_bytes"`
 	QueuePackets *uint64 `json:"queue_packets"`
+	Queue        string  `json:"queue"`
 	Losses       Losses  `json:"losses"`
 }
 
@@ -123,12 +130,16 @@ func (d Direction) check(name string) error {
 	if (orNone(d.QueueBytes) > 0) == (orNone(d.QueuePackets) > 0) {
 		return fmt.Errorf("links.%s.%s: one of queue_bytes and queue_packets has to be above 0", linkName, name)
 	}
+	if d.Queue != "" && d.Queue != droptail && d.Queue != codel {
+		return fmt.Errorf("links.%s.%s.queue: %q is neither %q nor %q", linkName, name, d.Queue, droptail, codel)
+	}
 	return nil
 }
 
 func (d Direction) settings() lossylink.Settings {
 	s := lane.Settings{
 		RateBPS: d.RateBPS, Delay: time.Duration(d.DelayNS), QueueBytes: orNone(d.QueueBytes), QueuePackets: orNone(d.QueuePackets),
+		CoDel: d.Queue == codel,
 	}
 	if l := d.Losses; l.Pattern != nil {
 		s.Pattern = &lane.Pattern{Bits: *l.Pattern, Packets: l.Packets, Repeats: l.Repeats}
