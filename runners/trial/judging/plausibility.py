@@ -197,10 +197,11 @@ def _wrong_fec(
         return
     sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
     name, end = endpoint_name(number, sender), pair.end(sender)
-    if not metrics.get(name, {}).get("source_sent", 0) > 0:
-        yield f"{name}: FEC is on, but it sent no source symbol (source_sent)"
-    # The peer may have all of a short content before there was room for a repair symbol of it.
+    # The peer may have all of a short content before there was room for a repair symbol of it, or from loss
+    # probes alone, which are no source symbols: then the request was one.
     is_short = content_bytes <= short_packets * DATAGRAM_BYTES
     names = [endpoint_name(number, role) for role in ROLES] if is_short else [name]
+    if not sum(metrics.get(other, {}).get("source_sent", 0) for other in names) > 0:
+        yield f"{' and '.join(names)}: FEC is on, but no source symbol was sent (source_sent)"
     if end.owes_repair and not sum(metrics.get(other, {}).get("repair_sent", 0) for other in names) > 0:
         yield f"{' and '.join(names)}: FEC is on, but no repair symbol was sent (repair_sent)"

@@ -794,7 +794,7 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
     ("asked", "told", "said"),
     [
         (task_with(True, True), FEC, ""),
-        (task_with(True, True), say(), "server: FEC is on, but it sent no source symbol (source_sent)"),
+        (task_with(True, True), say(), "server: FEC is on, but no source symbol was sent (source_sent)"),
         (
             task_with(True, True),
             say(server__source_sent=800, server__repair_sent=0),
@@ -816,13 +816,25 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
             say(server__source_sent=10),
             "client and server: FEC is on, but no repair symbol was sent (repair_sent)",
         ),
+        # All of a short content came in loss probes that a blocked server owed; the request was protected.
+        (task_with(True, True, down_bytes=14720), say(client__source_sent=1, client__repair_sent=1), ""),
+        (
+            task_with(True, True, down_bytes=14721),
+            say(client__source_sent=1, client__repair_sent=1),
+            "server: FEC is on, but no source symbol was sent (source_sent)",
+        ),
+        (
+            task_with(True, True, down_bytes=14720),
+            say(client__repair_sent=1),
+            "client and server: FEC is on, but no source symbol was sent (source_sent)",
+        ),
         (task_with(True, True, owes_repair=False), say(server__source_sent=800), ""),
         (task_with(True, True, owes_repair=False), say(), "no source symbol"),
         (task_with(True, True, down_bytes=0), say(), ""),
         (
-            task_with(True, True, down_bytes=0, up_bytes=1000),
+            task_with(True, True, down_bytes=0, up_bytes=14721),
             FEC,
-            "client: FEC is on, but it sent no source symbol",
+            "client: FEC is on, but no source symbol was sent",
         ),
         (
             task_with(True, True, down_bytes=0, up_bytes=1000),
