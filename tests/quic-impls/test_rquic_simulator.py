@@ -89,7 +89,7 @@ def simulating(**environment: str) -> Iterator[Simulator]:
 
 @pytest.fixture(scope="module")
 def simulator(endpoints_of: Callable[[str], object]) -> Iterator[Simulator]:
-    endpoints_of("rquic")  # it is built
+    endpoints_of("rquic")
     with simulating() as simulator:
         yield simulator
 
@@ -163,7 +163,8 @@ class Tasks:
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> Tasks:
+def tasks(tmp_path: Path, endpoints_of: Callable[[str], object]) -> Tasks:
+    endpoints_of("rquic")  # it is built
     for folder in ("certificates", "client", "server"):
         (tmp_path / folder).mkdir()
     certificates.write(tmp_path / "certificates", SERVER_NAME)
