@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import designs
@@ -43,16 +44,21 @@ def run() -> None:
 def cpu_ms(experiment: Experiment, variant: str, workload: str, place: Place) -> float:
     """The CPU time of a simulator that carries out the trials of a variant, by the trial."""
     keys = [TrialKey(variant, workload, LOSSY, repetition) for repetition in range(TRIALS)]
+    return 1e3 * cpu_s(experiment, keys, place) / TRIALS
+
+
+def cpu_s(experiment: Experiment, keys: Sequence[TrialKey], place: Place) -> float:
+    """The CPU time of a simulator, its start included, that carries out trials of one implementation."""
     lines = [line_of(experiment.task(key, VIRTUAL), number, place) for number, key in enumerate(keys)]
-    implementation = experiment.arms[variant].implementation.declaration.name
+    implementation = experiment.arms[keys[0].variant].implementation.declaration.name
     before = _children_s()
     answers = subprocess.run(
         experiment.simulators[implementation], input=b"".join(lines), capture_output=True, check=True
     ).stdout.splitlines()
     taken_s = _children_s() - before
-    if len(answers) != TRIALS or any(b'"error"' in answer for answer in answers):
-        raise RuntimeError(f"{implementation}'s simulator refused trials of {workload}")
-    return 1e3 * taken_s / TRIALS
+    if len(answers) != len(keys) or any(b'"error"' in answer for answer in answers):
+        raise RuntimeError(f"{implementation}'s simulator refused trials of {experiment.design.name}")
+    return taken_s
 
 
 def _children_s() -> float:

@@ -171,7 +171,7 @@ _OF_TRANSFERS = (
     Metric(
         "packets_sent",
         "packets",
-        "Packets sent as QUIC counts them, without repair symbols that QUIC does not know of.",
+        "QUIC packets sent, without those with repair symbols.",
         None,
         "client and server",
         "number of packets sent",
@@ -179,15 +179,25 @@ _OF_TRANSFERS = (
     Metric(
         "packets_lost",
         "packets",
-        "Packets that QUIC declared lost.",
+        "Packets sent that QUIC declared lost before it knew that the peer had rebuilt them, without repair"
+        " packets.",
         "less",
         "client and server",
         "number of packets declared lost",
     ),
     Metric(
+        "losses_declared",
+        "packets",
+        "All packets of which congestion control was told that they are lost, rebuilt ones and repair packets"
+        " included.",
+        "less",
+        "client and server",
+        "number of losses that congestion control was told of",
+    ),
+    Metric(
         "packets_received",
         "packets",
-        "Packets received as QUIC counts them, recovered ones included.",
+        "QUIC packets received, recovered ones included and those with repair symbols not.",
         None,
         "client and server",
         "number of packets received",
@@ -219,7 +229,7 @@ _OF_TRANSFERS = (
     Metric(
         "spurious_losses",
         "packets",
-        "Packets declared lost and acknowledged after all.",
+        "Packets declared lost that arrived after all, or that the peer turned out to have rebuilt.",
         "less",
         "client and server",
         "number of packets declared lost that were not",
@@ -283,10 +293,19 @@ _OF_TRANSFERS = (
     Metric(
         "recovered_late",
         "packets",
-        "Rebuilt packets, spurious ones included, that came too late to keep the order.",
+        "Rebuilt packets whose recovery saved nothing: they came themselves after all, or their data had"
+        " come, or was on its way, in another packet.",
         "less",
         "client and server",
         "number of packets recovered late",
+    ),
+    Metric(
+        "recovered_in_time",
+        "packets",
+        "Rebuilt packets but for the late ones: what FEC is judged by.",
+        "more",
+        "client and server",
+        "number of packets recovered in time",
     ),
 )
 
@@ -307,6 +326,14 @@ _OF_PAGES = (
 
 # Of our implementations, beyond the contract (their READMEs).
 _OF_RQUIC = (
+    Metric(
+        "recovered_out_of_order",
+        "packets",
+        "Rebuilt packets whose place in the order had gone: newer packets had been let through.",
+        "less",
+        "client and server",
+        "number of packets recovered out of order",
+    ),
     Metric(
         "overhead",
         "",

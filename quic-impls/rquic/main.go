@@ -1,6 +1,6 @@
 // Command rquic is an endpoint of fecbench: QUIC with rQUIC's forward erasure correction, over hq-interop or
 // HTTP/3. Its one argument is the path of the JSON file that says what to do; with --check, it tells whether it would
-// take these options. quic-impls/README.md has the contract.
+// take these options, and with --sources what it was built from. quic-impls/README.md has the contract.
 package main
 
 import (
@@ -26,8 +26,12 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	if len(arguments) == 2 && arguments[0] == "--check" {
 		return told(contract.CheckOptions([]byte(arguments[1])), stderr)
 	}
+	if len(arguments) == 1 && arguments[0] == contract.TellSources {
+		fmt.Fprintln(stdout, contract.Sources)
+		return contract.ExitSuccess
+	}
 	if len(arguments) != 1 {
-		fmt.Fprintln(stderr, "usage: rquic ASSIGNMENT.json | --check OPTIONS")
+		fmt.Fprintln(stderr, "usage: rquic ASSIGNMENT.json | --check OPTIONS | --sources")
 		return contract.ExitBadInput
 	}
 	assignment, err := contract.Read(arguments[0])

@@ -68,7 +68,7 @@ HANDSHAKE = Tolerance(
     above=0.0,
     below_s=0.006,
     above_s=0.0005,
-    reason="TLS takes both endpoints 0.5 to 6 ms of a processor, and none in virtual time",
+    reason="TLS takes both endpoints 0.5 to 6 ms of a processor, and none in virtual time by default",
 )
 """Beside the emulated handshake."""
 TIME = Tolerance(

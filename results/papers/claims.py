@@ -4,8 +4,9 @@ A module for each paper makes them; `results.papers` says which belong to a camp
 interval that is shown with what was measured: it agrees where the whole interval lies in what is claimed,
 differs where none of it does, and otherwise the trials cannot tell. A claim of "about", "none" or "no
 difference" has a tolerance, which stands beside it. A claim that one thing exceeds another is judged by the
-interval of their difference. A claim about several things (`all_hold`, `one_holds`) is as sure as one about
-a single thing, however many they are.
+interval of their difference. A claim that something grows has a least growth, which stands beside it: less is
+none. A claim about several things (`all_hold`, `one_holds`) is as sure as one about a single thing, however
+many they are.
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ class Estimate:
         low = difference - math.hypot(self.value - self.low, other.high - other.value)
         high = difference + math.hypot(self.high - self.value, other.value - other.low)
         return Estimate(difference, low, high)
+
+    def grows(self, least: float) -> bool | None:
+        """Whether a quantity grows, of which this is the change: above 0 it does, and by less than `least`
+        it doesn't. Without a least, no number of trials would tell that it stays the same."""
+        return True if self.low > 0 else False if self.high < least else None
 
     def exceeds(self, other: Estimate) -> bool | None:
         return self.minus(other).above(0)

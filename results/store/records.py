@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
@@ -62,6 +63,12 @@ class Workload(TypedDict):
     given."""
 
 
+_PROCESSOR_TIMES = {
+    "handshake_ms": "ms of a processor for each side of a handshake",
+    "datagram_us": "µs for each datagram",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCampaign:
     """One execution of a design, before its first trial. `points[i]` holds the factor values of point i."""
@@ -98,9 +105,19 @@ class CampaignInfo(NewCampaign):
         return "virtual" if self.provenance.get("engine") == "virtual" else "emulated"
 
     @property
+    def processor_time(self) -> str:
+        """What its design gives endpoints to take of a processor in virtual time, in words; "" for none."""
+        given: Mapping[str, Sequence[float]] = self.provenance.get("processor", {})
+        return " and ".join(
+            f"{' to '.join(f'{time:g}' for time in dict.fromkeys(given[name]))} {words}"
+            for name, words in _PROCESSOR_TIMES.items()
+            if any(given.get(name, ()))
+        )
+
+    @property
     def heading(self) -> str:
         """What it is called above a figure or a table: its name, and how its trials were run."""
-        return f"{self.name}, {self.engine}"
+        return f"{self.name}, {self.engine}{' with time of processors' * bool(self.processor_time)}"
 
     @property
     def checked(self) -> str | None:

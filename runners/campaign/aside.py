@@ -38,6 +38,8 @@ if __name__ == "__main__":
     path, database = map(Path, sys.argv[1:])
     design = designs.load(path)
     virtual = request(design, ours(), backend=VIRTUAL)
-    emulated = crosscheck.emulated(virtual, request(design, ours()), crosscheck.USUAL_SHARE)
+    emulated = crosscheck.emulated(
+        virtual, request(design, ours(), beside_virtual=True), crosscheck.USUAL_SHARE
+    )
     if line := move_aside([virtual, emulated], database):
         print(line)

@@ -58,7 +58,9 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
     of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
-    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_sample}
+    times = experiment.processor_times if request.engine == "virtual" else {}
+    of_processors = {"processor": times} if times else {}
+    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_processors, **of_sample}
 
 
 def _started(

@@ -8,7 +8,7 @@ from designs.factor import LinkedFactor
 from fecbench.hints import nearest
 from results.store.records import TRIAL_COLUMNS
 from runners import workloads
-from runners.campaign import links
+from runners.campaign import links, processors
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
 from runners.workloads.workload import Workload
@@ -34,7 +34,7 @@ def check_names(design: Design, of_links: Collection[str], used: Collection[Impl
 
     `of_links` are the links of its topology, `used` the implementations of its variants.
     """
-    known = links.names(of_links) | _names_of_options(used) | _names_of_workloads()
+    known = links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
     for name, place in parameters(design):
         if name not in known:
             unknown = _unknown(design, name, of_links, used, known)

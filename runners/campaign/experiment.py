@@ -16,13 +16,23 @@ from dropper.model import LossModelError
 from fecbench.hints import nearest
 from results.store.records import TrialKey
 from runners import workloads
-from runners.campaign import checks, links
+from runners.campaign import checks, links, processors
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal
 from runners.trial import validity
 from runners.trial.site import Commands
-from runners.trial.task import ROLES, Carrier, EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.task import (
+    ROLES,
+    VIRTUAL,
+    Carrier,
+    EndpointTask,
+    LinkTask,
+    PairTask,
+    ProcessorTask,
+    Seeds,
+    Task,
+)
 from runners.workloads import page_graph
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
@@ -115,6 +125,7 @@ class Experiment:
         checks.check_names(design, self.links, self.implementations.values())
         checks.check_pairs(design, [activity.workload for activity in self.activities.values()])
         self._link_tasks = [self._links_at(index) for index in range(len(points))]
+        self._processors = [self._processor_at(index) for index in range(len(points))]
         self._check_points()
         self.pages = self._pages() if pages is None else dict(pages)
         """Each web page that a workload loads, as a campaign keeps it, by its name."""
@@ -158,7 +169,13 @@ class Experiment:
             completion=activity.workload.completion,
             timeout_s=self.timeout_s,
             validity=validity.USUAL,
+            processor=self._processors[key.point] if backend == VIRTUAL else ProcessorTask(),
         )
+
+    @property
+    def processor_times(self) -> dict[str, tuple[float, float]]:
+        """The least and the most of each time of a processor that the design gives endpoints."""
+        return processors.spans(self._values(index) for index in range(len(self.points)))
 
     def seeds(self, key: TrialKey) -> Seeds:
         """They do not depend on the variant: all variants and workloads meet the same losses."""
@@ -256,6 +273,12 @@ class Experiment:
             return links.link_tasks(self._values(point), self.links, validity.USUAL)
         except (TopologyError, LossModelError) as error:
             raise Refusal(f"{self.design.path}: point {point}: {error}") from error
+
+    def _processor_at(self, index: int) -> ProcessorTask:
+        try:
+            return processors.processor_task(self._values(index))
+        except Refusal as refusal:
+            raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
 
     def _pages(self) -> dict[str, Any]:
         files = {}

@@ -3,19 +3,23 @@ alike, and whoever varies it would conclude that it does not matter.
 
 A variant takes an option that its implementation has and that it does not set itself. Such an option reaches
 every trial in which the variant takes part: as the client, as the servers of another variant, or as what a
-transfer competes with. A parameter of workloads reaches those that have it and do not set it themselves, and
-a parameter of links every trial.
+transfer competes with. A parameter of workloads reaches those that have it and do not set it themselves,
+a parameter of links every trial, and time of processors every trial in virtual time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from runners.campaign import links
 from runners.campaign.checks import OPTION, WORKLOAD, parameters, shown
 from runners.campaign.experiment import Arm, Experiment
+from runners.campaign.processors import NAMES as PROCESSORS
+from runners.implementations.implementation import EngineName
 from runners.refusal import Refusal
 from topologies.link import DIRECTIONS, Direction
 
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 Trials = list[tuple[str, str]]
 """Those of a variant with a workload, by their labels."""
 
@@ -28,6 +32,8 @@ class Reach:
     """In the order of the design."""
     links: dict[str, list[Direction]]
     """The directions of links that get it; empty for what is no parameter of links."""
+    engines: tuple[EngineName, ...] = ENGINES
+    """Those whose trials it reaches."""
 
     @property
     def variants(self) -> list[str]:
@@ -44,6 +50,16 @@ def check_reach(experiment: Experiment) -> None:
     for name, place in parameters(design):
         if not reaches[name].trials:
             raise Refusal(f"{design.path}: {shown(name, place)}: reaches nobody: {_why(experiment, name)}")
+
+
+def check_engine(experiment: Experiment, engine: EngineName) -> None:
+    """Raises Refusal for a parameter that reaches no trial of this engine."""
+    for name, place in parameters(experiment.design):
+        if engine == "local" and name in PROCESSORS:
+            raise Refusal(
+                f"{experiment.design.path}: {shown(name, place)}: reaches nobody with --engine"
+                f" {engine}: emulated endpoints take what they take; use --engine virtual, or leave it out"
+            )
 
 
 def reach(experiment: Experiment) -> dict[str, Reach]:
@@ -66,6 +82,8 @@ def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Co
     if name.startswith(WORKLOAD):
         taking = _taking(experiment, name.removeprefix(WORKLOAD))
         return Reach([trials for trials in parts if trials[1] in taking], {})
+    if name in PROCESSORS:
+        return Reach(list(parts), {}, ("virtual",))
     given = experiment.design.parameters
     directions = {
         link: [direction for direction in DIRECTIONS if name in links.reached(given, link, direction)]
@@ -86,7 +104,8 @@ def _together(reaches: Collection[Reach], every: Trials) -> Reach:
         for link, found in one.links.items():
             known = directions.get(link, [])
             directions[link] = [direction for direction in DIRECTIONS if direction in {*known, *found}]
-    return Reach([known for known in every if known in trials], directions)
+    engines = tuple(engine for engine in ENGINES if any(engine in one.engines for one in reaches))
+    return Reach([known for known in every if known in trials], directions, engines)
 
 
 def _why(experiment: Experiment, name: str) -> str:

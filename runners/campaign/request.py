@@ -9,7 +9,7 @@ from designs import Design
 from results.store.records import State, TrialKey
 from runners.campaign.experiment import Experiment
 from runners.campaign.order import filtered, trial_keys
-from runners.campaign.reach import check_reach
+from runners.campaign.reach import check_engine, check_reach
 from runners.engines.admission import Jobs
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName
@@ -88,10 +88,12 @@ def request(
     retry: Collection[State] = (),
     calibrate: bool = True,
     keep: Keep | None = None,
+    beside_virtual: bool = False,
 ) -> Request:
     """Everything about a campaign that can be known before a database is opened; raises on any bad input.
 
-    Without a name, the campaign has the design's.
+    Without a name, the campaign has the design's. What is emulated beside a campaign in virtual time may have
+    a design that says what endpoints take of a processor there.
     """
     if not name.isprintable():
         raise Refusal(f"--campaign {name!r}: must be one line of printable text")
@@ -100,6 +102,8 @@ def request(
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
     engine = engine_of(backend)
+    if not beside_virtual:
+        check_engine(experiment, engine)
     if engine == "virtual":
         experiment.check_alone()
     experiment.check_built(engine)

@@ -5,17 +5,19 @@ same two by a second simulator, the other way around. A trial must come to the s
 played before it and whichever process plays it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from results.store import digest
 from results.store.records import TrialKey
 from runners.campaign.experiment import Experiment
 from runners.campaign.record import judged
+from runners.engines.engine import Finished
 from runners.engines.virtual import VirtualEngine
 from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL
+from runners.trial.task import VIRTUAL, Task
 
 KIND = "virtual"
 
@@ -35,6 +37,19 @@ def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, An
     }
 
 
+def play(
+    tasks: Mapping[TrialKey, Task], simulators: Mapping[str, list[str]], folders: Mapping[str, Path]
+) -> Iterator[Finished]:
+    """Two tasks, or one, in two orders, each by a new process of these simulators."""
+    first, last = next(iter(tasks)), list(tasks)[-1]
+    for order in ([first, last, first], [last, first]):
+        # One trial at a time: the order is that of the simulator.
+        with VirtualEngine(1, simulators, folders) as engine:
+            for finished in engine.run((key, tasks[key]) for key in order):
+                yield finished
+                engine.judged(finished, valid=True)
+
+
 def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[TrialKey]]:
     """Two trials of each implementation: the first, and the first of another variant, or else the last."""
     chosen: dict[str, list[TrialKey]] = {}
@@ -48,18 +63,14 @@ def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[T
 
 
 def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str, Any]:
-    first, last = keys[0], keys[-1]
-    digests: dict[TrialKey, list[str]] = {first: [], last: []}
+    tasks = {key: experiment.task(key, VIRTUAL) for key in keys}
+    digests: dict[TrialKey, list[str]] = {key: [] for key in keys}
     unanswered = []
-    for order in ([first, last, first], [last, first]):
-        # One trial at a time: the order is that of the simulator.
-        with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
-            for finished in engine.run((key, experiment.task(key, VIRTUAL)) for key in order):
-                digests[finished.key].append(digest.of_trial(judged(finished)[1]))
-                unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
-                engine.judged(finished, valid=True)
+    for finished in play(tasks, experiment.simulators, experiment.folders):
+        digests[finished.key].append(digest.of_trial(judged(finished)[1]))
+        unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
     if len(unanswered) == sum(map(len, digests.values())):
-        raise Refusal(f"{unanswered[0]} ({first}); --no-calibrate begins all the same")
+        raise Refusal(f"{unanswered[0]} ({keys[0]}); --no-calibrate begins all the same")
     for key, told in digests.items():
         if len(set(told)) > 1:
             raise Refusal(

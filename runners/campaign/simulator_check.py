@@ -4,8 +4,8 @@ must be ok, and come to the same each time."""
 from collections.abc import Iterator
 
 from results.store.records import TrialKey
+from runners.campaign.self_check import play
 from runners.engines.engine import EngineError
-from runners.engines.virtual import VirtualEngine
 from runners.implementations.implementation import Implementation
 from runners.trial.contract import SIZE_BYTES, Part
 from runners.trial.judge import judge
@@ -26,31 +26,31 @@ def check(implementation: Implementation) -> Iterator[Part]:
     declared = implementation.declaration
     if declared.simulator is None:
         return
+    if lack := implementation.lack("virtual"):
+        yield Part("simulator", False, f"{lack.problem}; mend: {lack.mend}")
+        return
     for transfer in ("download", "upload"):
         if transfer in declared.workloads:
-            problem = _problem(implementation, transfer)
+            problem = problem_of(implementation, transfer)
             yield Part(f"simulator: {transfer}", not problem, problem or "was ok, and the same each time")
 
 
-def _problem(implementation: Implementation, transfer: str) -> str:
-    """What is wrong with how it plays a transfer, if anything."""
+def problem_of(implementation: Implementation, transfer: str) -> str:
+    """What is wrong with how its simulator plays a transfer, `download` or `upload`; "" for nothing."""
     tasks = {
         TrialKey("default", transfer, 0, number): _task(implementation, transfer, seed)
         for number, seed in enumerate(SEEDS)
     }
-    one, other = tasks
-    outcomes: dict[TrialKey, list[Outcome]] = {one: [], other: []}
+    outcomes: dict[TrialKey, list[Outcome]] = {key: [] for key in tasks}
     name, command = implementation.declaration.name, implementation.simulator_command()
-    for order in ([one, other, one], [other, one]):
-        with VirtualEngine(1, {name: command}, {name: implementation.folder}) as engine:
-            try:
-                for finished in engine.run((key, tasks[key]) for key in order):
-                    judgement = judge(finished.task, finished.outcome)
-                    if judgement.state != "ok":
-                        return f"{judgement.state}: {judgement.reason}"
-                    outcomes[finished.key].append(finished.outcome)
-            except EngineError as error:
-                return str(error)
+    try:
+        for finished in play(tasks, {name: command}, {name: implementation.folder}):
+            judgement = judge(finished.task, finished.outcome)
+            if judgement.state != "ok":
+                return f"{judgement.state}: {judgement.reason}"
+            outcomes[finished.key].append(finished.outcome)
+    except EngineError as error:
+        return str(error)
     if any(outcome != played[0] for played in outcomes.values() for outcome in played):
         return "the same task was answered in two ways: it must be answered in the same way each time"
     return ""

@@ -52,7 +52,14 @@ def crosscheck(
     virtual = request(chosen, known, name=campaign, backend=VIRTUAL, resume=True)
     emulation = samples.emulated(
         virtual,
-        request(chosen, known, backend=link, jobs=parse_jobs("--jobs", jobs), calibrate=not no_calibrate),
+        request(
+            chosen,
+            known,
+            backend=link,
+            jobs=parse_jobs("--jobs", jobs),
+            calibrate=not no_calibrate,
+            beside_virtual=True,
+        ),
         wanted_share,
     )
     with open_database(db) as database:

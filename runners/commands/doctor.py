@@ -10,12 +10,13 @@ from importlib import metadata
 from pathlib import Path
 
 from dropper.command import COMMAND
+from runners.campaign import simulator_check
 from runners.commands import arguments
 from runners.commands.choice import implementations_in
 from runners.commands.document import print_document
 from runners.commands.terminal import say
 from runners.implementations.finding import Implementations
-from runners.implementations.implementation import IMPLEMENTATIONS
+from runners.implementations.implementation import IMPLEMENTATIONS, Implementation, Lack
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
@@ -51,6 +52,7 @@ def needs(implementations: Implementations) -> Iterator[Need]:
     yield from _python()
     yield from _built()
     yield from _implementations(implementations)
+    yield from _simulators(implementations)
     yield from _kernel_features()
     yield from _limits_of_endpoints()
 
@@ -126,6 +128,26 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             # One line for each: of several, each is named.
             which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
             yield Need(which, lack is None, found, mend, required)
+
+
+def _simulators(implementations: Implementations) -> Iterator[Need]:
+    """Of each implementation, whether it plays trials in virtual time; others run without."""
+    for name, implementation in implementations.all().items():
+        if isinstance(implementation, Refusal):  # told already
+            continue
+        found, mend = _simulator_lacks(implementation) or ("plays trials, the same each time", "")
+        yield Need(f"{name} simulator", not mend, found, mend, required=False)
+
+
+def _simulator_lacks(implementation: Implementation) -> Lack | None:
+    name, transfers = implementation.declaration.name, implementation.declaration.workloads
+    if implementation.declaration.simulator is None:
+        mend = "give it one, as quic-impls/README.md says; --engine local takes it as it is"
+        return Lack("none: it takes no part in trials in virtual time", mend)
+    if lack := implementation.lack("virtual"):
+        return lack
+    problem = simulator_check.problem_of(implementation, "download") if "download" in transfers else ""
+    return Lack(problem, f"see fecbench implementations --check {name}") if problem else None
 
 
 def _command(*arguments: str) -> None:

@@ -86,7 +86,12 @@ def _print_criteria(plan: Plan) -> None:
 
 
 def _reach_document(found: Reach) -> dict[str, object]:
-    return {"variants": found.variants, "workloads": found.workloads, "links": found.links}
+    return {
+        "variants": found.variants,
+        "workloads": found.workloads,
+        "links": found.links,
+        "engines": found.engines,
+    }
 
 
 def _print_reach(experiment: Experiment) -> None:
@@ -103,6 +108,8 @@ def _reached(experiment: Experiment, found: Reach) -> tuple[str, str, str]:
         link if len(directions) == len(DIRECTIONS) else f"{link} {' '.join(directions)}"
         for link, directions in found.links.items()
     ]
+    if len(found.engines) == 1:
+        of_links.append(f"- (--engine {found.engines[0]} alone)")
     whole = len(of_links) == len(experiment.links) and not any(" " in link for link in of_links)
     return (
         _all_or(found.variants, experiment.arms),

@@ -15,8 +15,9 @@ from runners.trial.endpoint import STDERR_TAIL_BYTES
 from runners.trial.plain_text import plain
 
 READ_BYTES = 1 << 20
-LINE_BYTES = 64 << 20
-"""The longest line that is taken as an answer."""
+LINE_BYTES = 4 << 20
+"""The longest line that is taken as an answer. Those of endpoints that keep to the contract have less than a
+quarter: four messages of 64 KiB and their standard errors, and two records of 2²⁰ verdicts."""
 
 
 class SimulatorEnded(Exception):
@@ -71,34 +72,33 @@ class Simulator:
         self._write()
 
     def step(self) -> list[bytes]:
-        """Write what it takes; the lines that it has answered since.
+        """Write what it takes; the lines that it has answered since, of one read: it may write without end.
 
         Raises SimulatorEnded when it has ended, and has answered nothing more before.
         """
         self._write()
         self._listen()
-        has_ended = False
-        while not has_ended:
-            try:
-                data = os.read(self._output, READ_BYTES)
-            except BlockingIOError:
-                break
-            has_ended = not data
-            self._unread += data
-        if has_ended and b"\n" not in self._unread:
+        try:
+            data = os.read(self._output, READ_BYTES)
+        except BlockingIOError:
+            return []
+        if not data:
             raise SimulatorEnded(self._end())
-        *lines, rest = bytes(self._unread).split(b"\n") if b"\n" in self._unread else (self._unread,)
-        self._unread = bytearray(rest)
-        if len(self._unread) > LINE_BYTES:
+        *lines, rest = data.split(b"\n")
+        if lines:
+            lines[0] = bytes(self._unread + lines[0])
+            self._unread.clear()
+        self._unread += rest
+        if max(map(len, (self._unread, *lines))) > LINE_BYTES:
             raise SimulatorEnded(f"wrote a line of more than {LINE_BYTES} bytes")
-        return [bytes(line) for line in lines]
+        return lines
 
     def close(self) -> None:
         """Kill it, and whatever it has started in its session."""
         self._kill()
-        registered = (self._output, self._errors, *((self._input,) if self._unsent else ()))
-        for descriptor in registered:
-            self._selector.unregister(descriptor)
+        for descriptor in (self._input, self._output, self._errors):
+            if descriptor in self._selector.get_map():
+                self._selector.unregister(descriptor)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert stream
             with contextlib.suppress(BrokenPipeError):
@@ -123,9 +123,12 @@ class Simulator:
             self._selector.unregister(self._input)
 
     def _listen(self) -> None:
+        """Hear what is there of its standard error, all that a pipe holds."""
         with contextlib.suppress(BlockingIOError):
-            while data := os.read(self._errors, READ_BYTES):
-                self._said = (self._said + data)[-STDERR_TAIL_BYTES:]
+            data = os.read(self._errors, READ_BYTES)
+            self._said = (self._said + data)[-STDERR_TAIL_BYTES:]
+            if not data and self._errors in self._selector.get_map():  # closed: it would be ready for ever
+                self._selector.unregister(self._errors)
 
     def _kill(self) -> int:
         """Its status. Its number is another's when it has been awaited."""

@@ -62,6 +62,8 @@ class Declaration(BaseModel):
     """Asked whether options fit together; without it, any do."""
     simulator: Command | None = None
     """Plays trials in virtual time; without it, there are none."""
+    sources: Word | None = None
+    """The argument with which endpoints and simulator tell what they were built from: of all the same."""
     files: list[Word] = []
     """What has a part in a trial though no command names it, such as the program that a script starts."""
     workloads: list[str] = Field(min_length=1)

@@ -7,6 +7,7 @@ is started in another folder.
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -165,9 +166,17 @@ class Implementation:
         command = self.check_command()
         if command is None:
             return
-        command.append(json.dumps(self.options(chosen, where)))
+        answer = self._asked([*command, json.dumps(self.options(chosen, where))], where)
+        if answer.returncode != 0:
+            options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
+            lines = answer.stderr.decode(errors="replace").splitlines()
+            reason = lines[-1] if lines else f"refused with {answer.returncode}"
+            raise Refusal(f"{where}: {options}: {reason}")
+
+    def _asked(self, command: list[str], where: str) -> subprocess.CompletedProcess[bytes]:
+        """How a program of it ended. Raises Refusal, which begins with `where`, for one that does not."""
         try:
-            answer = subprocess.run(
+            return subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_LIMIT_S
             )
         except subprocess.TimeoutExpired:
@@ -176,11 +185,6 @@ class Implementation:
             raise Refusal(
                 f"{where}: {command[0]} cannot be started: {error.strerror}; mend: {self.build_with}"
             ) from error
-        if answer.returncode != 0:
-            options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
-            lines = answer.stderr.decode(errors="replace").splitlines()
-            reason = lines[-1] if lines else f"refused with {answer.returncode}"
-            raise Refusal(f"{where}: {options}: {reason}")
 
     def check_workload(self, name: str, where: str) -> None:
         """Raises Refusal when the implementation does not support the workload."""
@@ -191,10 +195,36 @@ class Implementation:
             )
 
     def check_built(self, engine: EngineName = "local") -> None:
-        """Raises Refusal when a program that the engine starts is missing, or cannot be executed."""
+        """Raises Refusal when a program that the engine starts is missing or cannot be executed, and when the
+        simulator was built from other sources than the endpoints."""
+        if lack := self.lack(engine):
+            raise Refusal(f"{self.declaration.name}: {lack.problem}; mend: {lack.mend}")
+
+    def lack(self, engine: EngineName) -> Lack | None:
+        """The first thing that trials of this engine lack of it."""
         for path in self.needed_files(engine):
             if lack := self.lack_of(path, engine):
-                raise Refusal(f"{self.declaration.name}: {path} {lack.problem}; mend: {lack.mend}")
+                return Lack(f"{path} {lack.problem}", lack.mend)
+        if engine == "virtual" and self.declaration.sources is not None:
+            return self._lack_of_sources(self.declaration.sources)
+        return None
+
+    def _lack_of_sources(self, argument: str) -> Lack | None:
+        """Whether its programs tell, and differ in, what they were built from."""
+        commands = [self.command("client"), self.command("server"), self.simulator_command()]
+        told = {shlex.join(command): self._sources_of([*command, argument]) for command in commands}
+        if None in told.values():
+            silent = next(command for command, sources in told.items() if sources is None)
+            return Lack(f"{silent} does not tell with {argument} what it was built from", self.build_with)
+        if len(set(told.values())) > 1:
+            each = ", ".join(f"{command} from {sources}" for command, sources in told.items())
+            return Lack(f"endpoint and simulator were built from different sources, {each}", self.build_with)
+        return None
+
+    def _sources_of(self, command: list[str]) -> str | None:
+        answer = self._asked(command, self.declaration.name)
+        words = answer.stdout.decode(errors="replace").split()
+        return words[0] if answer.returncode == 0 and len(words) == 1 else None
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -65,6 +65,12 @@ def first_user(process: int) -> int:
     return FIRST_USER + USERS * process
 
 
+def user_of_simulators(process: int) -> int | None:
+    """As whom this process has simulators run; None: as itself, since it may not become another user."""
+    user = first_user(process)
+    return user if kernel.may_administer() and kernel.has_user(user) else None
+
+
 @dataclass(frozen=True)
 class Cell:
     """Where one endpoint runs."""
@@ -180,7 +186,7 @@ def _prefixes(program: Path) -> list[Path]:
 
 def of_simulators() -> dict[str, Any]:
     """What limits simulators here: for the provenance of a campaign."""
-    is_own = kernel.may_administer()
+    is_own = user_of_simulators(os.getpid()) is not None
     return {
         "user": "own" if is_own else "the harness's",
         "capabilities": "none" if is_own else "the harness's",

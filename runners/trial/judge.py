@@ -92,6 +92,7 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
         of_direction = [
             *verdicts.doubts(recorded, check),
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
+            *network.doubts_of_queue(report, task.links[link].settings.queue_limit(direction)),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
     yield from network.doubts_of_losses(outcome)

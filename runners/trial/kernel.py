@@ -99,5 +99,16 @@ def may_administer() -> bool:
     return bool(int(effective.split()[1], 16) >> _CAP_SYS_ADMIN & 1)
 
 
+def has_user(user: int) -> bool:
+    """Whether a process may become this user and the group of the same number: a user namespace, such as a
+    container without privileges, has few."""
+    return all(_is_mapped(user, Path(f"/proc/self/{kind}_map").read_text()) for kind in ("uid", "gid"))
+
+
+def _is_mapped(number: int, id_map: str) -> bool:
+    ranges = (map(int, line.split()) for line in id_map.splitlines())
+    return any(first <= number < first + count for first, _, count in ranges)
+
+
 def _prctl(what: str, option: int, value: int) -> None:
     _call(f"prctl {what}", _libc.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0))))

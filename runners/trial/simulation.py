@@ -73,7 +73,7 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
         "timeout_s": task.timeout_s,
         "seed": seed_of_endpoints(task),
         "filling": _filling(task) if len(task.pairs) > 1 else None,
-        "processor": {"handshake_ns": 0, "datagram_ns": 0},
+        "processor": task.processor.model_dump(),
         "capture": str(place.logs) if task.capture else None,
     }
     return json.dumps(document, separators=(",", ":")).encode() + b"\n"

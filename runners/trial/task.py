@@ -68,6 +68,15 @@ class LinkTask(_Part):
         return {direction: loss_model(parameters) for direction, parameters in self.losses.items()}
 
 
+class ProcessorTask(_Part):
+    """Time that endpoints take of a processor in virtual time; emulated ones take what they take."""
+
+    handshake_ns: int = 0
+    """Of each side once, for TLS."""
+    datagram_ns: int = 0
+    """For each datagram."""
+
+
 class Seeds(_Part):
     """Unsigned 64-bit numbers, the same for all variants and workloads of a repetition."""
 
@@ -89,6 +98,7 @@ class Task(_Part):
     """The client's metric, in s, that says how long what is measured took. Its report ends the trial."""
     timeout_s: float
     validity: Validity = Validity()
+    processor: ProcessorTask = ProcessorTask()
     capture: bool = False
     """Record packets, qlog and TLS secrets."""
 
@@ -103,8 +113,10 @@ class Task(_Part):
         return task
 
     def document(self) -> dict[str, Any]:
-        """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`."""
-        return self.model_dump(mode="json", exclude={"seeds", "capture"})
+        """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and
+        `processor` only where endpoints take any time."""
+        processor = {"processor"} if self.processor == ProcessorTask() else set()
+        return self.model_dump(mode="json", exclude={"seeds", "capture", *processor})
 
 
 def endpoint_name(pair: int, role: Role) -> str:

@@ -44,8 +44,8 @@ class Validity(BaseModel):
     """Of the packets that an endpoint received, its peer may have sent so many after it had reported: those
     that close the connection."""
     short_packets: int = 10
-    """A content that fits into so many packets may have come before its sender had room for a repair symbol:
-    those of both ends count."""
+    """A content that fits into so many packets may have come before its sender had room for a repair symbol,
+    or in loss probes, which carry no symbols: those of both ends count."""
 
     def late_bound_us(self, link: LinkSettings) -> int:
         """How late a frame may leave a link before it counts as late."""

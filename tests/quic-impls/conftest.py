@@ -28,7 +28,8 @@ LIMIT_S = 30
 COUNTERS = {
     *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received", "smoothed_rtt_ms"),
     *("source_sent", "repair_sent", "source_received", "repair_received"),
-    *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late", "spurious_losses"),
+    *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late", "recovered_in_time"),
+    *("spurious_losses", "losses_declared"),
 }
 
 

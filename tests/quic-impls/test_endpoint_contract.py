@@ -124,6 +124,9 @@ def option_values() -> Iterator[tuple[str, str, Any, bool]]:
             if declared["type"] == "string":
                 right += declared["choices"]
                 wrong += ["nonsense", 1]
+            elif declared["type"] == "boolean":
+                right += [not declared["default"]]
+                wrong += ["true", 1]
             else:
                 step = 1 if declared["type"] == "integer" else 1e-6
                 right += [declared["minimum"], declared["maximum"]]

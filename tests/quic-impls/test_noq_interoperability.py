@@ -8,7 +8,7 @@ import pytest
 
 @pytest.mark.parametrize("workload", ["download", "upload"])
 @pytest.mark.parametrize(("client", "server"), [("noq-fec", "rquic"), ("rquic", "noq-fec")])
-@pytest.mark.parametrize("scheme", ["none", "xor", "rs", "rlc", "tetrys"])
+@pytest.mark.parametrize("scheme", ["none", "xor", "rs", "rlc", "vandermonde"])
 def test_a_peer_without_fec_is_served_plain_quic(
     endpoints_of: Any, assignment: dict[str, Any], scheme: str, client: str, server: str, workload: str
 ) -> None:

@@ -3,6 +3,7 @@
 import base64
 import csv
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -29,6 +30,7 @@ IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
 CONTROLS = list(map(str, IMPLEMENTATION.declaration.options["congestion_control"].choices or []))
 NOTHING = Uniform(0.0)
+QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
 SEEDS = {"up": 2**64 - 1, "down": 4}
 TIMEOUT_S = 60.0
 FILLING = {"full_share": FULL_SHARE, "window_s": 1.0, "interval_s": INTERVAL_S}
@@ -39,11 +41,12 @@ Answer = dict[str, Any]
 class Simulator:
     """A running one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *machine: str) -> None:
+        """`machine` is a program that runs it, with its options."""
         command = IMPLEMENTATION.declaration.simulator
         assert command is not None
         self.process = subprocess.Popen(
-            command, cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*machine, *command], cwd=IMPLEMENTATION.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def line(self, task: Task | bytes) -> bytes:
@@ -187,7 +190,7 @@ def test_a_line_has_one_answer_in_each_process_after_any_tasks_and_with_any_keys
 ) -> None:
     asked = long_and_lossy(task)
     first = simulator.line(asked)
-    simulator.line(losing(download(task, 200_000, scheme="tetrys"), down=GilbertElliott(0.05, 0.3)))
+    simulator.line(losing(download(task, 200_000, scheme="vandermonde"), down=GilbertElliott(0.05, 0.3)))
     simulator.line(b"no task\n")
     assert simulator.line(asked) == first
     certificates.write(tmp_path, "server.fecbench")
@@ -217,6 +220,16 @@ def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
     asked = losing(task, down=Uniform(0.02))
     answers = {simulator.line(download(asked, 300_000, congestion_control=control)) for control in CONTROLS}
     assert len(answers) == len(CONTROLS)
+
+
+@pytest.mark.skipif(not QEMU, reason="needs qemu-x86_64 of Debian's qemu-user or qemu-user-static")
+def test_another_processor_comes_to_the_same(simulator: Simulator, task: Task) -> None:
+    """One that has special instructions neither for cryptography nor for vectors."""
+    another = Simulator(str(QEMU), "-cpu", "qemu64")
+    for scheme in SCHEMES:
+        asked = losing(download(task, 200_000, scheme=scheme), down=Uniform(0.03))
+        assert another.line(asked) == simulator.line(asked)
+    another.close()
 
 
 def test_the_seed_decides_what_is_random(simulator: Simulator, task: Task) -> None:
@@ -317,12 +330,22 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
     assert server["bytes_sent"] + 42 * links["down"]["frames_in"] == links["down"]["bytes_in"]
 
 
-def test_the_queue_drops_what_it_has_no_room_for(simulator: Simulator, task: Task) -> None:
-    narrow = {"rate_bps": 1_000_000, "queue_bytes": None, "queue_packets": 5}
-    task["links"]["internet"]["down"] |= narrow
+@pytest.mark.parametrize(
+    ("limit", "fullest"),
+    [
+        ({"queue_packets": 5, "queue_bytes": None}, {"max_queue_packets": {5}}),
+        # Less than a full frame was left.
+        ({"queue_packets": None, "queue_bytes": 9000}, {"max_queue_bytes": set(range(9001 - 1514, 9001))}),
+    ],
+    ids=["packets", "bytes"],
+)
+def test_the_queue_holds_what_it_has_room_for_and_no_more(
+    simulator: Simulator, task: Task, limit: dict[str, int], fullest: dict[str, set[int]]
+) -> None:
+    task["links"]["internet"]["down"] |= {"rate_bps": 1_000_000, **limit}
     report = simulator.answer(download(task, 200_000))["links"]["internet"]["down"]
     assert report["queue_dropped"] > 0
-    assert report["max_queue_packets"] == 5
+    assert all(report[name] in allowed for name, allowed in fullest.items())
     assert report["conserved"]
 
 
@@ -438,6 +461,38 @@ def test_processors_delay_what_is_sent_by_just_what_they_take(simulator: Simulat
     assert datagram["handshake_s"] == pytest.approx(none["handshake_s"] + 0.0001, abs=1e-5)
 
 
+def test_the_initial_window_in_bytes_takes_the_place_of_that_in_packets(
+    simulator: Simulator, task: Task
+) -> None:
+    slow = {**losing(task), "seed": 1}
+    packets, as_many, papers, fewer = (
+        metrics(simulator.answer(download(slow, 50_000, scheme="none", **options)))["dct_s"]
+        for options in (
+            {"initial_window": 37},
+            {"initial_window": 2, "initial_window_bytes": 37 * 1252},
+            {"initial_window": 2, "initial_window_bytes": 46_720},
+            {"initial_window": 32},
+        )
+    )
+    assert packets == as_many
+    # 46,720 bytes have room for as many whole packets.
+    assert papers == pytest.approx(packets, rel=0.01) and papers < fewer
+
+
+def test_slow_start_with_another_pace_takes_less_time(simulator: Simulator, task: Task) -> None:
+    dct_s = {
+        pace: metrics(simulator.answer(download(task, 50_000, scheme="none", slow_start_pacing=pace)))[
+            "dct_s"
+        ]
+        for pace in ("1.25", "2")
+    }
+    assert (
+        dct_s["2"]
+        < dct_s["1.25"]
+        == metrics(simulator.answer(download(task, 50_000, scheme="none")))["dct_s"]
+    )
+
+
 # ---- Two pairs ----
 
 
@@ -458,7 +513,8 @@ def test_the_foreground_begins_in_a_full_link_and_each_transfers_part_is_measure
     # The full link of 10 Mbps, but for what its queue held before and holds after.
     assert sum(rates) == pytest.approx(10, rel=0.02)
     client = metrics(answer)
-    frames = client["bytes_received"] + 42 * client["packets_received"]
+    came = client["packets_received"] - client["packets_recovered"] + client["repair_received"]
+    frames = client["bytes_received"] + 42 * came
     assert 8e-6 * frames / answer["client_s"] == pytest.approx(rates[0], rel=0.01)
 
 
@@ -518,6 +574,21 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
             assert seconds == sorted(seconds)
             assert seconds[0] < 0.001
             assert 0.1 < seconds[-1] <= answer["virtual_s"]
+
+
+def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, task: Task, tmp_path: Path) -> None:
+    """They are the first connection ID, which follows from the seed."""
+
+    def traces(folder: Path, seed: int) -> set[str]:
+        folder.mkdir()
+        asked = told({**task, "seed": seed, "capture": str(folder)}, log_folder=str(folder))
+        assert ends(simulator.answer(asked)) == {"client": 0, "server": 0}
+        return {path.name for path in folder.glob("*.qlog")}
+
+    first, again, other = (traces(tmp_path / f"{n}", seed) for n, seed in enumerate((1, 1, 2)))
+    assert len(first) == 2
+    assert first == again
+    assert not first & other
 
 
 def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, task: Task, tmp_path: Path) -> None:

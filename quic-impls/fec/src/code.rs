@@ -2,22 +2,23 @@
 //! coefficient that both sides compute from the repair payload's header. All that differs is the coefficients.
 
 use crate::repair::{Header, Malformed, Protected};
-use crate::{reed_solomon, rlc, tetrys};
+use crate::{reed_solomon, rlc, vandermonde};
 
 /// How the coefficients are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// All 1: one repair symbol, which recovers one source symbol.
     Xor,
-    /// Rows of a Cauchy matrix; the key is the row. Any k of the n symbols over a block yield the block.
+    /// Rows of a Cauchy matrix; the key is the row. Any k of the n symbols over a block yield the block. Over a window that
+    /// slides, each repair symbol has the next row.
     ReedSolomon,
     /// Random, by RFC 8681 §3.6; the key seeds them.
     Rlc {
         /// RFC 8681's density threshold, 0 to 15: a coefficient is not 0 with a probability of (density + 1)/16.
         density: u8,
     },
-    /// Rows of a Vandermonde matrix, by RFC 9407; the key is the row.
-    Tetrys,
+    /// Rows of a Vandermonde matrix, whose coefficients are much like those of Tetrys (RFC 9407); the key is the row.
+    Vandermonde,
 }
 
 impl Code {
@@ -31,17 +32,17 @@ impl Code {
             Code::Xor => 1,
             Code::ReedSolomon => reed_solomon::MAX_SYMBOLS.saturating_sub(count),
             Code::Rlc { .. } => rlc::KEYS,
-            Code::Tetrys => tetrys::ROWS,
+            Code::Vandermonde => vandermonde::ROWS,
         }
     }
 
-    /// The header of a repair symbol, the `serial`-th of all, and the `index`-th in a row over the same symbols.
+    /// The header of a repair symbol, the `serial`-th of all, and the `index`-th in a row over symbols in common.
     pub(crate) fn header(self, protected: Protected, index: usize, serial: u64) -> Header {
         let (key, density) = match self {
             Code::Xor => (0, 0),
-            Code::ReedSolomon => (index as u16, 0),
+            Code::ReedSolomon => ((index % self.repairs_over(protected.count())) as u16, 0),
             Code::Rlc { density } => ((serial % rlc::KEYS as u64) as u16, density),
-            Code::Tetrys => ((serial % tetrys::ROWS as u64) as u16, 0),
+            Code::Vandermonde => ((serial % vandermonde::ROWS as u64) as u16, 0),
         };
         Header { protected, key, density }
     }
@@ -59,7 +60,9 @@ impl Code {
             Code::Rlc { .. } if header.density <= rlc::MAX_DENSITY => {
                 Ok(rlc::coefficients(header.key, header.density, count))
             }
-            Code::Tetrys if key < tetrys::ROWS && no_density => Ok(tetrys::coefficients(header.key, header.protected)),
+            Code::Vandermonde if key < vandermonde::ROWS && no_density => {
+                Ok(vandermonde::coefficients(header.key, header.protected))
+            }
             _ => Err(Malformed::Key),
         }
     }

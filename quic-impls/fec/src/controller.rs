@@ -182,7 +182,8 @@ impl Controller for Block {
     }
 }
 
-/// A window over the last `length` source symbols, without those at its beginning that the receiver has.
+/// A window over the last `length` source symbols, without those at its beginning that the receiver has, unless it is
+/// [whole](SlidingWindow::whole).
 ///
 /// When the sender runs out of data, the symbols that were not counted yet get their share of repair symbols at once.
 #[derive(Debug)]
@@ -192,10 +193,12 @@ pub struct SlidingWindow {
     length: usize,
     /// Whether k symbols get their repair symbols as soon as they are sent, and not only at the end of data.
     steady: bool,
+    /// Whether symbols that the receiver has leave the window's beginning.
+    trims: bool,
     window: usize,
     /// The symbol that is sent next.
     next: Sid,
-    /// For each symbol in the window, whether the receiver has it. The first one is missing.
+    /// For each symbol in the window, whether the receiver has it. The first one is missing if `trims`.
     landed: VecDeque<bool>,
     /// Symbols sent that have not been counted for repair symbols yet.
     uncounted: usize,
@@ -204,7 +207,8 @@ pub struct SlidingWindow {
 }
 
 impl SlidingWindow {
-    /// `constant(n, k, length)`: after every k source symbols n − k repair symbols, as the papers' (n, k, L).
+    /// `constant(n, k, length)`: after every k source symbols n − k repair symbols. [Whole](SlidingWindow::whole), it is the
+    /// papers' (n, k, L).
     ///
     /// # Errors
     /// If there is no such window, or it spans more than [`MAX_SPAN`].
@@ -233,11 +237,19 @@ impl SlidingWindow {
             return Err(Refused(format!("n = {n} with k = {k}, window = {length}: this code has at most n = {most}")));
         }
         let landed = VecDeque::new();
-        Ok(SlidingWindow { code, rate, length, steady, window: 0, next: 0, landed, uncounted: 0, due: 0 })
+        Ok(SlidingWindow { code, rate, length, steady, trims: true, window: 0, next: 0, landed, uncounted: 0, due: 0 })
+    }
+
+    /// The same window, but always over the last `length` symbols, whatever the receiver has of them: the convolutional code
+    /// of Networking 2019, §II-A and Fig. 2.
+    #[must_use]
+    pub fn whole(mut self) -> SlidingWindow {
+        self.trims = false;
+        self
     }
 
     fn shorten(&mut self) {
-        while self.landed.len() > self.length.min(self.window) || self.landed.front() == Some(&true) {
+        while self.landed.len() > self.length.min(self.window) || self.trims && self.landed.front() == Some(&true) {
             self.landed.pop_front();
         }
         if self.landed.is_empty() {

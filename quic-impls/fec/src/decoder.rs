@@ -12,12 +12,25 @@ use crate::repair::{Header, MAX_SPAN, Malformed, SID_LIMIT, Sid};
 /// A source symbol that was recovered, padded with zeros on the right if it was shorter than others.
 pub type Recovered = (Sid, Bytes);
 
+/// What a received byte pays for, in bytes that are multiplied and added. A repair symbol over the widest window costs 255
+/// for each of its bytes, and as much again when a third of the window is missing.
+const PAID_BY_BYTE: i64 = 1024;
+
+/// What a coefficient costs, which is not drawn faster than this many bytes are added.
+const PRICE_OF_COEFFICIENT: i64 = 64;
+
+/// How much may be paid in advance.
+const CREDIT: i64 = 1 << 21;
+
 /// Takes source and repair symbols in any order, and recovers the source symbols that they determine.
 ///
 /// It looks back over twice its window of source symbols, so that what was reordered or held up still counts. Its
 /// equations are kept in reduced row echelon form, the oldest unknown symbol of each in no other one. So each symbol
 /// received costs at most two passes over the equations, a symbol is recovered as soon as that is possible at all, and a
 /// symbol that leaves the window takes no more than one equation with it.
+///
+/// Arithmetic is paid with the bytes that arrive. While a peer owes, as one does that sends many small repair symbols against long
+/// equations, its repair symbols are ignored, as draft-michel-quic-fec allows.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     code: Code,
@@ -29,6 +42,8 @@ pub struct Decoder {
     /// The symbol of each SID from `base` on, at SID modulo twice the window.
     symbols: Vec<Known>,
     equations: Vec<Equation>,
+    /// What is paid and not spent; below 0 it is owed.
+    credit: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -58,9 +73,11 @@ struct Equation {
 }
 
 impl Equation {
-    fn add(&mut self, kernel: Kernel, factor: u8, other: &Equation) {
+    /// How many bytes are added.
+    fn add(&mut self, kernel: Kernel, factor: u8, other: &Equation) -> usize {
         kernel.multiply_add(&mut self.coefficients, factor, &other.coefficients);
         kernel.multiply_add_padded(&mut self.sum, factor, &other.sum);
+        other.coefficients.len() + other.sum.len()
     }
 
     fn scale(&mut self, kernel: Kernel, factor: u8) {
@@ -86,7 +103,8 @@ impl Decoder {
     pub fn new(code: Code, window: usize, symbol_size: usize) -> Decoder {
         assert!((1..=MAX_SPAN).contains(&window), "window of {window}: must be 1 to {MAX_SPAN}");
         let symbols = vec![Known::Not; 2 * window];
-        Decoder { code, kernel: Kernel::fastest(), window, symbol_size, base: 0, symbols, equations: Vec::new() }
+        let (kernel, equations) = (Kernel::fastest(), Vec::new());
+        Decoder { code, kernel, window, symbol_size, base: 0, symbols, equations, credit: CREDIT }
     }
 
     /// The same decoder with other instructions.
@@ -114,6 +132,7 @@ impl Decoder {
         if symbol.len() > self.symbol_size {
             return Err(Malformed::Length);
         }
+        self.credit = self.paid(symbol.len());
         self.look_ahead_to(sid);
         if sid < self.base || self.known(sid).is_some() {
             return Ok(Vec::new());
@@ -136,7 +155,12 @@ impl Decoder {
         if symbol.len() > self.symbol_size {
             return Err(Malformed::Length);
         }
+        if self.paid(payload.len()) < 0 {
+            self.credit = self.paid(payload.len());
+            return Ok(Vec::new());
+        }
         let coefficients = self.code.coefficients(&header)?;
+        self.credit = self.paid(payload.len()) - PRICE_OF_COEFFICIENT * coefficients.len() as i64;
         self.look_ahead_to(header.protected.last());
         if let Some(equation) = self.equation(&header, &coefficients, symbol) {
             self.insert(equation);
@@ -158,6 +182,15 @@ impl Decoder {
             }
         }
         ranges
+    }
+
+    /// The credit after so many bytes have arrived.
+    fn paid(&self, bytes: usize) -> i64 {
+        (self.credit + PAID_BY_BYTE * bytes as i64).min(CREDIT)
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.credit -= bytes as i64;
     }
 
     fn place(&self, sid: Sid) -> usize {
@@ -185,7 +218,7 @@ impl Decoder {
 
     /// What a repair symbol says of the symbols that are not known; nothing if it says nothing, or is about symbols too
     /// old.
-    fn equation(&self, header: &Header, of_protected: &[u8], symbol: &[u8]) -> Option<Equation> {
+    fn equation(&mut self, header: &Header, of_protected: &[u8], symbol: &[u8]) -> Option<Equation> {
         if header.protected.first() < self.base {
             return None;
         }
@@ -197,46 +230,56 @@ impl Decoder {
             pivot.get_or_insert(sid);
         }
         let mut equation = Equation { pivot: pivot?, coefficients, sum: symbol.to_vec() };
+        let mut spent = 0;
         for (sid, factor) in terms() {
             if let Some(symbol) = self.known(sid) {
                 self.kernel.multiply_add_padded(&mut equation.sum, factor, symbol);
+                spent += symbol.len();
             }
         }
+        self.spend(spent);
         Some(equation)
     }
 
     /// Adds an equation, unless it follows from the others.
     fn insert(&mut self, mut equation: Equation) {
+        let mut spent = 0;
         for other in &self.equations {
             let factor = equation.coefficients[self.place(other.pivot)];
             if factor != 0 {
-                equation.add(self.kernel, factor, other);
+                spent += equation.add(self.kernel, factor, other);
             }
         }
+        self.spend(spent);
         let end = self.base + self.symbols.len() as Sid;
         let is_unknown = |sid: &Sid| equation.coefficients[self.place(*sid)] != 0;
         let Some(pivot) = (equation.pivot..end).find(is_unknown) else { return };
         let place = self.place(pivot);
         equation.pivot = pivot;
         equation.scale(self.kernel, field::inverse(equation.coefficients[place]));
+        let mut spent = 0;
         for other in &mut self.equations {
             let factor = other.coefficients[place];
             if factor != 0 {
-                other.add(self.kernel, factor, &equation);
+                spent += other.add(self.kernel, factor, &equation);
             }
         }
+        self.spend(spent);
         self.equations.push(equation);
     }
 
     /// Takes a symbol that is known from now on out of the equations.
     fn substitute(&mut self, sid: Sid, symbol: &[u8]) {
         let place = self.place(sid);
+        let mut spent = 0;
         for equation in &mut self.equations {
             let factor = std::mem::take(&mut equation.coefficients[place]);
             if factor != 0 {
                 self.kernel.multiply_add_padded(&mut equation.sum, factor, symbol);
+                spent += symbol.len();
             }
         }
+        self.spend(spent);
         if let Some(index) = self.equations.iter().position(|equation| equation.pivot == sid) {
             let equation = self.equations.swap_remove(index);
             self.insert(equation);
@@ -267,6 +310,10 @@ impl Decoder {
     /// Panics unless all holds that the decoder relies on and promises.
     pub(crate) fn assert_sound(&self) {
         assert!(self.equations.len() <= 2 * self.window, "no more equations than symbols looked back at");
+        // A symbol forms an equation, is taken out of all others, and one equation is inserted, which takes two passes.
+        let step = self.window * self.symbol_size + 2 * self.window * (3 * self.symbol_size + 4 * self.window);
+        let step = step as i64 + self.window as i64 * PRICE_OF_COEFFICIENT;
+        assert!((-step..=CREDIT).contains(&self.credit), "a peer owes no more than its last symbol cost");
         assert!(self.symbols.iter().filter_map(Known::symbol).all(|symbol| symbol.len() <= self.symbol_size));
         for equation in &self.equations {
             let coefficient = |sid| equation.coefficients[self.place(sid)];
@@ -282,5 +329,65 @@ impl Decoder {
             assert!(!equation.has_one_unknown(), "what is determined has been recovered");
             assert!(equation.sum.len() <= self.symbol_size);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Context, Encoder, MAX_SPAN, SlidingWindow};
+
+    const LONG: usize = 1400;
+
+    fn payloads(encoder: &mut Encoder) -> Vec<Vec<u8>> {
+        let context = Context { app_limited: false };
+        let mut payloads = Vec::new();
+        while encoder.wants_repair(&context) {
+            let mut payload = Vec::new();
+            encoder.repair(&context, &mut payload);
+            payloads.push(payload);
+        }
+        payloads
+    }
+
+    /// Long equations, and then repair symbols of one byte that have to be added to all of them.
+    #[test]
+    fn small_repair_symbols_against_long_equations_are_ignored_until_they_are_paid() {
+        let window = SlidingWindow::constant(Code::RLC, 2, 1, MAX_SPAN).unwrap();
+        let mut encoder = Encoder::new(Code::RLC, Box::new(window));
+        encoder.set_window(MAX_SPAN);
+        let mut decoder = Decoder::new(Code::RLC, MAX_SPAN, LONG);
+        for sid in 0..3 * MAX_SPAN {
+            encoder.protect(&[1; LONG]);
+            for payload in payloads(&mut encoder) {
+                if sid >= MAX_SPAN {
+                    decoder.repair(&payload).unwrap();
+                    assert!(decoder.credit > 0, "a whole packet pays for itself");
+                }
+            }
+        }
+        let (mut ignored, mut spent) = (0, 0);
+        for _ in 0..1000 {
+            encoder.protect(&[1; LONG]);
+            for mut payload in payloads(&mut encoder) {
+                payload.truncate(12);
+                let (before, paid) = (decoder.equations.len(), decoder.paid(payload.len()));
+                decoder.repair(&payload).unwrap();
+                spent += paid - decoder.credit;
+                ignored += usize::from(decoder.credit < 0 && decoder.equations.len() == before);
+                decoder.assert_sound();
+            }
+        }
+        assert!(ignored > 900, "{ignored} were ignored");
+        let paid = CREDIT + 1000 * 12 * PAID_BY_BYTE;
+        assert!(spent < 2 * paid, "{spent} bytes were added, {paid} were paid");
+
+        // What a few packets pay, lets a small repair symbol recover again.
+        let last = encoder.next_sid();
+        for sid in last..last + 3 {
+            decoder.source(sid, vec![1; LONG].into()).unwrap();
+        }
+        let alone = [&((last + 3) | (1 << 31)).to_be_bytes()[4..], &[1, 1, 0, 9, 15, 7]].concat();
+        assert_eq!(decoder.repair(&alone).unwrap().len(), 1);
     }
 }

@@ -15,7 +15,7 @@ pub struct Encoder {
     symbols: Vec<Vec<u8>>,
     next: Sid,
     repairs: u64,
-    /// What the last repair symbol protects, and how many before it protected the same.
+    /// What the last repair symbol protects, and how many there are before it, each with a symbol in common with the next.
     last: Option<(Protected, usize)>,
 }
 
@@ -92,21 +92,25 @@ impl Encoder {
     pub fn repair(&mut self, context: &Context, payload: &mut Vec<u8>) -> bool {
         let Some(protected) = self.controller.next_repair(context) else { return false };
         let index = match self.last {
-            Some((last, index)) if last == protected => index + 1,
+            Some((last, index)) if last.meets(&protected) => index + 1,
             _ => 0,
         };
         let header = self.code.header(protected, index, self.repairs);
         header.write(payload);
         let coefficients = self.code.coefficients(&header).expect("an encoder's headers are its code's");
-        let mut sum = Vec::new();
+        let begin = payload.len();
+        payload.resize(begin + protected.sids().map(|sid| self.symbol(sid).len()).max().unwrap_or(0), 0);
         for (sid, coefficient) in protected.sids().zip(coefficients) {
-            assert!(sid < self.next && self.next - sid <= MAX_SPAN as Sid, "symbol {sid} is not kept");
-            let symbol = &self.symbols[(sid % MAX_SPAN as Sid) as usize];
-            self.kernel.multiply_add_padded(&mut sum, coefficient, symbol);
+            let symbol = self.symbol(sid);
+            self.kernel.multiply_add(&mut payload[begin..begin + symbol.len()], coefficient, symbol);
         }
-        payload.append(&mut sum);
         self.last = Some((protected, index));
         self.repairs += 1;
         true
+    }
+
+    fn symbol(&self, sid: Sid) -> &[u8] {
+        assert!(sid < self.next && self.next - sid <= MAX_SPAN as Sid, "symbol {sid} is not kept");
+        &self.symbols[(sid % MAX_SPAN as Sid) as usize]
     }
 }

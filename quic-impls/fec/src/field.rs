@@ -3,6 +3,9 @@
 
 const POLYNOMIAL: u16 = 0x11d;
 
+/// What x⁸ is.
+pub(crate) const REDUCTION: u8 = (POLYNOMIAL & 0xff) as u8;
+
 /// Powers of 2, twice over, so that a sum of two logarithms needs no reduction.
 const EXP: [u8; 510] = powers();
 const LOG: [u8; 256] = logarithms();

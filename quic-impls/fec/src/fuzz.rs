@@ -33,7 +33,7 @@ impl<'a> Script<'a> {
 
 fn run(script: &[u8]) -> Option<()> {
     let mut script = Script(script);
-    let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Tetrys];
+    let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
     let code = codes[usize::from(script.byte()?) % codes.len()];
     let window = match usize::from(script.byte()?) {
         MAX_SPAN => MAX_SPAN,

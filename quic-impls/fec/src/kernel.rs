@@ -1,7 +1,8 @@
 //! Arithmetic on whole symbols with the widest instructions that the processor has, chosen at run time.
 //!
 //! A product with a constant is looked up by halves: c·b = c·(high nibble of b) + c·(low nibble of b), two tables of
-//! 16 bytes per constant, which one shuffle instruction reads for 16 or 32 bytes at once.
+//! 16 bytes per constant, which one shuffle instruction reads for 16 or 32 bytes at once. Without such an instruction,
+//! bytes are doubled and added bit by bit of the constant, in a loop that the compiler widens to whatever vectors there are.
 
 use crate::field;
 
@@ -105,9 +106,10 @@ impl Kernel {
     }
 
     fn add_product(self, sum: &mut [u8], constant: u8, symbol: &[u8]) {
+        #[cfg(target_arch = "x86_64")]
         let products = &NIBBLE_PRODUCTS[usize::from(constant)];
         match self.0 {
-            Instructions::Portable => add_product_portable(sum, products, symbol),
+            Instructions::Portable => add_product_portable(sum, constant, symbol),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: this kernel exists only where SSSE3 was detected, and the lengths are equal.
             Instructions::Ssse3 => unsafe { x86::add_product_ssse3(sum, products, symbol) },
@@ -125,7 +127,20 @@ fn add_portable(sum: &mut [u8], symbol: &[u8]) {
     }
 }
 
-fn add_product_portable(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
+fn add_product_portable(sum: &mut [u8], constant: u8, symbol: &[u8]) {
+    // All ones where the constant has a bit.
+    let bits: [u8; 8] = std::array::from_fn(|bit| (constant >> bit & 1).wrapping_neg());
+    for (total, byte) in sum.iter_mut().zip(symbol) {
+        let (mut power, mut product) = (*byte, 0);
+        for bit in bits {
+            product ^= power & bit;
+            power = power << 1 ^ (power >> 7).wrapping_neg() & field::REDUCTION;
+        }
+        *total ^= product;
+    }
+}
+
+fn add_product_bytewise(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
     for (total, byte) in sum.iter_mut().zip(symbol) {
         *total ^= products[usize::from(byte & 15)] ^ products[16 + usize::from(byte >> 4)];
     }
@@ -165,7 +180,7 @@ mod x86 {
                 _mm256_storeu_si256(total, _mm256_xor_si256(_mm256_loadu_si256(total), product));
             }
         }
-        super::add_product_portable(&mut sum[whole..], products, &symbol[whole..]);
+        super::add_product_bytewise(&mut sum[whole..], products, &symbol[whole..]);
     }
 
     /// `sum` and `symbol` are of the same length.
@@ -187,7 +202,7 @@ mod x86 {
                 _mm_storeu_si128(total, _mm_xor_si128(_mm_loadu_si128(total), product));
             }
         }
-        super::add_product_portable(&mut sum[whole..], products, &symbol[whole..]);
+        super::add_product_bytewise(&mut sum[whole..], products, &symbol[whole..]);
     }
 }
 

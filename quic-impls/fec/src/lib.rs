@@ -14,8 +14,8 @@ mod kernel;
 pub mod reed_solomon;
 mod repair;
 mod rlc;
-mod tetrys;
 mod tinymt;
+mod vandermonde;
 
 pub use code::Code;
 pub use controller::{Block, Context, Controller, Refused, SlidingWindow};

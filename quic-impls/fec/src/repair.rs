@@ -57,6 +57,12 @@ impl Protected {
         usize::from(self.count.saturating_sub(1)) * usize::from(self.stride) + 1
     }
 
+    /// Whether a symbol is in both sets.
+    pub(crate) fn meets(&self, other: &Protected) -> bool {
+        let (stride, sids) = (Sid::from(other.stride), other.first..=other.last());
+        self.sids().any(|sid| sids.contains(&sid) && (sid - other.first) % stride == 0)
+    }
+
     /// The SIDs, in order.
     pub fn sids(&self) -> impl Iterator<Item = Sid> + use<> {
         (self.first..=self.last()).step_by(usize::from(self.stride))
@@ -193,5 +199,20 @@ mod tests {
         let set = Protected::new(7, 3, 10).unwrap();
         assert_eq!(set.sids().collect::<Vec<_>>(), [7, 17, 27]);
         assert_eq!((set.last(), set.span()), (27, 21));
+    }
+
+    #[test]
+    fn sets_meet_in_a_symbol_and_not_in_a_span() {
+        let set = |first, count, stride| Protected::new(first, count, stride).unwrap();
+        for (one, other, common) in [
+            (set(0, 20, 1), set(2, 20, 1), true),
+            (set(0, 20, 1), set(20, 20, 1), false),
+            (set(0, 4, 2), set(1, 4, 2), false),
+            (set(0, 4, 2), set(6, 4, 2), true),
+            (set(0, 4, 3), set(4, 4, 5), true),
+            (set(0, 4, 3), set(4, 1, 5), false),
+        ] {
+            assert_eq!((one.meets(&other), other.meets(&one)), (common, common), "{one:?}, {other:?}");
+        }
     }
 }

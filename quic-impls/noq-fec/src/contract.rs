@@ -264,16 +264,19 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
         ("xor", Some(Code::Xor)),
         ("rs", Some(Code::ReedSolomon)),
         ("rlc", Some(Code::RLC)),
-        ("tetrys", Some(Code::Tetrys)),
+        ("vandermonde", Some(Code::Vandermonde)),
+        ("tetrys", Some(Code::Vandermonde)), // its older name
     ];
     let code = values.choice("scheme", &codes)?;
     let n = values.integer("n", 2, 255)? as usize;
     let k = values.integer("k", 1, 254)? as usize;
     let window = values.integer("window", 1, 255)? as usize;
+    let window_trim = values.boolean("window_trim")?;
     let interleave = values.integer("interleave", 1, 255)? as usize;
     let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
     let redundancy = values.choice("controller", &redundancies)?;
-    let masks_losses = values.choice("recovered", &[("notify", false), ("mask", true)])?;
+    let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
+    let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
     let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
     let options = Options {
         schemes: code.map(|code| Schemes {
@@ -281,9 +284,11 @@ fn parse_options(values: Map<String, Value>) -> Result<Options> {
             n,
             k,
             window,
+            window_trim,
             interleave,
             redundancy,
             masks_losses,
+            tells_losses_at_once,
             complaints: Complaints::default(),
         }),
         congestion_control: values.choice(
@@ -318,7 +323,9 @@ fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
         // Room for the end of the handshake, some data and its repair symbol.
         _ if bytes < 4 * packet_size => {
             let least = 4 * packet_size;
-            wrong(format!("options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"))
+            wrong(format!(
+                "options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"
+            ))
         }
         _ => Ok(bytes),
     }
@@ -356,6 +363,11 @@ impl Values {
             Some(integer) if (minimum..=maximum).contains(&integer) => Ok(integer),
             _ => wrong(format!("{}.{name}: {value} is not an integer in {minimum} to {maximum}", self.key)),
         }
+    }
+
+    fn boolean(&mut self, name: &str) -> Result<bool> {
+        let value = self.take(name);
+        value.as_bool().map_or_else(|| wrong(format!("{}.{name}: {value} is not true or false", self.key)), Ok)
     }
 
     /// Refuses what was not taken out.

@@ -21,10 +21,14 @@ pub struct Schemes {
     pub k: usize,
     /// The length of a sliding window.
     pub window: usize,
+    /// Whether symbols that the receiver has leave a sliding window's beginning.
+    pub window_trim: bool,
     /// How many blocks are filled in turn.
     pub interleave: usize,
     pub redundancy: Redundancy,
     pub masks_losses: bool,
+    /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
+    pub tells_losses_at_once: bool,
     /// Why nothing could be protected for a peer.
     pub complaints: Complaints,
 }
@@ -52,14 +56,15 @@ pub enum Redundancy {
 }
 
 /// What is announced for each code. No numbers were ever assigned.
-const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Tetrys)];
+const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Vandermonde)];
 
 /// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
 /// as lost, and its datagrams come twice. QUIC itself takes no packet that is 129 packets late.
 const REMEMBERED: usize = 4096;
 
-/// The largest UDP payload: a bound for symbols.
-const LARGEST_SYMBOL: usize = 65527;
+/// The largest UDP payload that an endpoint announces that it takes: an Ethernet frame less the headers of IP and UDP. What is in
+/// a packet is no longer, and what is recovered neither.
+pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 
 impl Schemes {
     /// Refuses parameters that make no controller, in one line.
@@ -83,7 +88,8 @@ impl Schemes {
             Redundancy::Constant => SlidingWindow::constant,
             Redundancy::Tail => SlidingWindow::tail,
         };
-        Ok(Box::new(sliding_window(code, self.n, self.k, self.window).map_err(refused)?))
+        let trimmed = sliding_window(code, self.n, self.k, self.window).map_err(refused)?;
+        Ok(Box::new(if self.window_trim { trimmed } else { trimmed.whole() }))
     }
 
     /// What protects for a peer; nothing if its code is unknown.
@@ -116,7 +122,7 @@ impl Factory for Schemes {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_SYMBOL);
+        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_PAYLOAD.into());
         Box::new(Decoding { decoder, recovered: BTreeSet::new() })
     }
 
@@ -132,6 +138,10 @@ impl Factory for Schemes {
 
     fn masks_losses(&self) -> bool {
         self.masks_losses
+    }
+
+    fn tells_losses_at_once(&self) -> bool {
+        self.tells_losses_at_once
     }
 }
 
@@ -188,7 +198,11 @@ impl Decoding {
         &mut self,
         recovered: Result<Vec<fec::Recovered>, fec::Malformed>,
     ) -> Result<Vec<Recovered>, Malformed> {
-        let recovered = recovered.map_err(|malformed| Malformed(malformed.to_string()))?;
+        let recovered = match recovered {
+            // A receiver may ignore repair symbols, and the window may have become smaller when this one was on its way.
+            Err(fec::Malformed::Window) => Vec::new(),
+            recovered => recovered.map_err(|malformed| Malformed(malformed.to_string()))?,
+        };
         self.recovered.extend(recovered.iter().map(|(sid, _)| *sid));
         while self.recovered.len() > REMEMBERED {
             self.recovered.pop_first();
@@ -221,20 +235,45 @@ impl Decoder for Decoding {
 mod tests {
     use super::*;
 
+    fn schemes(code: Code, n: usize, k: usize) -> Schemes {
+        Schemes {
+            code,
+            n,
+            k,
+            window: 20,
+            window_trim: true,
+            interleave: 1,
+            redundancy: Redundancy::Constant,
+            masks_losses: false,
+            tells_losses_at_once: false,
+            complaints: Complaints::default(),
+        }
+    }
+
+    fn peer(scheme: u32) -> Announcement {
+        Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) }
+    }
+
+    #[test]
+    fn only_a_window_that_is_trimmed_leaves_out_what_the_receiver_has() {
+        for (window_trim, protected) in [(true, [2, 2]), (false, [2, 4])] {
+            let schemes = Schemes { window_trim, ..schemes(Code::RLC, 3, 2) };
+            let mut encoder = schemes.encoding(peer(3)).unwrap().expect("RLC");
+            for count in protected {
+                for _ in 0..2 {
+                    let sid = encoder.protect(b"symbol");
+                    encoder.acked(sid.wrapping_sub(2));
+                }
+                let mut payload = Vec::new();
+                assert!(encoder.repair(&Context { app_limited: false }, &mut payload));
+                assert_eq!(payload[1], count, "symbols that are protected, window_trim = {window_trim}");
+            }
+        }
+    }
+
     #[test]
     fn parameters_that_do_not_fit_the_code_of_the_peer_are_named() {
-        let redundancy = Redundancy::Constant;
-        let schemes = Schemes {
-            code: Code::ReedSolomon,
-            n: 30,
-            k: 20,
-            window: 20,
-            interleave: 1,
-            redundancy,
-            masks_losses: false,
-            complaints: Complaints::default(),
-        };
-        let peer = |scheme| Announcement { scheme: VarInt::from_u32(scheme), window: VarInt::from_u32(40) };
+        let schemes = schemes(Code::ReedSolomon, 30, 20);
         assert!(schemes.encoding(peer(2)).unwrap().is_some(), "Reed-Solomon");
         assert!(schemes.encoding(peer(99)).unwrap().is_none(), "a code that nobody knows");
         let why = schemes.encoding(peer(1)).unwrap_err();

@@ -13,6 +13,7 @@ use rustls::{RootCertStore, SignatureAlgorithm};
 
 use crate::contract::{Assignment, CongestionControl, Options};
 use crate::hq;
+use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Randomness, Surroundings};
 
 /// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
@@ -21,6 +22,7 @@ const WINDOW: u32 = 64 << 20;
 
 pub fn endpoint(surroundings: &Surroundings) -> EndpointConfig {
     let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(LARGEST_PAYLOAD).expect("QUIC allows every limit from 1200 on");
     if let Randomness::Seeded(seed) = surroundings.randomness {
         config.rng_seed(Some(seed.of_generators()));
     }

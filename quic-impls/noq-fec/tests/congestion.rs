@@ -62,6 +62,39 @@ fn a_window_comes_back_when_a_declared_loss_is_recovered_and_masked() {
     assert!(declared > 0, "each loss was recovered before it was declared");
 }
 
+/// Told when SYMBOL_ACK comes, congestion control answers sooner than to a loss that is declared, and once.
+#[test]
+fn a_recovered_loss_counts_at_once_if_that_is_asked_for() {
+    let setting = |tells_losses_at_once| {
+        Setting::download(200_000, Some(Schemes { tells_losses_at_once, ..schemes(Code::RLC, 3, 2) }))
+    };
+    let mut earlier = 0;
+    let sent = setting(false).run().sent.1;
+    for n in 10..sent {
+        let run = |tells_losses_at_once| {
+            let setting = Setting { down: Loss::These(vec![n]), ..setting(tells_losses_at_once) };
+            let (client, server) = (setting.client_config(), setting.server_config());
+            let mut world = World::of_transfer(&setting, client, server);
+            let mut reduced = None;
+            while world.step(Duration::from_secs(60)) {
+                if reduced.is_none() && world.server.counters().window_reductions > 0 {
+                    reduced = Some(world.elapsed());
+                }
+            }
+            (reduced, world.server.counters(), world.client.counters().recovered)
+        };
+        let [(declared, _, _), (at_once, counters, recovered)] = [run(false), run(true)];
+        if recovered == 0 {
+            continue;
+        }
+        assert_eq!(counters.window_reductions, 1, "{n}: {counters:?}");
+        assert_eq!(counters.losses_declared, 1, "{n}: {counters:?}");
+        assert_eq!(counters.packets_lost, counters.spurious_losses, "{n}: {counters:?}");
+        earlier += u32::from(at_once.expect("counted") < declared.expect("as any other"));
+    }
+    assert!(earlier > 100, "{earlier} earlier");
+}
+
 /// The second loss is declared when the first was answered already.
 #[test]
 fn losses_of_one_round_trip_make_the_window_smaller_once() {
@@ -70,7 +103,7 @@ fn losses_of_one_round_trip_make_the_window_smaller_once() {
             let setting = Setting { congestion_control, ..Setting::download(200_000, schemes) };
             for n in 20..60 {
                 let outcome = setting.losing_these(vec![n, n + 5]);
-                let counted = (outcome.server.packets_lost, outcome.server.window_reductions);
+                let counted = (outcome.server.losses_declared, outcome.server.window_reductions);
                 assert_eq!(counted, (2, 1), "{n}: {outcome:?}");
             }
         }
@@ -303,7 +336,7 @@ fn congestion_control_answers_to_losses_as_without_fec() {
         for (code, n, k) in codes {
             let fec: Vec<_> = (0..SEEDS).map(|seed| run(SIZE, seed, Some(schemes(code, n, k)))).collect();
             let as_many = |(seed, (fec, plain)): (u64, (&Counters, &Counters))| {
-                run(SIZE * fec.packets_sent / plain.packets_sent, seed, None)
+                run(SIZE * (fec.packets_sent + fec.repair_sent) / plain.packets_sent, seed, None)
             };
             let longer: Vec<_> = (0..).zip(fec.iter().zip(&plain)).map(as_many).collect();
 

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use fec::Code;
-use noq_fec::contract::Role;
+use noq_fec::contract::{Direction, Role};
 use noq_fec::schemes::{Redundancy, Schemes};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
-use world::{Loss, Setting, World, all_schemes, schemes};
+use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
 
 /// In bytes: that of [`Setting::download`].
 const INITIAL_WINDOW: usize = 10 * 1252;
@@ -91,6 +91,61 @@ fn nothing_is_protected_before_the_handshake_is_complete() {
         assert!(stream > 0, "nothing was sent before the handshake was complete: {setting:?}");
         let later = world.server.counters();
         assert!(later.source_sent > 0 && later.repair_sent > 0, "{later:?}: {setting:?}");
+    }
+}
+
+/// The sizes of the frames in the 1-RTT packets that an end of a transfer receives, but for those with repair symbols.
+fn sizes(setting: &Setting, receiver: Role) -> (Outcome, Vec<usize>) {
+    let sizes = Arc::new(Mutex::new(Vec::new()));
+    let seen = sizes.clone();
+    let record = move |_, payload: &mut BytesMut| {
+        if !payload.starts_with(&REPAIR) {
+            seen.lock().unwrap().push(payload.len());
+        }
+    };
+    let outcome = decrypted::changed(setting, receiver, Arc::new(Mutex::new(record)));
+    let sizes = sizes.lock().unwrap().clone();
+    (outcome, sizes)
+}
+
+/// The law of the arms: where nothing is lost, FEC sends the packets that are sent without, repair symbols, and at most an ACK for each
+/// of those. The handshake has as many datagrams, and all packets come in the same order with the same sizes, ACKs among them; but a
+/// packet of content has up to 24 bytes less of it, so that the last one has more.
+#[test]
+fn without_losses_all_arms_send_the_same_packets_besides_repair_symbols() {
+    for direction in [Direction::Download, Direction::Upload] {
+        for size in [1000, 10_000, 20_000] {
+            let plain = Setting { direction, queue_bdp: DEEP_QUEUE, ..Setting::download(size, None) };
+            for code in [Code::RLC, Code::Tetrys, Code::ReedSolomon, Code::Xor] {
+                // One repair symbol at the end of what each side sends.
+                let schemes = Some(schemes(code, 200, 199));
+                let fec = Setting { client: schemes.clone(), server: schemes, ..plain.clone() };
+                let context = format!("{direction:?} of {size}, {code:?}");
+                for receiver in [Role::Client, Role::Server] {
+                    let [(without, plain), (with, fec)] = [&plain, &fec].map(|setting| sizes(setting, receiver));
+                    assert_eq!(plain.len(), fec.len(), "{context}, {receiver}: {plain:?}, {fec:?}");
+                    let differences = plain.iter().zip(&fec).map(|(plain, fec)| plain.abs_diff(*fec));
+                    let unlike = differences.filter(|difference| *difference > 24).count();
+                    assert!(unlike <= 1, "{context}, {receiver}: {plain:?}, {fec:?}");
+
+                    let ends = [
+                        (without.sent.0, with.sent.0, &without.client, &with.client),
+                        (without.sent.1, with.sent.1, &without.server, &with.server),
+                    ];
+                    for (without, with, plain, fec) in ends {
+                        assert_eq!(
+                            with - without - fec.repair_sent,
+                            fec.packets_sent - plain.packets_sent,
+                            "{context}"
+                        );
+                        let more = fec.packets_sent - plain.packets_sent;
+                        assert!(more <= fec.repair_received, "{context}: {more} more packets");
+                    }
+                    let late = with.dct.unwrap().abs_diff(without.dct.unwrap());
+                    assert!(late < Duration::from_millis(2), "{context}: {late:?}");
+                }
+            }
+        }
     }
 }
 

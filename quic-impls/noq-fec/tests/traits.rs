@@ -20,7 +20,7 @@ use world::{Loss, Setting, World, schemes};
 type Plan = Vec<(u64, u64)>;
 
 /// Schemes whose decoder changes its window, and whose encoder tells what it has heard and done.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Changing {
     schemes: Schemes,
     plan: Plan,
@@ -215,6 +215,29 @@ fn a_window_of_nothing_allows_no_repair_symbol_until_there_is_another() {
         let log = changing(&plan, &setting);
         assert_eq!(log.windows, [0, 8]);
         assert!(!log.spans.is_empty());
+    }
+}
+
+/// Its decoder wants another window at once, but a peer that has announced no FEC would have to end the connection.
+#[test]
+fn no_window_is_announced_to_a_peer_without_fec() {
+    for setting in both_directions() {
+        for role in [Role::Client, Role::Server] {
+            let schemes = schemes(Code::RLC, 3, 2);
+            let factory = Changing { schemes, plan: vec![(0, 20), (0, 10)], log: Arc::default() };
+            let transport = |of| {
+                let mut transport = setting.transport(of, &None);
+                if of == role {
+                    transport.fec(Some(Arc::new(factory.clone())));
+                }
+                Arc::new(transport)
+            };
+            let (mut client, mut server) = (setting.client_config(), setting.server_config());
+            client.transport_config(transport(Role::Client));
+            server.transport_config(transport(Role::Server));
+            let outcome = World::of_transfer(&setting, client, server).run();
+            assert!(outcome.dct.is_ok(), "{role}: {:?}", outcome.dct);
+        }
     }
 }
 

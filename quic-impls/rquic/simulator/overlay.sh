@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# overlay.sh FOLDER: makes FOLDER/overlay.json, with which `go build -overlay` takes Go's runtime with four of its lines
-# changed, and _runtime/draws.go.
+# overlay.sh FOLDER: makes FOLDER/overlay.json, with which `go build -overlay` takes Go's runtime with five of its lines
+# changed, and the files of _runtime.
 #
 # Within one instant of a simulated trial, the order in which goroutines run decides what they send. With one
 # processor it is always the same, but for this:
 #   - a goroutine that runs for 10 ms of real time, as any does when other programs take the CPU, loses its turn;
 #   - timers of one instant fire in an order that is drawn at random, and so does select look at its cases;
 #   - of more than 256 goroutines that wait, some run earlier, depending on how many ran before in the process.
+# The fifth line lets memory grow with every trial.
 set -euo pipefail
 
 folder=$(realpath -m "$1")
 runtime=$(go env GOROOT)/src/runtime
 mkdir -p "$folder"
-replaced="\"$runtime/draws_in_bubble.go\": \"$(realpath "$(dirname "$0")")/_runtime/draws.go\""
+ours=$(realpath "$(dirname "$0")")/_runtime
+replaced="\"$runtime/draws_in_bubble.go\": \"$ours/draws.go\", \"$runtime/associations_in_bubble.go\": \"$ours/associations.go\""
 
 # change FILE LINE REPLACEMENT: the one line of a file of the runtime that is LINE, apart from how far it is indented.
 change() {
@@ -35,5 +37,6 @@ change proc.go 'const forcePreemptNS = 10 * 1000 * 1000 // 10ms' 'const forcePre
 change proc.go 'if pp.schedtick%61 == 0 && !sched.runq.empty() {' 'if false {'
 change time.go 't.rand = cheaprand()' 't.rand = drawInBubble()'
 change select.go 'j := cheaprandn(uint32(norder + 1))' 'j := drawBelowInBubble(uint32(norder + 1))'
+change synctest.go 'removespecial(p, _KindSpecialBubble)' 'freeAssociation(removespecial(p, _KindSpecialBubble))'
 for file in "$folder"/*.new; do mv "$file" "${file%.new}"; done
 echo "{\"Replace\": {$replaced}}" > "$folder/overlay.json"

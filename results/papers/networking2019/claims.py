@@ -1,13 +1,13 @@
 """The claims of Networking 2019, judged by our trials.
 
 Judged as `results.papers.claims` says; "most" is more than one half of the points (or loss patterns). A point
-that tells nothing widens a share's interval to both sides.
+that tells nothing widens a share's interval to both sides. Sizes that the design lacks have no claims.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 from scipy import stats
@@ -28,6 +28,7 @@ from results.papers.networking2019.comparisons import (
     by_point,
     of_size,
     ratios,
+    sizes_of,
     variant_with,
 )
 from results.store.records import CampaignInfo
@@ -47,10 +48,13 @@ _HANDSHAKE = 5
 def claims_of_da2gc(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.1.a, Fig. 5 (left)."""
     table = ratios(frame, campaign, RLC, unit="repetition")
-    text = f"loss patterns in which a download of 1 kB takes more than {_percent(_NEAR_1)} longer with FEC"
-    ratio = of_size(table, SMALL[0])["ratio"]
-    claims = [_claim_of_none(text, "§IV-B.1", Share.of(ratio > 1 + _NEAR_1, ratio.notna()))]
-    for size_bytes in SMALL[1:]:
+    claims = []
+    for size_bytes in sizes_of(campaign, SMALL[:1]):
+        longer = f"takes more than {_percent(_NEAR_1)} longer with FEC"
+        text = f"loss patterns in which a download of {size(size_bytes)} {longer}"
+        ratio = of_size(table, size_bytes)["ratio"]
+        claims.append(_claim_of_none(text, "§IV-B.1", Share.of(ratio > 1 + _NEAR_1, ratio.notna())))
+    for size_bytes in sizes_of(campaign, SMALL[1:]):
         downloads = of_size(table, size_bytes)
         slower = _slower(downloads)
         text = f"loss patterns in which FEC lengthens downloads of {size(size_bytes)}"
@@ -62,13 +66,14 @@ def claims_of_mss(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.1.b, Fig. 5 (right)."""
     table = ratios(frame, campaign, RLC, unit="repetition")
     claims = []
-    for size_bytes in SMALL:
+    for size_bytes in sizes_of(campaign, SMALL):
         downloads = of_size(table, size_bytes)
         text = f"loss patterns in which FEC shortens downloads of {size(size_bytes)}"
         claims.append(_claim_of_most(text, "§IV-B.1", downloads, _faster(downloads)))
-    claims.append(_claim_of_about_75(text, _faster(downloads)))
+        if size_bytes == SMALL[-1]:
+            claims.append(_claim_of_about_75(text, _faster(downloads)))
     drawn, arms = _drawn_losses(frame), (variant_with(campaign, OFF), variant_with(campaign, RLC))
-    for size_bytes in SMALL[:2]:
+    for size_bytes in sizes_of(campaign, SMALL[:2]):
         down, up = _packets_of(size_bytes)
         clear = drawn[(drawn["down"] >= down) & (drawn["up"] >= up)].index
         downloads = of_size(table, size_bytes)
@@ -114,7 +119,8 @@ def _drawn_losses(frame: pd.DataFrame) -> pd.DataFrame:
 
 def claims_of_fig6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.2.a and b."""
-    return list(_claims_of_small_and_large(ratios(frame, campaign, REED_SOLOMON), "§IV-B.2, Fig. 6"))
+    table = ratios(frame, campaign, REED_SOLOMON)
+    return list(_claims_of_small_and_large(table, campaign, "§IV-B.2, Fig. 6"))
 
 
 def claims_of_fig7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
@@ -128,12 +134,12 @@ def claims_of_fig7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
 def claims_of_fig8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-B.3."""
     low_rate, high_rate = (ratios(frame, campaign, options) for options in (RLC, RLC_4_5))
-    sizes = (*SMALL, LARGE)
+    sizes = sizes_of(campaign, (*SMALL, LARGE))
     return [
         _claim_that_nothing_is_helped("2/3", low_rate),
         _claim_that_nothing_is_helped("4/5", high_rate),
         *(_claim_of_bandwidth(of_size(low_rate, size_bytes), size_bytes) for size_bytes in sizes),
-        *_claims_of_code_rates(low_rate, high_rate),
+        *_claims_of_code_rates(low_rate, high_rate, sizes),
     ]
 
 
@@ -157,13 +163,17 @@ def _claim_of_bandwidth(table: pd.DataFrame, size_bytes: int) -> Claim:
     return Claim(text, paper, f"{value:.2f} (p = {probability:.2g}, {len(table)} points)", holds)
 
 
-def _claims_of_code_rates(low_rate: pd.DataFrame, high_rate: pd.DataFrame) -> Iterator[Claim]:
+def _claims_of_code_rates(
+    low_rate: pd.DataFrame, high_rate: pd.DataFrame, sizes: Sequence[int]
+) -> Iterator[Claim]:
     both = low_rate.merge(high_rate, on=["size_bytes", "point"], suffixes=("_low", "_high"))
-    for size_bytes in (*SMALL, LARGE):
+    for size_bytes in sizes:
         low, high = (of_size(both, size_bytes)[f"ratio_{rate}"] for rate in ("low", "high"))
         less = Share.of(high < low, low.notna() & high.notna() & ~_both_beyond(low, high))
         text = f"points at which code rate 4/5 harms downloads of {size(size_bytes)} less than 2/3"
-        yield Claim(text, "most (§IV-B.3, Fig. 8)", str(less), less.estimate.above(0.5))
+        equal = int(((low == high) & ~_both_beyond(low, high)).sum())
+        measured = f"{less}; equal at {equal}" if equal else str(less)
+        yield Claim(text, "most (§IV-B.3, Fig. 8)", measured, less.estimate.above(0.5))
 
 
 def _both_beyond(first: pd.Series, second: pd.Series) -> pd.Series:
@@ -198,8 +208,8 @@ def _claim_of_fairness(trials: pd.DataFrame, where: str, off: str, label: str, r
 def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§IV-C."""
     table = ratios(frame, campaign, RLC)
-    claims = list(_claims_of_small_and_large(table, "§IV-C, Fig. 10"))
-    for size_bytes in SMALL[1:]:
+    claims = list(_claims_of_small_and_large(table, campaign, "§IV-C, Fig. 10"))
+    for size_bytes in sizes_of(campaign, SMALL[1:]):
         downloads = of_size(table, size_bytes)
         low = downloads["loss.r"] <= _LOW_R
         for where, chosen, paper, judge in (
@@ -214,14 +224,15 @@ def claims_of_fig10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     return claims
 
 
-def _claims_of_small_and_large(table: pd.DataFrame, source: str) -> Iterator[Claim]:
-    for size_bytes in SMALL:
+def _claims_of_small_and_large(table: pd.DataFrame, campaign: CampaignInfo, source: str) -> Iterator[Claim]:
+    for size_bytes in sizes_of(campaign, SMALL):
         downloads = of_size(table, size_bytes)
         text = f"points at which FEC shortens downloads of {size(size_bytes)}"
         yield _claim_of_most(text, source, downloads, _faster(downloads))
-    large = of_size(table, LARGE)
-    text = f"points at which FEC lengthens downloads of {size(LARGE)}"
-    yield _claim_of_most(text, source, large, _slower(large))
+    for size_bytes in sizes_of(campaign, [LARGE]):
+        downloads = of_size(table, size_bytes)
+        text = f"points at which FEC lengthens downloads of {size(size_bytes)}"
+        yield _claim_of_most(text, source, downloads, _slower(downloads))
 
 
 # The forms that claims have, and how each is judged. `source` is the paper's section or figure.

@@ -6,7 +6,7 @@ Ratios are those of `results.analysis.pairing`: 0 or ∞ where one arm alone tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import pandas as pd
@@ -61,6 +61,12 @@ def ratios(
     sizes = {workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.workloads}
     table = table.assign(size_bytes=table["workload"].astype(str).map(sizes))
     return table.merge(frames.points(campaign), on="point")
+
+
+def sizes_of(campaign: CampaignInfo, sizes: Iterable[int]) -> list[int]:
+    """Those of these sizes that the design has downloads of."""
+    planned = {workload["parameters"].get("size_bytes") for workload in campaign.workloads}
+    return [size_bytes for size_bytes in sizes if size_bytes in planned]
 
 
 def of_size(table: pd.DataFrame, size_bytes: int) -> pd.DataFrame:

@@ -22,6 +22,8 @@ from results.papers.rquic2021.rates import (
 from results.store.records import CampaignInfo
 
 _SIZE = "workload.size_bytes"
+_OUT_OF_ORDER = "client.recovered_out_of_order"
+# What that was called in campaigns recorded before late had another meaning, which lack it.
 _LATE = "client.recovered_late"
 _SPURIOUS = "server.spurious_losses"
 _LOST = "server.packets_lost"
@@ -86,11 +88,12 @@ def _by_network(table: pd.DataFrame, loss: float, number: str) -> str:
 
 def _spurious_losses(ok: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
     with_fec = ok[ok["variant"].isin(variants_with_fec(campaign))]
-    counts = with_fec.groupby("network")[[_LATE, _SPURIOUS]].sum()
+    late = _OUT_OF_ORDER if _OUT_OF_ORDER in ok else _LATE
+    counts = with_fec.groupby("network")[[late, _SPURIOUS]].sum()
     if counts.empty:
         return
     of_networks = ", ".join(
-        f"{network} {counts[_LATE][network]:.0f} and {counts[_SPURIOUS][network]:.0f}"
+        f"{network} {counts[late][network]:.0f} and {counts[_SPURIOUS][network]:.0f}"
         for network in networks_of(campaign)
         if network in counts.index
     )

@@ -8,6 +8,7 @@ from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Task
 from runners.trial.validity import Validity
 from topologies.counters import RECEIVE_BUFFER
+from topologies.link import QueueLimit
 from topologies.link_report import DirectionReport
 
 
@@ -25,6 +26,16 @@ def doubts_of_link(
     bound_s = max(validity.late_time_at_least_s, validity.late_time_share * duration_s)
     if duration_s and late_s(report) > bound_s:
         yield f"packets were overdue for {1e3 * late_s(report):.1f} ms, the bound is {1e3 * bound_s:.1f}"
+
+
+def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
+    """Whether the queue held more than its link was asked for. Not every backend knows how much it held."""
+    for held, most, unit in (
+        (report.max_queue_bytes, limit.bytes, "bytes"),
+        (report.max_queue_packets, limit.packets, "packets"),
+    ):
+        if held is not None and most is not None and held > most:
+            yield f"the queue held {held} {unit}, its limit is {most}"
 
 
 def late_s(report: DirectionReport) -> float:

@@ -33,7 +33,7 @@ DATAGRAM_BYTES = MTU - 20 - 8
 COUNTERS = (
     *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received"),
     *("spurious_losses", "source_sent", "repair_sent", "source_received", "repair_received"),
-    *("packets_recovered", "repair_useless", "recovered_late"),
+    *("packets_recovered", "repair_useless", "recovered_late", "recovered_in_time", "losses_declared"),
 )
 # What one end has received or recovered, and what the other one must have sent for it.
 OF_PEER = (
@@ -46,6 +46,7 @@ OF_PEER = (
 OF_ITSELF = (
     ("packets_lost", "packets_sent"),
     ("spurious_losses", "packets_lost"),
+    ("packets_lost", "losses_declared"),
     ("repair_useless", "repair_received"),
 )
 
@@ -196,10 +197,11 @@ def _wrong_fec(
         return
     sender: Role = "client" if demand.up_bytes > demand.down_bytes else "server"
     name, end = endpoint_name(number, sender), pair.end(sender)
-    if not metrics.get(name, {}).get("source_sent", 0) > 0:
-        yield f"{name}: FEC is on, but it sent no source symbol (source_sent)"
-    # The peer may have all of a short content before there was room for a repair symbol of it.
+    # The peer may have all of a short content before there was room for a repair symbol of it, or from loss
+    # probes alone, which are no source symbols: then the request was one.
     is_short = content_bytes <= short_packets * DATAGRAM_BYTES
     names = [endpoint_name(number, role) for role in ROLES] if is_short else [name]
+    if not sum(metrics.get(other, {}).get("source_sent", 0) for other in names) > 0:
+        yield f"{' and '.join(names)}: FEC is on, but no source symbol was sent (source_sent)"
     if end.owes_repair and not sum(metrics.get(other, {}).get("repair_sent", 0) for other in names) > 0:
         yield f"{' and '.join(names)}: FEC is on, but no repair symbol was sent (repair_sent)"

@@ -53,6 +53,19 @@ def test_an_answer_is_that_of_each_value_of_the_interval(
     assert asked(estimate) in (answers if len(answers) == 1 else {None})
 
 
+@given(intervals.map(lambda each: Estimate(each.value - 2, each.low - 2, each.high - 2)))
+def test_a_change_is_growth_above_0_and_none_below_the_least(change: Estimate) -> None:
+    grows = {value > 0 for value in values_in(change)}
+    matters = {value >= BY for value in values_in(change)}
+    assert change.grows(BY) is (True if grows == {True} else False if matters == {False} else None)
+
+
+def test_growth_that_cannot_be_told_from_none_is_open_only_if_it_may_matter() -> None:
+    assert Estimate(0.0, -0.01, 0.01).grows(0.02) is False
+    assert Estimate(0.0, -0.03, 0.03).grows(0.02) is None
+    assert Estimate().grows(0.02) is None
+
+
 @given(intervals, intervals)
 def test_the_interval_of_a_difference_is_narrower_than_what_two_intervals_leave_open(
     one: Estimate, other: Estimate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -114,7 +115,7 @@ def uniform(small: float, large: float, rlc_to_rs: float) -> Dct:
 def test_every_design_of_networking_2019_has_its_figures(made: Made, name: str) -> None:
     _, campaign = made(name, lambda *_: 1.0, points=1)
     numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
-    whole = name.removesuffix("-short").removeprefix("networking2019-")
+    whole = name.removesuffix("-short").removesuffix("-more").removeprefix("networking2019-")
     expected = {"da2gc": "5", "mss": "5", "uniform": "6 7", "noloss": "8", "fairness": "9", "ge": "10"}[whole]
     assert " ".join(numbers) == expected
 
@@ -460,3 +461,16 @@ def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Ma
         with pytest.raises(NothingToDraw, match="No variant of this design has scheme = "):
             figure.draw(frame, campaign)
         assert figure.claims(frame, campaign) == []
+
+
+def test_points_at_which_code_rates_harm_alike_are_told(made: Made) -> None:
+    alike = judged(*made("networking2019-noloss", noloss(lambda mbps: 1 / mbps, 1)))
+    of_rates = [claim for claim in alike if "harms downloads" in claim.text]
+    assert holding(of_rates) == {False}
+    assert all(claim.measured.endswith(f"; equal at {POINTS}") for claim in of_rates)
+
+
+@pytest.mark.parametrize("name", ["networking2019-da2gc-more", "networking2019-mss-more"])
+def test_sizes_that_a_design_lacks_have_no_claims(made: Made, name: str) -> None:
+    claims = judged(*made(name, lambda *_: 1.0))
+    assert {size for claim in claims for size in re.findall(r"\d+ [kM]B", claim.text)} == {"10 kB", "50 kB"}

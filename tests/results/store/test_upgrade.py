@@ -21,7 +21,7 @@ from results.store.database import Database, DatabaseError
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
-SAMPLE = Path(__file__).parents[3] / "notebooks" / "samples" / "demo.sqlite.xz"
+SAMPLE = Path(__file__).parent / "version-1.sqlite.xz"
 POSTGRESQL_OF_VERSION_1 = Path(__file__).parent / "version-1.postgresql.sql"
 UPGRADED = f"it has schema version 1, and is upgraded to {schema.VERSION}"
 

@@ -487,8 +487,14 @@ def of_nobody() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+# A container without privileges has a root who can become nobody else.
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("where", [(), NAMESPACE], ids=["here", "as root of a user namespace"])
 def test_a_user_without_rights_runs_and_replays_a_campaign(
+    where: tuple[str, ...],
     made_up: WriteDesign,
     run: Run,
     digest: Callable[[object], str],
@@ -502,7 +508,7 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
 
     def as_nobody(*words: str) -> str:
         ended = subprocess.run(
-            [*user, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+            [*user, *where, *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
         )
         assert ended.returncode == 0, ended.stderr
         return ended.stdout

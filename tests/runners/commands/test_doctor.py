@@ -16,6 +16,7 @@ from runners.commands.doctor import Need
 from runners.implementations.finding import Implementations, ours
 from runners.trial import cgroup
 from runners.trial.cgroup import Place
+from tests.runners.engines.conftest import HERE
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -146,3 +147,24 @@ def test_folders_of_implementations_are_given_by_option_or_environment(
 def test_a_folder_that_does_not_exist_is_refused(fecbench_here: Callable[..., Any]) -> None:
     refusal = fecbench_here("doctor", "--implementations", "/nowhere").refusal()
     assert refusal.startswith("fecbench: --implementations: /nowhere: must be a folder that holds folders")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found", "mend"),
+    [
+        ('default = "good"', 'default = "good"', "plays trials, the same each time", ""),
+        ('default = "good"', 'default = "dies"', "ended with status 3", "fecbench implementations --check"),
+        ('simulator = ["/usr/bin/python3", "simulator.py"]', "", "none: it takes no part", "--engine local"),
+        ('simulator = ["/usr/bin/python3", ', 'simulator = ["gone", ', "gone is missing", "build"),
+    ],
+    ids=["works", "dies", "none", "missing"],
+)
+def test_of_each_implementation_it_says_whether_its_simulator_works(
+    tmp_path: Path, old: str, new: str, found: str, mend: str
+) -> None:
+    declared = shutil.copytree(HERE / "made-up", tmp_path / "made-up") / "impl.toml"
+    declared.write_text(declared.read_text().replace(old, new))
+    (need,) = doctor._simulators(Implementations((tmp_path,)))
+    assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
+    assert found in need.found
+    assert mend in need.mend

@@ -64,7 +64,7 @@ def test_ours_are_listed_with_all_that_a_script_needs(fecbench_here: Callable[..
     (rquic,) = [entry for entry in entries if entry["name"] == "rquic"]
     assert rquic["folder"] == str(REPOSITORY / "quic-impls" / "rquic")
     assert "download" in rquic["workloads"]
-    assert rquic["options"]["scheme"]["choices"] == ["none", "xor", "rlc", "plain"]
+    assert rquic["options"]["scheme"]["choices"] == ["none", "hold", "xor", "rlc", "plain"]
     assert rquic["fec_off"] == {"scheme": "none"}
     assert rquic["problem"] is None
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.engines.simulator import Simulator, SimulatorEnded
+from runners.engines.simulator import LINE_BYTES, READ_BYTES, Simulator, SimulatorEnded
 
 
 @pytest.fixture
@@ -66,3 +66,37 @@ def test_one_that_cannot_be_started_says_why(tmp_path: Path, selector: selectors
     _, said = lines_until_its_end(simulator, selector)
     assert "absent cannot be started" in said
     simulator.close()
+
+
+def test_a_line_without_end_is_no_answer(tmp_path: Path, selector: selectors.BaseSelector) -> None:
+    simulator = started("while True: print('x' * (1 << 20), end='')", tmp_path, selector)
+    lines, said = lines_until_its_end(simulator, selector)
+    assert (lines, said) == ([], f"wrote a line of more than {LINE_BYTES} bytes")
+    assert len(simulator._unread) <= LINE_BYTES + READ_BYTES
+    simulator.close()
+
+
+@pytest.mark.parametrize("where", ["stdout", "stderr"])
+def test_one_that_writes_without_end_is_heard_a_part_at_a_time(
+    tmp_path: Path, selector: selectors.BaseSelector, where: str
+) -> None:
+    script = f"import sys\nwhile True: sys.{where}.write('well\\n' * 100_000)"
+    simulator = started(script, tmp_path, selector)
+    for _ in range(20):
+        selector.select()
+        assert sum(map(len, simulator.step())) <= READ_BYTES
+    simulator.close()
+
+
+def test_one_that_closes_its_standard_error_leaves_nothing_to_do(
+    tmp_path: Path, selector: selectors.BaseSelector
+) -> None:
+    script = "import os, time; os.close(2); print('there', flush=True); time.sleep(1000)"
+    simulator = started(script, tmp_path, selector)
+    lines: list[bytes] = []
+    while len(selector.get_map()) > 1 or not lines:
+        selector.select()
+        lines += simulator.step()
+    assert selector.select(0) == []
+    simulator.close()
+    assert not selector.get_map()

@@ -15,7 +15,7 @@ from fecbench.checkout import REPOSITORY
 from runners.engines import virtual
 from runners.engines.engine import EngineError
 from runners.engines.virtual import VirtualEngine
-from runners.trial import confinement, kernel, simulation
+from runners.trial import competition, confinement, kernel, simulation
 from runners.trial.judge import judge
 from runners.trial.simulation import AnswerError, Place
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
@@ -49,7 +49,10 @@ NONSENSE = {
     "infinite": "endpoints.client.metrics.dct_s",
     "text": "endpoints.client.metrics.dct_s = '0.5'",
     "short_bitmap": "answered with 0 bytes of verdicts for",
+    "no_base64": "internet/down: answered with a bitmap that is no base64",
     "outlasts": "answered with a client of ",
+    "boasts": "wrote a line of more than ",
+    "chatters": "answered b'well, well",
 }
 
 
@@ -93,6 +96,24 @@ def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesi
     tasks = misbehaving(made_up, "twice")
     states = [judge(each.task, each.outcome).state for each in play(tasks)]
     assert sorted(states) == ["failed"] + ["ok"] * (len(tasks) - 1)
+
+
+def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
+    made_up: WriteDesign,
+) -> None:
+    """It says more after its last task. What it says next is not believed either: another one goes on."""
+    experiment = experiment_of(made_up("twice"))
+    tasks = tasks_of(experiment)
+    last = next(task for task in tasks if task[0].variant == OTHER)
+    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+        (finished,) = engine.run([last])
+        assert judge(finished.task, finished.outcome).state == "ok"
+        (seat,) = engine._seats
+        while seat.simulators:
+            engine._selector.select()
+            assert list(engine._heard(seat, "made-up", 0)) == []
+        good = [task for task in tasks if task[0].variant != OTHER]
+        assert {judge(each.task, each.outcome).state for each in engine.run(good)} == {"ok"}
 
 
 @pytest.mark.parametrize(
@@ -286,6 +307,24 @@ def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path
     assert not Path(pair["client"]["log_folder"]).exists()
 
 
+def test_a_task_of_two_transfers_has_two_pairs_and_says_when_the_link_is_full(
+    made_up: WriteDesign, tmp_path: Path
+) -> None:
+    workload = f'name = "competing"\nbackground = "{OTHER}"\nsize_bytes = 1000\n'
+    design = made_up(more=f'topology = "dumbbell"\n[[workloads]]\n{workload}')
+    _, task = tasks_of(experiment_of(design))[0]
+    document = json.loads(simulation.line_of(task, 1, Place(tmp_path, tmp_path)))
+    settings = task.links["internet"].settings
+    assert document["filling"] == {
+        "full_share": competition.FULL_SHARE,
+        "window_s": competition.window_s(settings),
+        "interval_s": competition.INTERVAL_S,
+    }
+    ends = [end for pair in document["pairs"] for end in pair.values()]
+    assert [end["address"] for end in ends] == ["10.0.2.2", "10.0.2.2", "10.0.4.2", "10.0.4.2"]
+    assert len({end["log_folder"] for end in ends}) == 4
+
+
 @pytest.mark.parametrize(
     "model", [Uniform(0.3), Uniform(1.0), GilbertElliott(0.01, 0.25, 0.9, 0.1), loss_model({"model": "none"})]
 )
@@ -330,6 +369,20 @@ def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
     assert {endpoint for endpoint, _ in tables} == {"client", "server"}
     assert finished.folder is not None
     assert not finished.folder.exists()  # it was judged
+
+
+def test_a_series_that_was_asked_for_and_is_not_there_fails_the_trial(
+    made_up: WriteDesign, play: Play
+) -> None:
+    path = made_up("forgets")
+    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
+    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
+    tasks = tasks_of(experiment_of(path))
+    bad = next(task for task in tasks if task[0].variant == OTHER)
+    (finished,) = play([bad])
+    judgement = judge(finished.task, finished.outcome)
+    assert judgement.state == "failed"
+    assert "left no series cwnd: cwnd.series.csv: No such file" in judgement.reason
 
 
 def test_an_answer_to_another_task_is_refused(made_up: WriteDesign) -> None:

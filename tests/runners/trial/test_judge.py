@@ -28,6 +28,8 @@ SEEDS: dict[Direction, int] = {"up": 5, "down": 6}
 PACKETS: dict[Direction, int] = {"up": 300, "down": 1000}
 OTHER_PACKETS = 2
 SIZE_BYTES = 900_000
+QUEUE_BYTES = 37_500
+"""What a link of 10 Mbps with an RTT of 20 ms holds: 1.5 times what is on its way."""
 
 
 def task() -> Task:
@@ -175,6 +177,10 @@ def lose_a_packet_on_the_link(broken: Outcome) -> None:
     change_reported(broken, conserved=False)
 
 
+def hold_a_byte_more_than_the_queue_may(broken: Outcome) -> None:
+    change_reported(broken, max_queue_bytes=QUEUE_BYTES + 1)
+
+
 def let_a_packet_pass_the_dropper_unseen(broken: Outcome) -> None:
     change_reported(broken, frames_out=PACKETS["down"] + OTHER_PACKETS + 1)
 
@@ -203,6 +209,10 @@ def fail_in_the_harness(broken: Outcome) -> None:
         (count_one_drop_more, "the oracle says"),
         (see_a_super_packet, "gso"),
         (lose_a_packet_on_the_link, "did not conserve"),
+        (
+            hold_a_byte_more_than_the_queue_may,
+            f"the queue held {QUEUE_BYTES + 1} bytes, its limit is {QUEUE_BYTES}",
+        ),
         (let_a_packet_pass_the_dropper_unseen, "the link sent 1003 packets, the dropper met 1002"),
         (be_late_too_often, "11 of 1002 packets left the emulator later"),
         (keep_endpoints_from_running, "kept from running for 50.1 ms, the bound is 50.0"),
@@ -217,6 +227,16 @@ def test_what_the_harness_cannot_vouch_for_is_invalid(breakage: Callable[[Outcom
     judgement = judge(task(), broken)
     assert judgement.state == "invalid"
     assert said in judgement.reason
+
+
+@pytest.mark.parametrize(("held", "state"), [(5, "ok"), (6, "invalid")])
+def test_a_queue_of_packets_holds_its_limit_and_no_more(held: int, state: str) -> None:
+    filled, usual = outcome(), task()
+    change_reported(filled, max_queue_packets=held, max_queue_bytes=10**9)
+    settings = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=10, queue_packets=5)
+    links = {"internet": usual.links["internet"].model_copy(update={"settings": settings})}
+    asked = usual.model_copy(update={"links": links})
+    assert judge(asked, filled).state == state
 
 
 def test_one_packet_in_a_hundred_may_be_late() -> None:
@@ -774,7 +794,7 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
     ("asked", "told", "said"),
     [
         (task_with(True, True), FEC, ""),
-        (task_with(True, True), say(), "server: FEC is on, but it sent no source symbol (source_sent)"),
+        (task_with(True, True), say(), "server: FEC is on, but no source symbol was sent (source_sent)"),
         (
             task_with(True, True),
             say(server__source_sent=800, server__repair_sent=0),
@@ -796,13 +816,25 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
             say(server__source_sent=10),
             "client and server: FEC is on, but no repair symbol was sent (repair_sent)",
         ),
+        # All of a short content came in loss probes that a blocked server owed; the request was protected.
+        (task_with(True, True, down_bytes=14720), say(client__source_sent=1, client__repair_sent=1), ""),
+        (
+            task_with(True, True, down_bytes=14721),
+            say(client__source_sent=1, client__repair_sent=1),
+            "server: FEC is on, but no source symbol was sent (source_sent)",
+        ),
+        (
+            task_with(True, True, down_bytes=14720),
+            say(client__repair_sent=1),
+            "client and server: FEC is on, but no source symbol was sent (source_sent)",
+        ),
         (task_with(True, True, owes_repair=False), say(server__source_sent=800), ""),
         (task_with(True, True, owes_repair=False), say(), "no source symbol"),
         (task_with(True, True, down_bytes=0), say(), ""),
         (
-            task_with(True, True, down_bytes=0, up_bytes=1000),
+            task_with(True, True, down_bytes=0, up_bytes=14721),
             FEC,
-            "client: FEC is on, but it sent no source symbol",
+            "client: FEC is on, but no source symbol was sent",
         ),
         (
             task_with(True, True, down_bytes=0, up_bytes=1000),

@@ -109,16 +109,57 @@ fn a_burst_as_long_as_the_interleaving_is_recovered_by_xor_wherever_it_begins_wi
 }
 
 #[test]
-fn consecutive_tetrys_symbols_over_a_window_recover_as_many_source_symbols() {
+fn consecutive_vandermonde_symbols_over_a_window_recover_as_many_source_symbols() {
     for erased in combinations(8, 4) {
         let sent = transfer(
-            encoder(Code::Tetrys, Box::new(SlidingWindow::tail(Code::Tetrys, 12, 8, 8).unwrap())),
+            encoder(Code::Vandermonde, Box::new(SlidingWindow::tail(Code::Vandermonde, 12, 8, 8).unwrap())),
             (0..8).map(symbol),
         );
-        let mut decoder = Decoder::new(Code::Tetrys, 8, 100);
+        let mut decoder = Decoder::new(Code::Vandermonde, 8, 100);
         let arrived =
             sent.iter().filter(|sent| !matches!(sent, Sent::Source(sid, _) if erased.contains(&(*sid as usize))));
         let recovered: Vec<_> = arrived.flat_map(|sent| receive(&mut decoder, sent)).collect();
+        assert_eq!(recovered.len(), 4, "{erased:?}");
+        recovered.iter().for_each(|(sid, symbol)| assert_is_symbol(*sid, symbol));
+    }
+}
+
+#[test]
+fn two_adjacent_losses_are_recovered_from_two_repair_symbols_of_a_window_that_slides() {
+    for code in [Code::ReedSolomon, Code::RLC, Code::Vandermonde] {
+        for first in 20..40 {
+            let controller = SlidingWindow::constant(code, 3, 2, 20).unwrap();
+            let sent = transfer(encoder(code, Box::new(controller)), (0..first + 4).map(symbol));
+            let mut decoder = Decoder::new(code, 20, 100);
+            let is_lost = |sid| (first..first + 2).contains(&sid);
+            let arrived = sent.iter().filter(|sent| !matches!(sent, Sent::Source(sid, _) if is_lost(*sid)));
+            let recovered: Vec<_> = arrived.flat_map(|sent| receive(&mut decoder, sent)).collect();
+            assert_eq!(recovered.len(), 2, "{code:?}: {first} and the next");
+            recovered.iter().for_each(|(sid, symbol)| assert_is_symbol(*sid, symbol));
+        }
+    }
+}
+
+/// Four repair symbols, two from each of two tails that share their source symbols.
+#[test]
+fn reed_solomon_symbols_of_two_tails_recover_as_many_losses_as_they_are() {
+    for erased in combinations(8, 4) {
+        let mut encoder =
+            encoder(Code::ReedSolomon, Box::new(SlidingWindow::tail(Code::ReedSolomon, 6, 4, 20).unwrap()));
+        let mut decoder = Decoder::new(Code::ReedSolomon, 20, 100);
+        let mut recovered = Vec::new();
+        for sid in 0..12 {
+            encoder.protect(&symbol(sid));
+            if !erased.contains(&(sid as usize)) {
+                recovered.extend(decoder.source(sid, symbol(sid).into()).unwrap());
+            }
+            if sid == 7 || sid == 11 {
+                // After 7 the half of what 8 symbols get arrives, after 11 all that 4 more get.
+                let payloads = repairs(&mut encoder, &END_OF_DATA);
+                let arrived = payloads.iter().take(2);
+                recovered.extend(arrived.flat_map(|payload| decoder.repair(payload).unwrap()));
+            }
+        }
         assert_eq!(recovered.len(), 4, "{erased:?}");
         recovered.iter().for_each(|(sid, symbol)| assert_is_symbol(*sid, symbol));
     }
@@ -130,7 +171,7 @@ fn a_response_of_one_symbol_is_protected_at_once() {
         (Code::Xor, Box::new(Block::new(Code::Xor, 21, 20, 1).unwrap()) as Box<dyn Controller>),
         (Code::ReedSolomon, Box::new(Block::new(Code::ReedSolomon, 30, 20, 1).unwrap())),
         (Code::RLC, Box::new(SlidingWindow::constant(Code::RLC, 3, 2, 20).unwrap())),
-        (Code::Tetrys, Box::new(SlidingWindow::tail(Code::Tetrys, 3, 2, 20).unwrap())),
+        (Code::Vandermonde, Box::new(SlidingWindow::tail(Code::Vandermonde, 3, 2, 20).unwrap())),
     ] {
         let mut encoder = Encoder::new(code, controller);
         encoder.set_window(20);

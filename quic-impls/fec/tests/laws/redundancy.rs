@@ -101,6 +101,19 @@ fn a_window_begins_with_a_symbol_that_the_receiver_lacks() {
 }
 
 #[test]
+fn a_whole_window_is_the_last_symbols_whatever_the_receiver_has() {
+    let mut controller = SlidingWindow::constant(Code::RLC, 3, 2, 4).unwrap().whole();
+    controller.on_window(20);
+    for sid in 0..20 {
+        controller.on_sent(sid);
+        controller.on_acked(sid);
+        controller.on_recovered(sid);
+        let due = if sid % 2 == 0 { vec![] } else { vec![(sid.saturating_sub(3)..=sid).collect::<Vec<_>>()] };
+        assert_eq!(protected(&mut controller, &MORE_DATA), due, "Networking 2019, Fig. 2: after symbol {sid}");
+    }
+}
+
+#[test]
 fn an_encoder_that_was_long_not_asked_protects_what_it_still_has() {
     for count in 1..600u64 {
         let mut encoder = encoder(Code::ReedSolomon, Box::new(Block::new(Code::ReedSolomon, 4, 2, 3).unwrap()));

@@ -43,15 +43,18 @@ fn keys_and_densities_that_a_code_does_not_have_are_refused() {
         (Code::ReedSolomon, 56, 0),
         (Code::ReedSolomon, 0, 15),
         (Code::RLC, 0, 16),
-        (Code::Tetrys, 65535, 0),
-        (Code::Tetrys, 0, 15),
+        (Code::Vandermonde, 65535, 0),
+        (Code::Vandermonde, 0, 15),
     ] {
         let refused = refusal(code, 255, &payload(0, 200, 1, key, density, 9));
         assert_eq!(refused, Some(Malformed::Key), "{code:?}, {key}, {density}");
     }
-    for (code, key, density) in
-        [(Code::ReedSolomon, 55, 0), (Code::RLC, 65535, 0), (Code::Rlc { density: 3 }, 0, 15), (Code::Tetrys, 65534, 0)]
-    {
+    for (code, key, density) in [
+        (Code::ReedSolomon, 55, 0),
+        (Code::RLC, 65535, 0),
+        (Code::Rlc { density: 3 }, 0, 15),
+        (Code::Vandermonde, 65534, 0),
+    ] {
         assert_eq!(refusal(code, 255, &payload(0, 200, 1, key, density, 9)), None, "{code:?}, {key}, {density}");
     }
 }

@@ -5,7 +5,7 @@ use fec::{Code, Context, Controller, Encoder};
 pub const END_OF_DATA: Context = Context { app_limited: true };
 pub const MORE_DATA: Context = Context { app_limited: false };
 
-pub const CODES: [Code; 5] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Rlc { density: 4 }, Code::Tetrys];
+pub const CODES: [Code; 5] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Rlc { density: 4 }, Code::Vandermonde];
 
 /// Source symbol `sid` of a transfer: up to 26 bytes, none of them 0, unlike those of the symbols around it.
 pub fn symbol(sid: u64) -> Vec<u8> {

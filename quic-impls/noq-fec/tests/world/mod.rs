@@ -236,7 +236,18 @@ impl Setting {
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     let redundancy = Redundancy::Constant;
     let complaints = Complaints::default();
-    Schemes { code, n, k, window: 20, interleave: 1, redundancy, masks_losses: false, complaints }
+    Schemes {
+        code,
+        n,
+        k,
+        window: 20,
+        window_trim: true,
+        interleave: 1,
+        redundancy,
+        masks_losses: false,
+        tells_losses_at_once: false,
+        complaints,
+    }
 }
 
 /// One set of parameters for each code and controller.
@@ -246,9 +257,10 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) },
         schemes(Code::ReedSolomon, 9, 6),
         schemes(Code::RLC, 3, 2),
-        schemes(Code::Tetrys, 3, 2),
+        schemes(Code::Vandermonde, 3, 2),
         Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
     ]
 }
 
@@ -343,6 +355,11 @@ impl<C: Application, S: Application> World<C, S> {
             late: BinaryHeap::new(),
             count: 0,
         }
+    }
+
+    /// Since the start.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(self.now_ns)
     }
 
     fn now(&self) -> Instant {

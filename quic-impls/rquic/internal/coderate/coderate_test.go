@@ -18,7 +18,7 @@ type path struct {
 }
 
 func newPath(windowPackets int) *path {
-	return &path{start, State{WindowPackets: windowPackets, SmoothedRTT: rtt}}
+	return &path{start, State{WindowPackets: windowPackets, SmoothedRTT: rtt, MinRTT: rtt / 2}}
 }
 
 // period lets a time pass in which packets are delivered and lost.
@@ -43,14 +43,16 @@ func near(t *testing.T, got, right float64) {
 }
 
 func TestThePresetsAreThoseOfThePaperAndOfItsCode(t *testing.T) {
-	paper, code := NewController(Paper, 63), NewController(Code2021, 63)
-	near(t, paper.Q(), 32)
-	near(t, code.Q(), 10)
-	if got := paper.period(rtt); got != 3*rtt {
-		t.Errorf("the paper's period is %v", got)
-	}
-	if got := code.period(rtt); got != 75*time.Millisecond {
-		t.Errorf("the code's period is %v", got)
+	state := State{SmoothedRTT: rtt, MinRTT: 5 * time.Millisecond}
+	for preset, right := range map[*Adaptive]struct {
+		q      float64
+		period time.Duration
+	}{&Paper: {32, 3 * rtt}, &Code2021: {10, 75 * time.Millisecond}, &Campaign2021: {10, 15 * time.Millisecond}} {
+		c := NewController(*preset, 63)
+		near(t, c.Q(), right.q)
+		if got := c.period(state); got != right.period {
+			t.Errorf("the period is %v, right is %v", got, right.period)
+		}
 	}
 }
 
@@ -81,7 +83,7 @@ func TestNothingChangesBeforeAPeriodHasEnded(t *testing.T) {
 	for _, a := range []Adaptive{Paper, Code2021} {
 		p := newPath(1000)
 		c := begun(a, p)
-		if _, ended := p.period(c, c.period(rtt)-1, 10, 10); ended || c.Q() != a.Initial {
+		if _, ended := p.period(c, c.period(p.state)-1, 10, 10); ended || c.Q() != a.Initial {
 			t.Errorf("ended %v, Q is %v", ended, c.Q())
 		}
 		sample, ended := p.period(c, 1, 90, 0)
@@ -96,7 +98,7 @@ func TestTheFirstMeansAreThoseOfThePresets(t *testing.T) {
 	for preset, right := range map[*Adaptive]float64{&Paper: 0.06, &Code2021: 0.02} {
 		p := newPath(1000)
 		c := begun(*preset, p)
-		if sample, _ := p.period(c, c.period(rtt), 100, 6); math.Abs(sample.ResidualLoss-right) > 1e-12 {
+		if sample, _ := p.period(c, c.period(p.state), 100, 6); math.Abs(sample.ResidualLoss-right) > 1e-12 {
 			t.Errorf("%v, right is %v", sample.ResidualLoss, right)
 		}
 	}
@@ -120,30 +122,32 @@ func TestOnlyTheLastPeriodsAreAveraged(t *testing.T) {
 }
 
 func TestQStaysWithinItsBounds(t *testing.T) {
-	for _, a := range []Adaptive{Paper, Code2021} {
+	unbound := Paper
+	unbound.Minimum = 0.01
+	for _, a := range []Adaptive{Paper, Code2021, Campaign2021, unbound} {
 		p := newPath(40)
 		c := begun(a, p)
 		for range 20 {
-			p.period(c, c.period(rtt), 100, 0)
+			p.period(c, c.period(p.state), 100, 0)
 		}
 		near(t, c.Q(), 40) // the congestion window in packets
 		p.state.WindowPackets = 1000
 		for range 20 {
-			p.period(c, c.period(rtt), 100, 0)
+			p.period(c, c.period(p.state), 100, 0)
 		}
 		near(t, c.Q(), 63)
 		p.state.WindowPackets = 12
 		p.period(c, 0, 0, 0) // at once, not with the next period
 		near(t, c.Q(), 12)
 		for range 20 {
-			p.period(c, c.period(rtt), 100, 50)
+			p.period(c, c.period(p.state), 100, 50)
 		}
-		if a.Minimum > 0 {
-			near(t, c.Q(), a.Minimum)
-		} else if c.Q() >= 1 || c.Q() <= 0 {
-			t.Errorf("without a bound, Q is %v", c.Q())
-		}
+		near(t, c.Q(), max(a.Minimum, 12*math.Pow(0.67, 20)))
 	}
+}
+
+func TestTheLeastQIsNoMoreThanGenerationsAllow(t *testing.T) {
+	near(t, NewController(Code2021, 1).Q(), 1)
 }
 
 func TestAPeriodThatTellsNothingChangesNothing(t *testing.T) {
@@ -154,7 +158,7 @@ func TestAPeriodThatTellsNothingChangesNothing(t *testing.T) {
 	}{{Paper, 0, 0, false}, {Code2021, 0, 0, false}, {Paper, 3, 5, true}, {Code2021, 3, 5, false}, {Code2021, 0, 5, false}} {
 		p := newPath(1000)
 		controller := begun(c.adaptive, p)
-		p.period(controller, controller.period(rtt), c.delivered, c.lost)
+		p.period(controller, controller.period(p.state), c.delivered, c.lost)
 		if changed := controller.Q() != c.adaptive.Initial; changed != c.changes {
 			t.Errorf("%+v: Q is %v", c, controller.Q())
 		}

@@ -4,15 +4,21 @@
 // here, of which the wire has the lowest 8 bits.
 package coding
 
-import "github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+import (
+	"math/rand/v2"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+)
 
 // Code is an erasure code with its parameters.
 type Code interface {
 	// Kind marks the coded packets of this code on the wire.
 	Kind() header.Kind
-	// Redundancies is the number of coded symbols per generation (r).
+	// Redundancies is the number of coded symbols per generation (r); 0 for None.
 	Redundancies() int
-	NewEncoder() Encoder
+	// NewEncoder returns an encoder that draws its coefficients, if it has any, from a generator. Generations that overlap share
+	// one, lest a symbol has the same coefficients in all of them, and their coded symbols say the same twice.
+	NewEncoder(coefficients *rand.Rand) Encoder
 	NewDecoder() Decoder
 }
 
@@ -35,6 +41,8 @@ type Encoder interface {
 type Decoder interface {
 	// Source takes a source symbol that arrived.
 	Source(id int64, generations Range, symbol []byte) []Recovered
+	// Forget takes back that a symbol is known, since it was forged, and all that may have been concluded from it.
+	Forget(id int64)
 	// Repair takes the coded payload of a generation of size source symbols, the last of which is id.
 	Repair(generation, id int64, size int, payload []byte) []Recovered
 }

@@ -27,7 +27,7 @@ func BenchmarkEncode(b *testing.B) {
 	for _, size := range []int{9, 32, 63} {
 		for name, code := range codes {
 			b.Run(fmt.Sprintf("%s/generation=%d", name, size), func(b *testing.B) {
-				symbols, encoder := randomSymbols(size), code.NewEncoder()
+				symbols, encoder := randomSymbols(size), code.NewEncoder(rand.New(rand.NewPCG(0, 0)))
 				payload := make([]byte, 0, 2048)
 				b.SetBytes(symbolSize)
 				b.ReportAllocs()
@@ -51,7 +51,7 @@ func BenchmarkDecode(b *testing.B) {
 		for name, code := range codes {
 			for _, lossy := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%s/generation=%d/lossy=%t", name, size, lossy), func(b *testing.B) {
-					symbols, encoder, decoder := randomSymbols(size), code.NewEncoder(), code.NewDecoder()
+					symbols, encoder, decoder := randomSymbols(size), code.NewEncoder(rand.New(rand.NewPCG(0, 0))), code.NewDecoder()
 					var payloads [][]byte
 					for _, symbol := range symbols {
 						encoder.Add(symbol)

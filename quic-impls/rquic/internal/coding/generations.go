@@ -1,10 +1,12 @@
 package coding
 
+import "math/rand/v2"
+
 // Generations groups source symbols into overlapping generations (§II-C, §IV-A). At any time as many are open as a
 // symbol belongs to; when the oldest is complete, a new one takes its place. The first ones are shorter, so that
 // coded symbols come at equal distances from the beginning (§II-C: g_i = i·g/φ).
 type Generations struct {
-	code    Code
+	spacing int // source symbols between generations' ends, at a code rate of 1
 	maximum int
 	open    []openGeneration // the oldest first
 	oldest  uint8            // its number, as on the wire
@@ -15,11 +17,13 @@ type openGeneration struct {
 	share   int // how many distances between coded symbols long it becomes: 1 to φ
 }
 
-// NewGenerations begins with the first generation. A generation has at most maximum source symbols.
+// NewGenerations begins with the first generation. A generation has at most maximum source symbols. Coefficients are the same
+// each time: the decoder reads them, and trials can be repeated.
 func NewGenerations(code Code, overlap, maximum int) *Generations {
-	g := &Generations{code: code, maximum: maximum, open: make([]openGeneration, overlap)}
+	coefficients := rand.New(rand.NewPCG(0, 0))
+	g := &Generations{spacing: max(code.Redundancies(), 1), maximum: maximum, open: make([]openGeneration, overlap)}
 	for i := range g.open {
-		g.open[i] = openGeneration{encoder: code.NewEncoder(), share: i + 1}
+		g.open[i] = openGeneration{encoder: code.NewEncoder(coefficients), share: i + 1}
 	}
 	return g
 }
@@ -44,7 +48,7 @@ func (g *Generations) Oldest() (number uint8, size int) { return g.oldest, g.ope
 // coded one: equation (3).
 func (g *Generations) Complete(rate float64) bool {
 	size := g.open[0].encoder.Size()
-	limit := rate * float64(g.code.Redundancies()*g.open[0].share)
+	limit := rate * float64(g.spacing*g.open[0].share)
 	return size > 0 && (float64(size+1) > limit || size >= g.maximum)
 }
 

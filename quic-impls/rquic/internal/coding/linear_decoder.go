@@ -88,6 +88,14 @@ func (d *linearDecoder) Repair(generation, id int64, size int, payload []byte) [
 	return d.solved()
 }
 
+func (d *linearDecoder) Forget(id int64) {
+	if k := &d.known[place(id)]; k.id == id {
+		k.id = -1
+	}
+	d.spare = append(d.spare, d.equations...)
+	d.equations = d.equations[:0]
+}
+
 // contradicts reports whether a symbol that arrived says that it isn't in a generation from first to last.
 func (d *linearDecoder) contradicts(generation, first, last int64) bool {
 	for id := first; id <= last; id++ {

@@ -16,10 +16,8 @@ type RLC struct {
 func (RLC) Kind() header.Kind   { return header.CodedRLC }
 func (c RLC) Redundancies() int { return c.Coded }
 
-// NewEncoder returns an encoder with the same sequence of coefficients as every other: the decoder reads them, and
-// trials can be repeated.
-func (c RLC) NewEncoder() Encoder {
-	return &linearEncoder{rows: make([]row, c.Coded), random: rand.New(rand.NewPCG(0, 0))}
+func (c RLC) NewEncoder(coefficients *rand.Rand) Encoder {
+	return &linearEncoder{rows: make([]row, c.Coded), random: coefficients}
 }
 
 func (RLC) NewDecoder() Decoder { return newLinearDecoder(true) }

@@ -149,8 +149,19 @@ func (d document) assignment() (Assignment, error) {
 	if a.Options, err = parseOptions(d.Options); err != nil {
 		return a, err
 	}
-	a.Workload, err = parseWorkload(d.Workload)
-	return a, err
+	if a.Workload, err = parseWorkload(d.Workload); err != nil {
+		return a, err
+	}
+	return a, a.fitsTogether()
+}
+
+// fitsTogether refuses an upload that nothing would protect.
+func (a Assignment) fitsTogether() error {
+	coded := a.Options.Scheme != "none" && a.Options.Scheme != "plain"
+	if coded && a.Workload.Name == "upload" && a.Options.ServerEncodesAlone() {
+		return Unsupported{"workload.name: \"upload\" with an encoder at the server alone"}
+	}
+	return nil
 }
 
 func (d document) requireFor(role string) error {

@@ -17,7 +17,7 @@ func good(role string) map[string]any {
 		"workload":     map[string]any{"name": "download", "size_bytes": 50000},
 		"content_seed": json.Number("18446744073709551615"),
 		"options": map[string]any{
-			"scheme": "xor", "rate": "constant", "code_rate": 0.9, "generation_max": 60, "redundancies": 1, "overlap": 2,
+			"scheme": "xor", "rate": "constant", "encoder": "preset", "code_rate": 0.9, "q_min": 2, "generation_max": 60, "redundancies": 1, "overlap": 2,
 			"period_rtt": 0, "period_ms": 75, "periods": 3, "gamma": 0.01, "delta": 0.33,
 			"flush": "stream_end", "bto_ms": 2.5, "bto_rtt": 1.5, "http": "hq", "packet_size": 1252,
 		},
@@ -59,7 +59,7 @@ func TestAnAssignmentIsRead(t *testing.T) {
 		Role: "client", Address: netip.MustParseAddrPort("10.0.2.2:4433"), ServerName: "server.fecbench",
 		Workload: Workload{Name: "download", Size: 50000}, ContentSeed: 1<<64 - 1,
 		Options: Options{
-			Scheme: "xor", Rate: Rate{"constant", 0.9, 60, 1, 2, 75 * time.Millisecond, 0, 3, 0.01, 0.33},
+			Scheme: "xor", Rate: Rate{"constant", 0.9, 60, 1, 2, 2, 75 * time.Millisecond, 0, 3, 0.01, 0.33}, Encoder: "preset",
 			Flush: "stream_end", BTO: 2500 * time.Microsecond, BTORTT: 1.5, HTTP: "hq", PacketSize: 1252,
 		},
 		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", LogFolder: "/log", Deadline: 500 * time.Millisecond,
@@ -93,7 +93,7 @@ func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		{with("workload.size_bytes", 0.5), "workload.size_bytes: 0.5"},
 		{with("workload.size_bytes", json.RawMessage("null")), "workload.size_bytes: null"},
 		{with("workload.pages", 3), "workload.pages: unknown"},
-		{with("options.scheme", "raptor"), `options.scheme: "raptor" is not one of none, xor, rlc, plain`},
+		{with("options.scheme", "raptor"), `options.scheme: "raptor" is not one of none, hold, xor, rlc, plain`},
 		{with("options.scheme", nil), "options.scheme: nothing"},
 		{with("options.code_rate", 1), "options.code_rate: 1"},
 		{with("options.rate", "best"), `options.rate: "best"`},
@@ -103,6 +103,8 @@ func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		{with("options.redundancies", 2), "options.redundancies: 2; xor"},
 		{with("options.overlap", 1.5), "options.overlap: 1.5 is not an integer"},
 		{with("options.period_rtt", 3), "options.period_ms, options.period_rtt: both"},
+		{with("options.encoder", "client"), `options.encoder: "client"`},
+		{with("options.q_min", -1), "options.q_min: -1"},
 		{with("options.periods", 0), "options.periods: 0"},
 		{with("options.gamma", -1), "options.gamma: -1"},
 		{with("options.delta", 1), "options.delta: 1"},
@@ -147,6 +149,38 @@ func TestACodeThatDoesNotFitIntoADatagramIsRefused(t *testing.T) {
 	document["options"].(map[string]any)["packet_size"] = 1383
 	if _, err := parse(t, document); err == nil || !strings.Contains(err.Error(), "options.packet_size: 1383; rlc") {
 		t.Error(err)
+	}
+}
+
+func TestHoldHasNoCodedPacketsToMultiply(t *testing.T) {
+	document := with("options.scheme", "hold")
+	if _, err := parse(t, document); err != nil {
+		t.Error(err)
+	}
+	document["options"].(map[string]any)["redundancies"] = 2
+	if _, err := parse(t, document); err == nil || !strings.Contains(err.Error(), "options.redundancies: 2; hold") {
+		t.Error(err)
+	}
+}
+
+func TestAnUploadThatOnlyTheServerWouldProtectIsUnsupported(t *testing.T) {
+	for _, c := range []struct {
+		workload, scheme, rate, encoder string
+		unsupported                     bool
+	}{
+		{"upload", "xor", "constant", "server", true},
+		{"upload", "xor", "campaign2021", "preset", true},
+		{"upload", "xor", "campaign2021", "both", false},
+		{"upload", "xor", "code2021", "preset", false},
+		{"upload", "none", "constant", "server", false},
+		{"download", "xor", "campaign2021", "preset", false},
+	} {
+		document := with("workload.name", c.workload)
+		options := document["options"].(map[string]any)
+		options["scheme"], options["rate"], options["encoder"] = c.scheme, c.rate, c.encoder
+		if _, err := parse(t, document); errors.As(err, &Unsupported{}) != c.unsupported || !c.unsupported && err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
 

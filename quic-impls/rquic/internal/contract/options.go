@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Scheme     string
 	Rate       Rate
+	Encoder    string // "both", "server" or, as the preset has it, "preset"
 	Flush      string
 	BTO        time.Duration
 	BTORTT     float64 // above 0: in smoothed RTTs, in the place of BTO
@@ -22,13 +23,14 @@ type Options struct {
 
 // Rate is how many coded packets there are, and how they are spread over generations.
 type Rate struct {
-	Preset        string  // "constant", "paper" or "code2021"
+	Preset        string  // "constant", "paper", "code2021" or "campaign2021"
 	CodeRate      float64 // of "constant"
 	GenerationMax int
 	Redundancies  int
 	Overlap       int
 
-	// The rest is for adaptive rates. With both periods 0, the preset has its own.
+	// The rest is for adaptive rates. With both periods 0, and with a minimum of 0, the preset has its own.
+	Minimum   float64
 	Period    time.Duration
 	PeriodRTT float64
 	Periods   int
@@ -40,6 +42,11 @@ type Rate struct {
 // coded one: the Q from 1 to 63 that is nearest to rate/(1-rate).
 func (r Rate) SourcePerCoded() int {
 	return min(max(1, int(math.Round(r.CodeRate/(1-r.CodeRate)))), 63)
+}
+
+// ServerEncodesAlone reports whether what a client sends is not protected.
+func (o Options) ServerEncodesAlone() bool {
+	return o.Encoder == "server" || o.Encoder == "preset" && o.Rate.Preset == "campaign2021"
 }
 
 // maxPacketRLC leaves room for the coefficients of the largest generation in a datagram of 1452 bytes.
@@ -60,9 +67,11 @@ func parseOptions(values map[string]json.RawMessage) (Options, error) {
 	var bto, period float64
 	var packetSize int
 	err := cmp.Or(
-		choice(values, "scheme", &o.Scheme, "none", "xor", "rlc", "plain"),
-		choice(values, "rate", &o.Rate.Preset, "constant", "paper", "code2021"),
+		choice(values, "scheme", &o.Scheme, "none", "hold", "xor", "rlc", "plain"),
+		choice(values, "rate", &o.Rate.Preset, "constant", "paper", "code2021", "campaign2021"),
+		choice(values, "encoder", &o.Encoder, "preset", "both", "server"),
 		number(values, "code_rate", &o.Rate.CodeRate, 0.5, 0.985),
+		number(values, "q_min", &o.Rate.Minimum, 0, 63),
 		integer(values, "generation_max", &o.Rate.GenerationMax, 1, 63),
 		integer(values, "redundancies", &o.Rate.Redundancies, 1, 8),
 		integer(values, "overlap", &o.Rate.Overlap, 1, 8),
@@ -76,7 +85,7 @@ func parseOptions(values map[string]json.RawMessage) (Options, error) {
 		number(values, "bto_rtt", &o.BTORTT, 0, 100),
 		choice(values, "http", &o.HTTP, "hq", "h3"),
 		integer(values, "packet_size", &packetSize, 1200, 1445),
-		unknown("options", values, "scheme", "rate", "code_rate", "generation_max", "redundancies", "overlap",
+		unknown("options", values, "scheme", "rate", "encoder", "code_rate", "q_min", "generation_max", "redundancies", "overlap",
 			"period_rtt", "period_ms", "periods", "gamma", "delta", "flush", "bto_ms", "bto_rtt", "http", "packet_size"),
 	)
 	if err != nil {
@@ -98,7 +107,10 @@ func (o Options) fitTogether() error {
 	if o.Scheme == "rlc" && o.PacketSize > maxPacketRLC {
 		return fmt.Errorf("options.packet_size: %d; rlc needs room for its coefficients: at most %d", o.PacketSize, maxPacketRLC)
 	}
-	if coded := o.Scheme == "xor" || o.Scheme == "rlc"; !coded {
+	if o.Scheme == "hold" && r.Redundancies > 1 {
+		return fmt.Errorf("options.redundancies: %d; hold has no coded packet, and spaces its generations as for 1", r.Redundancies)
+	}
+	if o.Scheme == "none" || o.Scheme == "plain" {
 		return nil
 	}
 	size := r.SourcePerCoded() * r.Redundancies * r.Overlap

@@ -19,7 +19,7 @@ func TestBulkTransfersOfThePaper(t *testing.T) {
 		t.Skip("without -bulk")
 	}
 	const seeds = 4
-	presets := []string{"none", "constant", "paper", "code2021"}
+	presets := []string{"none", "constant", "paper", "code2021", "campaign2021"}
 	for _, network := range []struct {
 		name  string
 		mbps  float64
@@ -55,7 +55,7 @@ func TestBulkTransfersOfThePaper(t *testing.T) {
 // asInThePaper has the options of a preset, or of FEC off with "none".
 func asInThePaper(preset string) contract.Options {
 	options := fecOptions
-	options.Flush = "never"
+	options.Flush, options.Encoder = "never", "preset"
 	if preset == "none" {
 		return withScheme(options, "none")
 	}

@@ -121,7 +121,7 @@ func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings 
 	if assignment.Options.Scheme == "plain" {
 		return e
 	}
-	e.fec = rquic.New(s, fecSettings(assignment.Options, codeRate, fail))
+	e.fec = rquic.New(s, fecSettings(assignment, codeRate, fail))
 	e.fec.Observe(e.observer)
 	e.transport.Conn = e.fec
 	return e
@@ -132,9 +132,11 @@ func (e *endpoint) begin(name string, columns []string) *series.Series {
 	return e.observer.Recording.Begin(filepath.Join(e.assignment.LogFolder, name+".series.csv"), columns...)
 }
 
-func fecSettings(options contract.Options, codeRate *series.Series, fail func(error)) rquic.Settings {
-	return rquic.Settings{
+func fecSettings(assignment contract.Assignment, codeRate *series.Series, fail func(error)) rquic.Settings {
+	options := assignment.Options
+	settings := rquic.Settings{
 		Code:             code(options),
+		DecodeOnly:       assignment.Role == "client" && options.ServerEncodesAlone(),
 		Overlap:          options.Rate.Overlap,
 		GenerationMax:    options.Rate.GenerationMax,
 		Rate:             float64(options.Rate.SourcePerCoded()),
@@ -146,6 +148,10 @@ func fecSettings(options contract.Options, codeRate *series.Series, fail func(er
 		HoldRTTs:         options.BTORTT,
 		Fail:             fail,
 	}
+	if settings.DecodeOnly {
+		settings.Adaptive, settings.Series = nil, nil // nothing follows a rate
+	}
+	return settings
 }
 
 // code is nil when forward erasure correction is off.
@@ -155,6 +161,8 @@ func code(options contract.Options) coding.Code {
 		return coding.XOR{}
 	case "rlc":
 		return coding.RLC{Coded: options.Rate.Redundancies}
+	case "hold":
+		return coding.None{}
 	default:
 		return nil
 	}
@@ -162,7 +170,9 @@ func code(options contract.Options) coding.Code {
 
 // adaptive has a preset's parameters, with those of the options in their places; nil for a constant rate.
 func adaptive(rate contract.Rate) *coderate.Adaptive {
-	presets := map[string]coderate.Adaptive{"paper": coderate.Paper, "code2021": coderate.Code2021}
+	presets := map[string]coderate.Adaptive{
+		"paper": coderate.Paper, "code2021": coderate.Code2021, "campaign2021": coderate.Campaign2021,
+	}
 	a, ok := presets[rate.Preset]
 	if !ok {
 		return nil
@@ -170,6 +180,9 @@ func adaptive(rate contract.Rate) *coderate.Adaptive {
 	a.Periods, a.Gamma, a.Delta = rate.Periods, rate.Gamma, rate.Delta
 	if rate.Period > 0 || rate.PeriodRTT > 0 {
 		a.Period, a.PeriodRTT = rate.Period, rate.PeriodRTT
+	}
+	if rate.Minimum > 0 {
+		a.Minimum = rate.Minimum
 	}
 	return &a
 }
@@ -207,7 +220,7 @@ func (e *endpoint) tlsConfig() *tls.Config {
 // among them, recovered ones are. Bytes are all UDP payload that passed the socket.
 func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	m := map[string]float64{
-		"packets_sent": 0, "packets_lost": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
+		"packets_sent": 0, "packets_lost": 0, "losses_declared": 0, "packets_received": 0, "smoothed_rtt_ms": 0,
 		"bytes_sent":      float64(e.socket.BytesSent.Load()),
 		"bytes_received":  float64(e.socket.BytesReceived.Load()),
 		"spurious_losses": float64(e.observer.SpuriousLosses.Load()),
@@ -216,6 +229,7 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 		stats := connection.ConnectionStats()
 		m["packets_sent"] += float64(stats.PacketsSent)
 		m["packets_lost"] += float64(stats.PacketsLost)
+		m["losses_declared"] += float64(stats.PacketsLost)
 		m["packets_received"] += float64(stats.PacketsReceived)
 		m["smoothed_rtt_ms"] = milliseconds(stats.SmoothedRTT) // of the last one
 	}
@@ -224,24 +238,28 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	} else {
 		addFEC(m, &rquic.Counters{})
 	}
+	if late, known := e.observer.Recoveries.Late(); known {
+		m["recovered_late"] = float64(late)
+		m["recovered_in_time"] = m["packets_recovered"] + m["recovered_spurious"] - m["recovered_late"]
+	}
 	return m
 }
 
 // addFEC adds the counters of FEC to metrics, and what follows from them.
 func addFEC(m map[string]float64, counters *rquic.Counters) {
 	for name, counter := range map[string]*atomic.Int64{
-		"source_sent":         &counters.SourceSent,
-		"repair_sent":         &counters.RepairSent,
-		"source_received":     &counters.SourceReceived,
-		"repair_received":     &counters.RepairReceived,
-		"recovered_spurious":  &counters.RecoveredSpurious,
-		"recovered_late":      &counters.RecoveredLate,
-		"malformed_received":  &counters.Malformed,
-		"generations_sent":    &counters.Generations,
-		"generation_size_min": &counters.SmallestGeneration,
-		"generation_size_max": &counters.LargestGeneration,
-		"protected_delivered": &counters.Delivered,
-		"protected_lost":      &counters.Lost,
+		"source_sent":            &counters.SourceSent,
+		"repair_sent":            &counters.RepairSent,
+		"source_received":        &counters.SourceReceived,
+		"repair_received":        &counters.RepairReceived,
+		"recovered_spurious":     &counters.RecoveredSpurious,
+		"recovered_out_of_order": &counters.RecoveredOutOfOrder,
+		"malformed_received":     &counters.Malformed,
+		"generations_sent":       &counters.Generations,
+		"generation_size_min":    &counters.SmallestGeneration,
+		"generation_size_max":    &counters.LargestGeneration,
+		"protected_delivered":    &counters.Delivered,
+		"protected_lost":         &counters.Lost,
 	} {
 		m[name] = float64(counter.Load())
 	}

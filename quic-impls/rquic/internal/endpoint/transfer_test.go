@@ -34,7 +34,7 @@ func TestEveryTransferArrivesInEveryArm(t *testing.T) {
 		"in burst": {lossylink.GilbertElliott(3, 0.02, 0.4, 1, 0.1), lossylink.GilbertElliott(4, 0.02, 0.4, 1, 0.1)},
 	}
 	for name, drops := range losses {
-		for _, scheme := range []string{"none", "xor", "rlc", "plain"} {
+		for _, scheme := range []string{"none", "hold", "xor", "rlc", "plain"} {
 			for _, http := range []string{"hq", "h3"} {
 				for _, workload := range []string{"download", "upload"} {
 					t.Run(fmt.Sprintf("%s %s %s %s", name, scheme, http, workload), func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestAShortDownloadIsProtectedByTheFlushAtTheStreamsEnd(t *testing.T) {
 	}
 }
 
-func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
+func TestWithoutTheHoldBufferPacketsAreRecoveredOutOfOrder(t *testing.T) {
 	for _, bto := range []time.Duration{0, 25 * time.Millisecond} {
 		options := fecOptions
 		options.BTO = bto
@@ -181,8 +181,8 @@ func TestWithoutTheHoldBufferPacketsAreRecoveredLate(t *testing.T) {
 			workload: download(1_000_000), options: options,
 			up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(5, 0.02)),
 		}.succeed(t)
-		if late := o.client["recovered_late"]; (late > 0) != (bto == 0) {
-			t.Errorf("BTO %v: %v of %v packets recovered late", bto, late, o.client["packets_recovered"])
+		if late := o.client["recovered_out_of_order"]; (late > 0) != (bto == 0) {
+			t.Errorf("BTO %v: %v of %v packets recovered out of order", bto, late, o.client["packets_recovered"])
 		}
 	}
 }
@@ -262,6 +262,47 @@ func TestHostileDatagramsDoNotHarmATransfer(t *testing.T) {
 	}
 }
 
+// One who sees the packets sends, in the server's name, a packet far ahead now and then, and a coded packet with other content
+// before each coded one. Recovery goes on, and what QUIC refuses doesn't count.
+func TestForgeriesOfOneWhoSeesThePacketsCostATransferLittleRecovery(t *testing.T) {
+	for _, scheme := range []string{"xor", "rlc"} {
+		recovered := map[bool]float64{}
+		for _, hostile := range []bool{false, true} {
+			for seed := range uint64(4) {
+				n := 0
+				o := transfer{
+					workload: download(1_000_000), options: withScheme(fecOptions, scheme),
+					up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(seed, 0.02)),
+					hostile: func(client, server *lossylink.End) {
+						server.Watch = func(datagram []byte) {
+							_, h, _, err := header.Parse(datagram)
+							if n++; !hostile || header.IsLong(datagram) || err != nil || h.Kind == header.Unprotected {
+								return
+							}
+							forged := append([]byte{}, datagram...)
+							if h.Kind != header.Source {
+								forged[len(forged)-1] ^= 1
+								client.Inject(forged, server.LocalAddr())
+							} else if n%60 == 0 {
+								forged[header.Prefix+1] += 200
+								forged[header.Prefix+2] += 100
+								client.Inject(forged, server.LocalAddr())
+							}
+						}
+					},
+				}.succeed(t)
+				recovered[hostile] += o.client["packets_recovered"]
+				if hostile && o.client["malformed_received"] == 0 {
+					t.Errorf("%s, seed %d: QUIC refused nothing that was rebuilt", scheme, seed)
+				}
+			}
+		}
+		if recovered[false] == 0 || recovered[true] < 0.8*recovered[false] {
+			t.Errorf("%s: %v packets recovered, %v without forgeries", scheme, recovered[true], recovered[false])
+		}
+	}
+}
+
 // forge returns a datagram that is random, or cut, or the given one with a lying header.
 func forge(random *rand.Rand, datagram []byte) []byte {
 	forged := append([]byte{}, datagram...)
@@ -284,7 +325,7 @@ func forge(random *rand.Rand, datagram []byte) []byte {
 
 func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
 	var longest = map[string]int{}
-	for _, scheme := range []string{"plain", "none", "xor", "rlc"} {
+	for _, scheme := range []string{"plain", "none", "hold", "xor", "rlc"} {
 		transfer{
 			workload: download(100_000), options: withScheme(fecOptions, scheme),
 			up: wifi(lossylink.Nothing), down: wifi(lossylink.Those(func(_ uint64, datagram []byte) bool {
@@ -293,8 +334,76 @@ func TestAllArmsSendTheSameQUICPackets(t *testing.T) {
 			})),
 		}.succeed(t)
 	}
-	if right := map[string]int{"plain": 1252, "none": 1253, "xor": 1259, "rlc": 1259 + 9}; fmt.Sprint(longest) != fmt.Sprint(right) {
+	if right := map[string]int{"plain": 1252, "none": 1253, "hold": 1256, "xor": 1259, "rlc": 1259 + 9}; fmt.Sprint(longest) != fmt.Sprint(right) {
 		t.Errorf("longest datagrams: %v, right is %v", longest, right)
+	}
+}
+
+// datagrams counts those that a server sends of each kind in a transfer.
+func datagrams(t *testing.T, options contract.Options) (kinds map[header.Kind]int, o outcome) {
+	kinds = map[header.Kind]int{}
+	o = transfer{
+		workload: download(100_000), options: options,
+		up: wifi(lossylink.Nothing), down: wifi(lossylink.Those(func(n uint64, datagram []byte) bool {
+			if _, h, _, err := header.Parse(datagram); err == nil && !header.IsLong(datagram) {
+				kinds[h.Kind]++
+			}
+			return n%19 == 11
+		})),
+	}.succeed(t)
+	return kinds, o
+}
+
+func TestHoldSendsSourcePacketsAndNothingElseOfACode(t *testing.T) {
+	for _, overlap := range []int{1, 3} {
+		options := withScheme(fecOptions, "hold")
+		options.Rate.Overlap = overlap
+		kinds, o := datagrams(t, options)
+		if kinds[header.Source] == 0 || kinds[header.CodedXOR]+kinds[header.CodedRLC] > 0 {
+			t.Errorf("datagrams by kind: %v", kinds)
+		}
+		if o.server["source_sent"] != float64(kinds[header.Source]) || o.server["repair_sent"] != 0 ||
+			o.server["generations_sent"] == 0 || o.client["packets_recovered"] != 0 {
+			t.Errorf("server %v, client %v", o.server, o.client)
+		}
+	}
+}
+
+// A packet behind a gap waits for the whole timeout, since nothing mends the gap; of a code it waits until the gap is mended.
+func TestOfItsPartsTheHoldAloneDelaysAndTheCodeAloneMends(t *testing.T) {
+	dct := map[string]float64{}
+	for name, c := range map[string]struct {
+		scheme string
+		bto    time.Duration
+	}{"none": {"none", 0}, "hold": {"hold", 100 * time.Millisecond}, "code": {"xor", 0}} {
+		options := withScheme(fecOptions, c.scheme)
+		options.BTO = c.bto
+		kinds, o := datagrams(t, options)
+		dct[name] = o.client["dct_s"]
+		if mends := o.client["packets_recovered"] > 0; mends != (name == "code") {
+			t.Errorf("%s recovered %v packets; datagrams by kind: %v", name, o.client["packets_recovered"], kinds)
+		}
+	}
+	if dct["hold"] <= dct["none"] {
+		t.Errorf("with a hold of 100 ms %v s, without %v s", dct["hold"], dct["none"])
+	}
+}
+
+func TestAnEncoderAtTheServerAloneLeavesWhatTheClientSendsUnprotected(t *testing.T) {
+	campaign := fecOptions
+	campaign.Rate.Preset, campaign.Encoder = "campaign2021", "preset"
+	both, server := campaign, fecOptions
+	both.Encoder, server.Encoder = "both", "server"
+	for name, c := range map[string]struct {
+		options contract.Options
+		alone   bool
+	}{"campaign": {campaign, true}, "campaign, both": {both, false}, "server": {server, true}, "default": {fecOptions, false}} {
+		o := transfer{
+			workload: download(1_000_000), options: c.options, up: wifi(lossylink.Nothing), down: wifi(lossylink.Uniform(1, 0.03)),
+		}.succeed(t)
+		if o.server["source_sent"] == 0 || o.client["packets_recovered"] == 0 || (o.client["source_sent"] == 0) != c.alone {
+			t.Errorf("%s: server %v, client %v", name, o.server, o.client)
+		}
 	}
 }
 
@@ -353,6 +462,7 @@ func TestOptionsTakeThePlacesOfAPresetsParameters(t *testing.T) {
 		t.Errorf("%+v, right is %+v", *got, right)
 	}
 	rate.PeriodRTT, right.PeriodRTT, right.Period = 2, 2, 0
+	rate.Minimum, right.Minimum = 1, 1
 	if got := adaptive(rate); *got != right {
 		t.Errorf("with a period in RTTs: %+v, right is %+v", *got, right)
 	}
@@ -369,14 +479,15 @@ func codings() map[string]contract.Options {
 	overlapping.Overlap = 2
 	redundant.Redundancies = 3
 	both.Overlap, both.Redundancies, both.CodeRate = 3, 2, 0.8
-	paper, code2021, short := rate, rate, rate
-	paper.Preset, code2021.Preset = "paper", "code2021"
+	paper, code2021, campaign2021, short := rate, rate, rate, rate
+	paper.Preset, code2021.Preset, campaign2021.Preset = "paper", "code2021", "campaign2021"
 	short.Preset, short.Overlap, short.Period = "paper", 2, 20*time.Millisecond
 	return map[string]contract.Options{
 		"xor, overlapping": withRate("xor", overlapping), "rlc, overlapping": withRate("rlc", overlapping),
 		"rlc, redundant": withRate("rlc", redundant), "rlc, both": withRate("rlc", both),
 		"xor, paper": withRate("xor", paper), "xor, code2021": withRate("xor", code2021),
-		"rlc, paper": withRate("rlc", paper), "rlc, adaptive and overlapping": withRate("rlc", short),
+		"xor, campaign2021": withRate("xor", campaign2021),
+		"rlc, paper":        withRate("rlc", paper), "rlc, adaptive and overlapping": withRate("rlc", short),
 	}
 }
 

@@ -82,6 +82,16 @@ func (b *Buffer[T]) Insert(now time.Time, generation, id int64, packet T, releas
 	return b.Expire(now, b.releaseConsecutive(released))
 }
 
+// Retreat makes the place after an id the next one again, if those behind it went to packets that had no right to them.
+func (b *Buffer[T]) Retreat(id int64) {
+	if b.started {
+		b.next = min(b.next, id+1)
+	}
+}
+
+// Held is the number of packets that are held.
+func (b *Buffer[T]) Held() int { return len(b.held) }
+
 // Passed reports whether the place of an id in the order is gone already.
 func (b *Buffer[T]) Passed(id int64) bool { return b.started && id < b.next }
 

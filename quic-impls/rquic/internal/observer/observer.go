@@ -29,10 +29,22 @@ type SentPacket struct {
 	Closes       bool                // it closes the connection, so quic-go may repeat it without an event
 }
 
+// Judgement is what QUIC made of a datagram that begins with a short-header packet. Nothing in it says which datagram that was:
+// a connection's judgements come in the order in which it read them.
+type Judgement struct {
+	ConnectionID header.ConnectionID // the destination's; where QUIC doesn't say it, that of the packet before
+	Length       int                 // of the datagram in bytes
+	Authentic    bool                // it could be decrypted
+	// Unread says that QUIC's queue was full, so that it never came to the datagram: it is the last one that was handed over.
+	Unread bool
+}
+
 // Connection hears of one QUIC connection's packets, in the order in which they'll be written.
 type Connection interface {
 	PacketSent(SentPacket)
-	// Progressed is called when acknowledgements came.
+	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet.
+	PacketJudged(Judgement)
+	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
 	Progressed(Progress)
 	// Closed says that no more events will come.
 	Closed()
@@ -51,6 +63,8 @@ type Observer struct {
 	Congestion *series.Series
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
+	// Recoveries judges what was rebuilt, when Open is there.
+	Recoveries Recoveries
 
 	files sync.WaitGroup // recorders with a qlog file
 }
@@ -98,8 +112,10 @@ type trace struct {
 	// event has the same one is coalesced into that datagram, and isn't written on its own.
 	longHeader  qlog.DatagramPayloadChecksum
 	outstanding outstanding
+	received    header.ConnectionID // to which the last packet came
 	progress    Progress
 	congestion  congestion
+	arrivals    arrivals
 }
 
 func (t *trace) AddProducer() qlogwriter.Recorder {
@@ -160,12 +176,24 @@ func (t *trace) inform(event qlogwriter.Event) {
 	case qlog.PacketSent:
 		t.packetSent(&e)
 	case qlog.PacketReceived:
+		t.judge(&e)
 		t.packetReceived(&e)
+	case qlog.PacketDropped:
+		t.refuse(&e)
+		switch {
+		case e.Header.PacketType == qlog.PacketType1RTT:
+			t.arrivals.dropped(&t.observer.Recoveries, &e)
+		case isUnread(&e):
+			t.observer.Recoveries.unread(t.received)
+		}
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
 		}
 	case qlog.MetricsUpdated:
+		if e.MinRTT > 0 {
+			t.progress.MinRTT = e.MinRTT
+		}
 		t.progress.SmoothedRTT, t.progress.Window = e.SmoothedRTT, e.CongestionWindow
 		t.connection.Progressed(t.progress)
 	}
@@ -193,10 +221,37 @@ func (t *trace) packetSent(e *qlog.PacketSent) {
 	t.connection.PacketSent(sent)
 }
 
+// judge passes on that a packet could be decrypted. One with a checksum came behind a long-header packet.
+func (t *trace) judge(e *qlog.PacketReceived) {
+	if id := e.Header.DestConnectionID; id.Len() == header.ConnectionIDLength {
+		copy(t.received[:], id.Bytes())
+	}
+	if e.Header.PacketType == qlog.PacketType1RTT && e.DatagramPayloadChecksum == 0 {
+		t.connection.PacketJudged(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: true})
+	}
+}
+
+// refuse passes on that a packet was dropped. A duplicate was decrypted before.
+func (t *trace) refuse(e *qlog.PacketDropped) {
+	unread := isUnread(e)
+	if e.DatagramPayloadChecksum != 0 || e.Header.PacketType != qlog.PacketType1RTT && !unread {
+		return
+	}
+	t.connection.PacketJudged(Judgement{
+		ConnectionID: t.received, Length: e.Raw.Length, Authentic: e.Trigger == qlog.PacketDropDuplicate, Unread: unread,
+	})
+}
+
+// isUnread reports whether the packet that was read last had no place in QUIC's queue.
+func isUnread(e *qlog.PacketDropped) bool {
+	return e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
+}
+
 func (t *trace) packetReceived(e *qlog.PacketReceived) {
 	if e.Header.PacketType != qlog.PacketType1RTT {
 		return
 	}
+	t.arrivals.packet(&t.observer.Recoveries, e, time.Now(), t.progress.MinRTT/2)
 	for _, f := range e.Frames {
 		if ack, ok := f.Frame.(*qlog.AckFrame); ok {
 			for _, r := range ack.AckRanges {

@@ -12,18 +12,22 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
 
 // listener keeps what it hears.
 type listener struct {
 	heard    []SentPacket
+	judged   []Judgement
 	progress Progress
 	closed   int
 }
 
-func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
-func (l *listener) Progressed(p Progress)   { l.progress = p }
-func (l *listener) Closed()                 { l.closed++ }
+func (l *listener) PacketSent(p SentPacket)  { l.heard = append(l.heard, p) }
+func (l *listener) PacketJudged(j Judgement) { l.judged = append(l.judged, j) }
+func (l *listener) Progressed(p Progress)    { l.progress = p }
+func (l *listener) Closed()                  { l.closed++ }
 
 func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {
 	t.Helper()
@@ -201,5 +205,37 @@ func TestEveryPacketIsCountedOnceAsDeliveredOrLost(t *testing.T) {
 				t.Fatalf("seed %d: heard %+v, right is %+v", seed, l.progress, right)
 			}
 		}
+	}
+}
+
+func TestAJudgementIsPassedOnForEachShortHeaderDatagramThatQUICRead(t *testing.T) {
+	_, trace, l := listening(t)
+	recorder := trace.AddProducer()
+	id := quic.ConnectionIDFromBytes([]byte("abcd"))
+	oneRTT := qlog.PacketHeader{PacketType: qlog.PacketType1RTT}
+	named := oneRTT
+	named.DestConnectionID = id
+	raw := qlog.RawInfo{Length: 700}
+	for _, event := range []qlogwriter.Event{
+		qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeHandshake, DestConnectionID: id}, Raw: raw},
+		qlog.PacketReceived{Header: named, Raw: raw, DatagramPayloadChecksum: 1}, // coalesced with the former
+		qlog.PacketReceived{Header: named, Raw: raw},
+		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropPayloadDecryptError},
+		qlog.PacketDropped{Header: oneRTT, Raw: raw, Trigger: qlog.PacketDropDuplicate},
+		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention},
+		qlog.PacketDropped{Raw: raw, Trigger: qlog.PacketDropDOSPrevention, DatagramPayloadChecksum: 1},
+		qlog.PacketDropped{Header: qlog.PacketHeader{PacketType: qlog.PacketTypeInitial}, Raw: raw, Trigger: qlog.PacketDropDuplicate},
+	} {
+		recorder.RecordEvent(event)
+	}
+	to := header.ConnectionID([]byte("abcd"))
+	right := []Judgement{
+		{ConnectionID: to, Length: 700, Authentic: true},
+		{ConnectionID: to, Length: 700},
+		{ConnectionID: to, Length: 700, Authentic: true},
+		{ConnectionID: to, Length: 700, Unread: true},
+	}
+	if !slices.Equal(l.judged, right) {
+		t.Errorf("%+v, right is %+v", l.judged, right)
 	}
 }

@@ -11,6 +11,7 @@ type Progress struct {
 	Delivered   int64 // acknowledged
 	Lost        int64 // declared lost; an acknowledgement that comes after all changes nothing
 	SmoothedRTT time.Duration
+	MinRTT      time.Duration
 	Window      int // congestion window in bytes
 }
 

@@ -31,6 +31,8 @@ var ErrOutOfStep = errors.New("packets and their announcements are out of step")
 type Settings struct {
 	// Code protects the packets; nil turns forward erasure correction off: every packet is unprotected.
 	Code coding.Code
+	// DecodeOnly leaves what is sent unprotected. What is received may be protected with Code all the same.
+	DecodeOnly bool
 	// Overlap is the number of generations that a source packet belongs to (φ).
 	Overlap int
 	// GenerationMax is the largest size of a generation.
@@ -56,10 +58,10 @@ type Settings struct {
 type Counters struct {
 	SourceSent, RepairSent         atomic.Int64
 	SourceReceived, RepairReceived atomic.Int64
-	Recovered                      atomic.Int64 // rebuilt from coded packets
+	Recovered                      atomic.Int64 // rebuilt from coded packets, and decrypted by QUIC
 	RecoveredSpurious              atomic.Int64 // of those, the ones that came themselves later on
-	RecoveredLate                  atomic.Int64 // their place in the order had gone before
-	Malformed                      atomic.Int64 // received, unreadable, and dropped
+	RecoveredOutOfOrder            atomic.Int64 // their place in the order had gone before
+	Malformed                      atomic.Int64 // received, unreadable, and dropped; or rebuilt, and no packet
 	Delivered, Lost                atomic.Int64 // sent, and acknowledged or declared lost by QUIC
 
 	// Generations that were completed, and the least and the largest number of source packets in one.
@@ -80,6 +82,8 @@ type Conn struct {
 	settings Settings
 	sending  sending
 	buffers  buffers
+	// recoveries hears what was rebuilt: the observer's; nil without one, and without a code.
+	recoveries *observer.Recoveries
 	receiving
 }
 
@@ -87,13 +91,16 @@ type Conn struct {
 func New(inner packetConn, settings Settings) *Conn {
 	c := &Conn{packetConn: inner, settings: settings}
 	c.sending.connections, c.sending.peers = map[header.ConnectionID]*sender{}, map[netip.AddrPort]*peer{}
-	c.receivers = map[receiverKey]*receiver{}
+	c.receivers, c.awaiting = map[receiverKey]*receiver{}, map[header.ConnectionID]*awaited{}
 	return c
 }
 
-// Observe makes the connections known to o announce their packets here.
+// Observe makes the connections known to o announce their packets here, and tell what they made of those that came. Without it
+// packets that are rebuilt count at once.
 func (c *Conn) Observe(o *observer.Observer) {
 	if c.settings.Code != nil {
+		c.judged = true
+		c.recoveries = &o.Recoveries
 		o.Open = func(number int) observer.Connection { return c.newSender(number) }
 	}
 }
@@ -173,6 +180,15 @@ func (c *Conn) setInnerDeadline() error {
 	}
 	c.innerDeadline = earlier
 	return c.packetConn.SetReadDeadline(earlier)
+}
+
+// wake makes a waiting ReadFrom return what is ready.
+func (c *Conn) wake() {
+	c.deadlines.Lock()
+	c.holdDeadline = time.Now()
+	c.deadlines.Unlock()
+	// A connection that is closed wakes its reader by itself.
+	_ = c.setInnerDeadline()
 }
 
 func (c *Conn) readDeadlinePassed() bool {

@@ -120,9 +120,9 @@ func TestPacketsOfAnyLengthSurviveOneLossInEachGeneration(t *testing.T) {
 				if got := readAll(t, receiving); !slices.EqualFunc(got, sent, bytes.Equal) {
 					t.Errorf("%s, k = %d: %d packets arrived, %d were sent", name, k, len(got), len(sent))
 				}
-				if receiving.Recovered.Load() == 0 || receiving.RecoveredLate.Load() != 0 {
+				if receiving.Recovered.Load() == 0 || receiving.RecoveredOutOfOrder.Load() != 0 {
 					t.Errorf("%s, k = %d: %d packets recovered, %d late",
-						name, k, receiving.Recovered.Load(), receiving.RecoveredLate.Load())
+						name, k, receiving.Recovered.Load(), receiving.RecoveredOutOfOrder.Load())
 				}
 			})
 		}

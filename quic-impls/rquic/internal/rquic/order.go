@@ -31,8 +31,13 @@ func (o *order) source(h header.Header) (id int64, generations coding.Range) {
 	if id >= o.id {
 		o.overlap = int64(h.Size)
 	}
-	o.id, o.generation = max(o.id, id), max(o.generation, generation)
+	o.move(id, generation)
 	return id, coding.Range{First: generation - int64(h.Size) + 1, Last: generation}
+}
+
+// move makes a source packet the newest, unless it is behind it.
+func (o *order) move(id, generation int64) {
+	o.id, o.generation = max(o.id, id), max(o.generation, generation)
 }
 
 // coded returns the last id and the generation that a coded packet protects; false before any source packet came,

@@ -8,6 +8,15 @@ type queue[T any] struct {
 
 func (q *queue[T]) add(item T) { q.items = append(q.items, item) }
 
+func (q *queue[T]) length() int { return len(q.items) - q.taken }
+
+// takeLast takes back the item that was added last, if there is one.
+func (q *queue[T]) takeLast() {
+	if q.length() > 0 {
+		q.items = q.items[:len(q.items)-1]
+	}
+}
+
 func (q *queue[T]) take() (item T, ok bool) {
 	if q.taken == len(q.items) {
 		return item, false

@@ -6,16 +6,55 @@ const rebuiltWindow = 256
 
 // rebuilt remembers which of the newest packets were rebuilt and haven't come themselves, so that one that was merely
 // late isn't taken for lost. It keeps rebuiltWindow ids at most.
-type rebuilt [rebuiltWindow]int64 // 1 + the id, at the id modulo rebuiltWindow; 0: none
+type rebuilt [rebuiltWindow]rebuiltPacket // at the id modulo rebuiltWindow
+
+type rebuiltPacket struct {
+	id        int64 // 1 + the id; 0: none
+	authentic bool  // what was rebuilt is the packet
+	came      bool  // the packet came itself
+}
 
 // add remembers a packet that was rebuilt, in the place of one that is rebuiltWindow ids older.
-func (r *rebuilt) add(id int64) { r[id%rebuiltWindow] = id + 1 }
+func (r *rebuilt) add(id int64) { r[id%rebuiltWindow] = rebuiltPacket{id: id + 1} }
 
-// take forgets a packet that has come, and reports whether it was rebuilt before.
-func (r *rebuilt) take(id int64) bool {
-	was := r[id%rebuiltWindow] == id+1
-	if was {
-		r[id%rebuiltWindow] = 0
+// confirm says that what was rebuilt is the packet, and reports whether it came itself.
+func (r *rebuilt) confirm(id int64) (came bool) {
+	p := &r[id%rebuiltWindow]
+	if p.id != id+1 {
+		return false
 	}
+	p.authentic, came = true, p.came
+	r.settle(p)
+	return came
+}
+
+// knows reports whether a packet was rebuilt, rightly or not, and hasn't come itself.
+func (r *rebuilt) knows(id int64) bool {
+	p := &r[id%rebuiltWindow]
+	return p.id == id+1 && !p.came
+}
+
+// take says that a packet came itself, and reports whether it had been rebuilt, and rightly.
+func (r *rebuilt) take(id int64) (was bool) {
+	p := &r[id%rebuiltWindow]
+	if p.id != id+1 {
+		return false
+	}
+	p.came, was = true, p.authentic
+	r.settle(p)
 	return was
+}
+
+// forget says that what was rebuilt is no packet.
+func (r *rebuilt) forget(id int64) {
+	if p := &r[id%rebuiltWindow]; p.id == id+1 {
+		*p = rebuiltPacket{}
+	}
+}
+
+// settle forgets a packet of which there is no more to learn.
+func (r *rebuilt) settle(p *rebuiltPacket) {
+	if p.authentic && p.came {
+		*p = rebuiltPacket{}
+	}
 }

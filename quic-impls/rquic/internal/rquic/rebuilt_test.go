@@ -85,10 +85,28 @@ func TestAPacketCountsAsRecoveredOnlyIfItNeverCame(t *testing.T) {
 
 func TestARebuiltPacketIsForgottenWhenTheWireCannotTellItFromANewerOne(t *testing.T) {
 	var r rebuilt
-	r.add(1000)
-	r.add(1001)
-	r.add(1000 + rebuiltWindow)
+	for _, id := range []int64{1000, 1001, 1000 + rebuiltWindow} {
+		r.add(id)
+		r.confirm(id)
+	}
 	if r.take(1000) || !r.take(1001) || r.take(1001) || !r.take(1000+rebuiltWindow) || r.take(0) {
 		t.Error("it remembers something else")
+	}
+}
+
+func TestARebuiltPacketIsSpuriousWhenItIsConfirmedAndCameInEitherOrder(t *testing.T) {
+	var r rebuilt
+	for id := range int64(3) {
+		r.add(id)
+	}
+	if r.take(0) || !r.confirm(0) {
+		t.Error("what came first and was confirmed then is not spurious")
+	}
+	if r.confirm(1) || !r.take(1) {
+		t.Error("what was confirmed first and came then is not spurious")
+	}
+	r.forget(2)
+	if r.take(2) || r.confirm(2) {
+		t.Error("what was forgotten is spurious")
 	}
 }

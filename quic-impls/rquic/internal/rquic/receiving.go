@@ -21,11 +21,13 @@ const maxDatagram = 2048
 // maxSpare is the number of buffers that are kept for packets to come: what one receiver can hold.
 const maxSpare = 128
 
-// receiving belongs to the one goroutine that reads, except for the deadlines and the right to count.
+// receiving belongs to the goroutine that reads, and to QUIC's when it judges what was read.
 type receiving struct {
 	deadlines
-	counting  sync.Mutex // while a datagram changes counters
+	counting  sync.Mutex // guards the rest, while a datagram or QUIC's judgement changes it
 	receivers map[receiverKey]*receiver
+	judged    bool // QUIC tells what it made of the packets that it was given
+	awaiting  map[header.ConnectionID]*awaited
 	ready     queue[delivery] // leaves before anything else is read
 	released  []delivery      // reused
 	spare     []*[maxDatagram]byte
@@ -45,6 +47,13 @@ type receiver struct {
 	rebuilt  rebuilt
 	hold     *hold.Buffer[delivery]
 	lastUsed time.Time
+
+	confirmed bool    // QUIC confirmed a packet
+	authentic int64   // the newest that it confirmed, or the first that came
+	kept      []coded // the newest, the oldest first
+	spareKept []byte  // a payload's, to be used again
+	prefix    [header.Prefix]byte
+	from      net.Addr
 }
 
 // delivery is a packet for the QUIC library, in a buffer that is used again once the packet was read.
@@ -52,6 +61,7 @@ type delivery struct {
 	buffer *[maxDatagram]byte
 	length int
 	from   net.Addr
+	handed
 }
 
 // receive takes a datagram from the network. It returns what the QUIC library shall
@@ -68,7 +78,12 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 		return nil
 	}
 	if h.Kind == header.Unprotected {
-		return append(prefix, rest...) // moves rest to the front, in place
+		packet := append(prefix, rest...) // moves rest to the front, in place
+		if c.settings.Code != nil {
+			c.await(now, packet, handed{})
+		}
+		c.recoveries.Delivered(packet, false)
+		return packet
 	}
 	if code := c.settings.Code; code == nil || h.Kind != header.Source && h.Kind != code.Kind() {
 		c.Malformed.Add(1)
@@ -87,23 +102,43 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 
 func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header.Header, from net.Addr) {
 	c.SourceReceived.Add(1)
-	id, generations := r.order.source(h)
-	if r.rebuilt.take(id) {
+	order := r.order
+	id, generations := order.source(h)
+	d := c.newDelivery(from)
+	d.length = copy(d.buffer[:], packet)
+	d.handed = handed{receiver: r, id: id, generation: generations.Last}
+	if !r.order.started {
+		r.authentic = id
+	} else if c.judged && !r.believes(id, generations, c.pending(packet)) {
+		d.origin = ahead
+		c.released = append(c.released, d)
+		return
+	}
+	r.order = order
+	if r.rebuilt.knows(id) {
+		c.recoveries.Came(packet)
+	}
+	if !c.judged && r.rebuilt.take(id) {
 		c.RecoveredSpurious.Add(1)
 	}
 	c.symbol = appendSymbol(c.symbol[:0], packet)
 	recovered := r.decoder.Source(id, generations, c.symbol)
 	c.recover(now, r, recovered, packet[:header.Prefix], from)
-	d := c.newDelivery(from)
-	d.length = copy(d.buffer[:], packet)
 	c.released = r.hold.Receive(now, generations.Last, id, d, c.released)
 }
 
 func (c *Conn) receiveCoded(now time.Time, r *receiver, prefix []byte, h header.Header, payload []byte, from net.Addr) {
 	c.RepairReceived.Add(1)
-	if last, generation, ok := r.order.coded(h); ok {
-		c.recover(now, r, r.decoder.Repair(generation, last, int(h.Size), payload), prefix, from)
+	last, generation, ok := r.order.coded(h)
+	if !ok || c.judged && last > r.order.id+header.MaxGenerationSize {
+		return // nothing has come, or too little for as many as have to be rebuilt
 	}
+	if c.judged {
+		copy(r.prefix[:], prefix)
+		r.from = from
+		r.keep(generation, last, int(h.Size), payload)
+	}
+	c.recover(now, r, r.decoder.Repair(generation, last, int(h.Size), payload), prefix, from)
 }
 
 // recover puts recovered packets in their places.
@@ -113,14 +148,18 @@ func (c *Conn) recover(now time.Time, r *receiver, recovered []coding.Recovered,
 		packet, ok := appendPacket(d.buffer[:0], symbol.Symbol, prefix)
 		if !ok {
 			c.Malformed.Add(1)
+			r.forgetRebuilt(symbol.ID, symbol.Generation)
 			c.spare = append(c.spare, d.buffer)
 			continue
 		}
 		d.length = len(packet)
-		c.Recovered.Add(1)
+		d.handed = handed{
+			receiver: r, origin: built, id: symbol.ID, generation: symbol.Generation, late: r.hold.Passed(symbol.ID),
+		}
 		r.rebuilt.add(symbol.ID)
-		if r.hold.Passed(symbol.ID) {
-			c.RecoveredLate.Add(1)
+		c.recoveries.Rebuilt(packet)
+		if !c.judged {
+			c.countRebuilt(r, d.handed)
 		}
 		c.released = r.hold.Insert(now, symbol.Generation, symbol.ID, d, c.released)
 	}
@@ -145,13 +184,26 @@ func (c *Conn) deliver() {
 	c.released = c.released[:0]
 }
 
+// pending is the number of packets to a connection ID whose judgement is awaited.
+func (c *Conn) pending(packet []byte) int {
+	a := c.awaiting[header.ConnectionID(packet[1:header.Prefix])]
+	if a == nil {
+		return 0
+	}
+	return a.queue.length()
+}
+
 // next copies the next packet that is ready to b; false when there is none.
 func (c *Conn) next(b []byte) (int, net.Addr, bool) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
 	d, ok := c.ready.take()
 	if !ok {
 		return 0, nil, false
 	}
 	n := copy(b, d.buffer[:d.length])
+	c.await(d.receiver.lastUsed, b[:n], d.handed)
+	c.recoveries.Delivered(b[:n], d.origin == built)
 	if len(c.spare) < maxSpare {
 		c.spare = append(c.spare, d.buffer)
 	}
@@ -203,6 +255,8 @@ func (c *Conn) dropIdlest() {
 
 // expire releases the packets that were held for long enough.
 func (c *Conn) expire(now time.Time) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
 	for _, r := range c.receivers {
 		c.released = r.hold.Expire(now, c.released)
 	}

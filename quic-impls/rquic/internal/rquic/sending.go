@@ -63,7 +63,7 @@ func (c *Conn) newSender(number int) *sender {
 	s.generations = coding.NewGenerations(c.settings.Code, c.settings.Overlap, c.settings.GenerationMax)
 	q := c.settings.Rate
 	if c.settings.Adaptive != nil {
-		most := c.settings.GenerationMax / (c.settings.Overlap * c.settings.Code.Redundancies())
+		most := c.settings.GenerationMax / (c.settings.Overlap * max(c.settings.Code.Redundancies(), 1))
 		s.rate = coderate.NewController(*c.settings.Adaptive, float64(max(most, 1)))
 		q = s.rate.Q()
 	}
@@ -82,6 +82,9 @@ func (s *sender) PacketSent(p observer.SentPacket) {
 	s.conn.sending.connections[p.ConnectionID] = s
 }
 
+// PacketJudged implements observer.Connection.
+func (s *sender) PacketJudged(j observer.Judgement) { s.conn.judge(j) }
+
 // Progressed implements observer.Connection.
 func (s *sender) Progressed(p observer.Progress) {
 	c := s.conn
@@ -95,7 +98,7 @@ func (s *sender) Progressed(p observer.Progress) {
 		return
 	}
 	sample, ended := s.rate.Update(time.Now(), coderate.State{
-		Delivered: p.Delivered, Lost: p.Lost, SmoothedRTT: p.SmoothedRTT, WindowPackets: p.Window / c.settings.PacketSize,
+		Delivered: p.Delivered, Lost: p.Lost, SmoothedRTT: p.SmoothedRTT, MinRTT: p.MinRTT, WindowPackets: p.Window / c.settings.PacketSize,
 	})
 	s.q.Store(math.Float64bits(s.rate.Q()))
 	if ended && c.settings.Series != nil {
@@ -133,7 +136,7 @@ func (c *Conn) writeShort(packet []byte, to net.Addr) error {
 	if err != nil {
 		return err
 	}
-	if !announced.AckEliciting {
+	if !announced.AckEliciting || c.settings.DecodeOnly {
 		return c.write(packet[:header.Prefix], header.Header{}, packet[header.Prefix:], to)
 	}
 	return s.writeProtected(packet, to, announced.EndsStream)

@@ -53,7 +53,7 @@ func certificate(t *testing.T, folder string, private any, public any) (path, ke
 }
 
 var options = object{
-	"scheme": "xor", "rate": "constant", "code_rate": 0.9, "generation_max": 63, "redundancies": 1, "overlap": 1, "period_rtt": 0,
+	"scheme": "xor", "rate": "constant", "encoder": "preset", "code_rate": 0.9, "q_min": 0, "generation_max": 63, "redundancies": 1, "overlap": 1, "period_rtt": 0,
 	"period_ms": 0, "periods": 3, "gamma": 0.01, "delta": 0.33, "flush": "stream_end", "bto_ms": 25, "bto_rtt": 0, "http": "hq",
 	"packet_size": 1252,
 }

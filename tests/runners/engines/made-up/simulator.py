@@ -114,6 +114,10 @@ def say(text: str) -> None:
 
 
 def misbehave(manner: str, task: dict[str, Any]) -> None:
+    if manner == "forgets":
+        for pair in task["pairs"]:
+            for end in pair.values():
+                end["series"] = []
     good = answer(task)
     metrics, links = good["endpoints"]["client"]["metrics"], good["links"]["internet"]
     match manner:
@@ -131,6 +135,12 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
         case "garbage":
             say("well, well")
             return
+        case "boasts":
+            for _ in range(1024):
+                print("x" * (1 << 20), end="")
+        case "chatters":
+            while True:
+                say("well, well" * 1000)
         case "refuses":
             say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
             return
@@ -151,6 +161,8 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             say(json.dumps(good))
         case "short_bitmap":
             links["down"]["bitmap"] = ""
+        case "no_base64":
+            links["down"]["bitmap"] = "?!"
         case "outlasts":
             good["client_s"] = 2 * good["virtual_s"]
         case "leaks":

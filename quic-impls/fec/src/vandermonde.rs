@@ -1,7 +1,8 @@
-//! Vandermonde coefficients after Tetrys (RFC 9407): 2 to the power of source SID times repair symbol number.
+//! Vandermonde coefficients: 2 to the power of source SID times repair symbol number.
 //!
-//! The exponent is taken modulo 255, the order of 2. Tetrys prints 256, with which powers of powers would not be powers, and
-//! the matrix not one of Vandermonde's.
+//! The rule is that of RFC 9407, Tetrys, of which nothing else is here: no elastic window, no acknowledgements that shorten it,
+//! no packet formats. The exponent is taken modulo 255, the order of 2. Tetrys prints 256, with which powers of powers would not
+//! be powers, and the matrix not one of Vandermonde's.
 
 use crate::field::power_of_two;
 use crate::repair::Protected;
@@ -11,7 +12,7 @@ use crate::repair::Protected;
 pub(crate) const ROWS: usize = 255 * 257;
 
 /// Any m repair symbols with consecutive numbers yield any m of the symbols that all of them protect, because source SIDs
-/// that are less than 255 apart have different powers.
+/// that are less than 255 apart have different powers. Of numbers with a gap, as when a repair symbol is lost, nearly any m do.
 pub(crate) fn coefficients(number: u16, protected: Protected) -> Vec<u8> {
     protected.sids().map(|sid| power_of_two((sid % 255) * u64::from(number))).collect()
 }

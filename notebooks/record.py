@@ -1,0 +1,151 @@
+"""Make a sample of recorded campaigns, small enough for the repository: `samples/NAME.sqlite.xz`.
+
+    .venv/bin/python notebooks/record.py networking2019-virtual out/networking2019-virtual.sqlite
+
+Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
+follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
+took, packets' verdicts, and all metrics but METRICS. Keys, states, digests and the whole provenance stay, so
+the sample tells how to run the campaigns again and what must come out. Campaigns of several databases become
+those of one.
+
+Refused: a sample of which a claim or a digest differs from those of its databases.
+"""
+
+from __future__ import annotations
+
+import lzma
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import results
+from results import papers
+
+SAMPLES = Path(__file__).parent / "samples"
+
+# What is read of campaigns whose name begins so: by the first notebook and the guide, or by the figures of a
+# paper, its claims and their differences.
+METRICS = {
+    "demo": (
+        *("client.dct_s", "client.packets_recovered"),
+        *("server.packets_lost", "server.packets_sent", "server.repair_sent"),
+    ),
+    "networking2019-": (
+        *("client.dct_s", "competition.background_mbps", "competition.foreground_mbps"),
+        *("background_server.window_reductions", "background_server.window_restorations"),
+    ),
+    "rquic2021-": (
+        *("client.dct_s", "client.recovered_late", "server.overhead"),
+        *("server.packets_lost", "server.packets_sent", "server.spurious_losses"),
+    ),
+}
+# Claims about these ask which packet was the first that was lost.
+WITH_VERDICTS = "networking2019-mss"
+
+# Columns of `trials` that hold JSON, and that nothing here reads.
+_EMPTIED = ("links", "stderr", "overhead_s", "seeds")
+# Tables with ids of their own, each after those that it refers to; which column refers to which table.
+_REFERENCES = {
+    "campaigns": {"id": "campaigns"},
+    "points": {"campaign_id": "campaigns"},
+    "variants": {"campaign_id": "campaigns"},
+    "workloads": {"campaign_id": "campaigns"},
+    "starts": {"id": "starts", "campaign_id": "campaigns"},
+    "tasks": {"id": "tasks", "campaign_id": "campaigns"},
+    "trials": {"id": "trials", "campaign_id": "campaigns", "start_id": "starts", "task_id": "tasks"},
+    "metrics": {"trial_id": "trials"},
+    "verdicts": {"trial_id": "trials"},
+}
+
+
+def sample(databases: Sequence[Path], path: Path) -> None:
+    """Write the campaigns of these databases, made small, into a new database."""
+    with closing(sqlite3.connect(databases[0])) as first:
+        first.execute("VACUUM INTO ?", (str(path),))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for database in databases[1:]:
+            _add(connection, database)
+        _shrink(connection)
+        connection.execute("VACUUM")
+
+
+def _add(connection: sqlite3.Connection, database: Path) -> None:
+    """Copy the campaigns of another database; what they are numbered by goes on where these end."""
+    connection.execute("ATTACH ? AS other", (str(database),))
+    highest = {
+        table: connection.execute(f"SELECT coalesce(max(id), 0) FROM main.{table}").fetchone()[0]
+        for table, references in _REFERENCES.items()
+        if references.get("id") == table
+    }
+    for table, references in _REFERENCES.items():
+        columns = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
+        values = [f"{name} + {highest[references[name]]}" if name in references else name for name in columns]
+        connection.execute(
+            f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {', '.join(values)} FROM other.{table}"
+        )
+    connection.execute("DETACH other")
+
+
+def _shrink(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM series")
+    connection.execute("UPDATE trials SET " + ", ".join(f"{column} = '{{}}'" for column in _EMPTIED))
+    connection.execute("UPDATE trials SET duration_s = round(duration_s, 1), task_id = NULL")
+    connection.execute("DELETE FROM tasks")
+    connection.execute(
+        "UPDATE trials SET checks = json_object('digest', json_extract(checks, '$.digest'))"
+        " WHERE json_extract(checks, '$.digest') IS NOT NULL"
+    )
+    for beginning, metrics in METRICS.items():
+        read = ", ".join(f"'{name}'" for name in metrics)
+        connection.execute(
+            f"DELETE FROM metrics WHERE endpoint || '.' || name NOT IN ({read})"
+            f" AND trial_id IN ({_trials_of(beginning)})"
+        )
+    connection.execute(f"DELETE FROM verdicts WHERE trial_id NOT IN ({_trials_of(WITH_VERDICTS)})")
+    connection.execute(f"UPDATE trials SET dropper = '{{}}' WHERE id NOT IN ({_trials_of(WITH_VERDICTS)})")
+
+
+def _trials_of(beginning: str) -> str:
+    """The query for the ids of all trials of campaigns whose name begins so."""
+    return (
+        "SELECT trials.id FROM trials JOIN campaigns ON campaigns.id = campaign_id"
+        f" WHERE name LIKE '{beginning}%'"
+    )
+
+
+def came_out(database: Path) -> Iterator[tuple[str, str, object]]:
+    """What a sample must not change, of each campaign: name, digest, and what is said of papers."""
+    with results.open(str(database)) as opened:
+        for name in opened.campaigns()["campaign"]:
+            campaign = opened[name]
+            trials = campaign.trials()
+            said = [
+                (
+                    figure.number,
+                    figure.claims(trials, campaign.info),
+                    figure.differences(trials, campaign.info),
+                )
+                for figure in papers.figures_of(campaign.info)
+            ]
+            yield name, campaign.database.digest(campaign.info.id), said
+
+
+def main(name: str, databases: Sequence[Path]) -> None:
+    compressed = SAMPLES / f"{name}.sqlite.xz"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.sqlite"
+        sample(databases, path)
+        whole = [campaign for database in databases for campaign in came_out(database)]
+        for was, now in zip(sorted(whole, key=lambda each: each[0]), sorted(came_out(path)), strict=True):
+            if was != now:
+                raise SystemExit(f"{was[0]}: the sample says {now[1:]}, and its databases say {was[1:]}")
+            print(now[0], now[1])
+        compressed.write_bytes(lzma.compress(path.read_bytes(), preset=lzma.PRESET_EXTREME | 9))
+    print(f"{compressed.name}: {compressed.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [Path(argument) for argument in sys.argv[2:]])

@@ -1,0 +1,202 @@
+package rquic
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+)
+
+// library is a QUIC library that knows which packets are authentic, and has a verdict on each after a few more came.
+type library struct {
+	conn      *Conn
+	authentic map[string]bool
+	lag       int
+	unjudged  [][]byte
+	read      map[string]bool
+}
+
+func (l *library) readAll() {
+	for {
+		packets := allReady(l.conn)
+		l.unjudged = append(l.unjudged, packets...)
+		if len(l.unjudged) <= l.lag {
+			return
+		}
+		for _, packet := range l.unjudged[:len(l.unjudged)-l.lag] {
+			l.read[string(packet)] = true
+			l.conn.judge(observer.Judgement{
+				ConnectionID: header.ConnectionID(packet[1:header.Prefix]), Length: len(packet), Authentic: l.authentic[string(packet)],
+			})
+		}
+		l.unjudged = slices.Clone(l.unjudged[len(l.unjudged)-l.lag:])
+	}
+}
+
+// forgeries that one sends who sees the packets, before a genuine datagram.
+var forgeries = map[string]func(random *rand.Rand, n int, datagram []byte) []byte{
+	"none": func(*rand.Rand, int, []byte) []byte { return nil },
+	// Once in 60 datagrams, a packet far ahead.
+	"jumps": func(_ *rand.Rand, n int, datagram []byte) []byte {
+		if n%60 != 0 {
+			return nil
+		}
+		forged := slices.Clone(datagram[:40])
+		forged[header.Prefix], forged[header.Prefix+3] = byte(header.Source), 1
+		forged[header.Prefix+1] += 200
+		forged[header.Prefix+2] += 100
+		return forged
+	},
+	// Before all others, a packet far ahead.
+	"first": func(_ *rand.Rand, n int, datagram []byte) []byte {
+		if n != 30 {
+			return nil
+		}
+		forged := slices.Clone(datagram[:40])
+		forged[header.Prefix+1] += 100
+		forged[header.Prefix+2] += 50
+		return forged
+	},
+	// Once in 60 datagrams, a packet as far ahead as is believed.
+	"steps": func(_ *rand.Rand, n int, datagram []byte) []byte {
+		if n%60 != 0 {
+			return nil
+		}
+		forged := slices.Clone(datagram[:40])
+		forged[header.Prefix], forged[header.Prefix+3] = byte(header.Source), 1
+		forged[header.Prefix+1] += maxAhead - 2
+		forged[header.Prefix+2] += 3
+		return forged
+	},
+	// Once in 60 datagrams, another packet with the id and the generation of a genuine one.
+	"twins": func(_ *rand.Rand, n int, datagram []byte) []byte {
+		if n%60 != 0 || datagram[header.Prefix] != byte(header.Source) {
+			return nil
+		}
+		return slices.Clone(datagram[:40])
+	},
+	// Before each coded packet, one with other content.
+	"coded": func(random *rand.Rand, _ int, datagram []byte) []byte {
+		if datagram[header.Prefix] == byte(header.Source) {
+			return nil
+		}
+		forged := slices.Clone(datagram)
+		for i := len(forged) / 2; i < len(forged); i++ {
+			forged[i] = byte(random.IntN(256))
+		}
+		return forged
+	},
+	// Before each coded packet, one of which nothing is rebuilt that has the form of a packet.
+	"coded, without form": func(random *rand.Rand, _ int, datagram []byte) []byte {
+		if datagram[header.Prefix] == byte(header.Source) {
+			return nil
+		}
+		forged := slices.Clone(datagram)
+		for i := header.Prefix + 4; i < len(forged); i++ {
+			forged[i] = byte(random.IntN(256))
+		}
+		return forged
+	},
+}
+
+// Of 900 packets every 19th datagram is lost. Forgeries cost no more than a generation each, and what is rebuilt with their
+// help is not counted.
+func TestForgedDatagramsCostLittleRecoveryAndNeverCount(t *testing.T) {
+	for _, code := range []coding.Code{coding.XOR{}, coding.RLC{Coded: 1}} {
+		for name, forge := range forgeries {
+			for _, lag := range []int{0, 5} {
+				sent, random := &recorder{keep: true}, rand.New(rand.NewPCG(1, 4))
+				send := sendingOne(t, code, sent)
+				for range 900 {
+					send()
+				}
+				_, receiving, _ := pair(t, 9, nil)
+				receiving.settings.Code, receiving.judged = code, true
+				quic := library{conn: receiving, authentic: map[string]bool{}, lag: lag, read: map[string]bool{}}
+				var arriving [][]byte
+				lost := map[string]bool{}
+				for i, datagram := range sent.written {
+					prefix, h, rest, err := header.Parse(datagram)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if h.Kind == header.Source {
+						packet := string(slices.Concat(prefix, rest))
+						quic.authentic[packet] = true
+						lost[packet] = i%19 == 11
+					}
+					if forged := forge(random, i+30, datagram); forged != nil {
+						arriving = append(arriving, forged)
+					}
+					if i%19 != 11 {
+						arriving = append(arriving, slices.Clone(datagram))
+					}
+				}
+				now := time.Now()
+				for _, datagram := range arriving {
+					now = now.Add(time.Millisecond)
+					receiving.receive(now, datagram, peerAddress)
+					receiving.expire(now)
+					quic.readAll()
+				}
+				quic.lag = 0
+				receiving.expire(now.Add(bto))
+				quic.readAll()
+				var recovered int64
+				for packet, wasLost := range lost {
+					if wasLost && quic.read[packet] {
+						recovered++
+					}
+				}
+				if counted := receiving.Recovered.Load() - receiving.RecoveredSpurious.Load(); counted != recovered {
+					t.Errorf("%T, %s, lag %d: counted %d, %d were recovered", code, name, lag, counted, recovered)
+				}
+				if least := int64(35); recovered < least || name == "none" && recovered < 45 {
+					t.Errorf("%T, %s, lag %d: %d losses recovered", code, name, lag, recovered)
+				}
+				t.Logf("%T, %s, lag %d: %d", code, name, lag, recovered)
+			}
+		}
+	}
+}
+
+// FuzzJudging gives a receiver whatever datagrams, of 64 bytes at most, and judges what it hands over by a byte of each. What it
+// keeps stays bounded, and nothing counts but what was found authentic.
+func FuzzJudging(f *testing.F) {
+	f.Add([]byte("Aaaaa\x01\x00\x00\x01one"), uint8(0))
+	f.Add([]byte("Aaaaa\x01\x05\x07\x01one\xffAaaaa\x01\x07\x07\x01six\xff@aaaa\x02\x07\x07\x03\x00\x04Bone"), uint8(1))
+	f.Add([]byte("Aaaaa\x01\x05\x07\x01one\xffAaaaa\x01\xd7\x67\x01six\xff@aaaa\x02\x06\x07\x02\x00\x04Bone"), uint8(2))
+	f.Fuzz(func(t *testing.T, input []byte, seed uint8) {
+		_, receiving, _ := pair(t, 9, nil)
+		receiving.judged = true
+		now, authentic := time.Now(), int64(0)
+		for datagram := range bytes.SplitSeq(input, []byte{0xff}) {
+			now = now.Add(time.Millisecond)
+			datagram = slices.Clone(datagram[:min(len(datagram), 64)])
+			if passed := receiving.receive(now, datagram, peerAddress); passed != nil && !header.IsLong(passed) {
+				receiving.judge(observer.Judgement{ConnectionID: header.ConnectionID(passed[1:header.Prefix]), Length: len(passed)})
+			}
+			receiving.expire(now)
+			for _, packet := range allReady(receiving) {
+				j := observer.Judgement{ConnectionID: header.ConnectionID(packet[1:header.Prefix]), Length: len(packet)}
+				if j.Authentic = (packet[len(packet)-1]+seed)%4 > 0; j.Authentic {
+					authentic++
+				}
+				receiving.judge(j)
+			}
+			for _, r := range receiving.receivers {
+				if len(r.kept) > maxKept || r.hold.Held() > 127 {
+					t.Fatalf("%d coded packets are kept, and %d packets held", len(r.kept), r.hold.Held())
+				}
+			}
+		}
+		if counted := receiving.Recovered.Load(); counted > authentic {
+			t.Fatalf("%d were recovered, %d were authentic", counted, authentic)
+		}
+	})
+}

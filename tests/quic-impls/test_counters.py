@@ -1,0 +1,161 @@
+"""The counters of FEC have one meaning (quic-impls/README.md, Metrics): both implementations' simulators play
+one list of losses, and count what it implies."""
+
+import base64
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runners.implementations.finding import ours
+
+IMPLEMENTATIONS = ("noq-fec", "rquic")
+# Two packets, and their repair symbol: it comes before three newer packets have QUIC declare a loss.
+PROMPT = {
+    "noq-fec": {"scheme": "rlc", "n": 3, "k": 2, "initial_window": 32},
+    "rquic": {"scheme": "xor", "code_rate": 2 / 3},
+}
+# One for 63 packets, of which 32 are in the first flight: what that lost is sent again before it comes.
+TARDY = {
+    "noq-fec": {"scheme": "xor", "n": 64, "k": 63, "initial_window": 32},
+    "rquic": {"scheme": "xor", "code_rate": 63 / 64},
+}
+OFF = {"noq-fec": {"scheme": "none", "initial_window": 32}, "rquic": {"scheme": "none"}}
+FEC = ("packets_recovered", "recovered_spurious", "recovered_in_time", "recovered_late", "repair_useless")
+# Datagrams from the server that are in its first flight of content, whatever the handshake took.
+FIRST_FLIGHT = range(8, 26)
+Metrics = dict[str, dict[str, float]]
+Play = Callable[[str, dict[str, Any], Sequence[Sequence[int]]], list[Metrics]]
+
+
+@pytest.fixture
+def play(endpoints_of: Callable[[str], Any], identity: dict[str, str], tmp_path: Path) -> Play:
+    """The metrics of both ends of one download for each list of datagrams from the server that are lost."""
+
+    def play(name: str, options: dict[str, Any], lists: Sequence[Sequence[int]]) -> list[Metrics]:
+        endpoints_of(name)
+        implementation = ours().find(name, "tests")
+        command = implementation.declaration.simulator
+        assert command is not None
+        chosen = implementation.options(options, "tests")
+        tasks = [_task(dict(chosen), lost, identity, tmp_path, number) for number, lost in enumerate(lists)]
+        run = subprocess.run(
+            [implementation.folder / command[0], *command[1:]],
+            input="".join(json.dumps(task) + "\n" for task in tasks),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        answers = [json.loads(line) for line in run.stdout.splitlines()]
+        assert [answer["endpoints"]["client"]["exit_code"] for answer in answers] == [0] * len(lists)
+        return [{role: end["metrics"] for role, end in answer["endpoints"].items()} for answer in answers]
+
+    return play
+
+
+def _task(
+    options: dict[str, Any], lost: Sequence[int], identity: dict[str, str], folder: Path, number: int
+) -> dict[str, Any]:
+    """A download of 300 kB over 10 Mbps with an RTT of 100 ms."""
+    way = {"rate_bps": 10_000_000, "delay_ns": 50_000_000, "queue_bytes": None, "queue_packets": 1000}
+    bits = np.zeros(1000, dtype=np.uint8)
+    bits[list(lost)] = 1
+    nothing, these = (
+        {"pattern": base64.b64encode(np.packbits(of, bitorder="little").tobytes()).decode(), "packets": 1000,
+         "repeats": False}
+        for of in (np.zeros_like(bits), bits)
+    )  # fmt: skip
+    pair = {
+        role: {
+            "version": 1,
+            "role": role,
+            "address": "10.0.2.2",
+            "port": 4433,
+            "workload": {"name": "download", "size_bytes": 300_000},
+            "content_seed": 7,
+            "options": options,
+            "log_folder": str(folder / role),
+            "deadline_s": 60.0,
+            **identity,
+        }
+        for role in ("client", "server")
+    }
+    return {
+        "version": 1,
+        "number": number,
+        "pairs": [pair],
+        "links": {"internet": {"up": {**way, "losses": nothing}, "down": {**way, "losses": these}}},
+        "completion": "dct_s",
+        "timeout_s": 60.0,
+        "seed": 1,
+        "filling": None,
+        "processor": {"handshake_ns": 0, "datagram_ns": 0},
+        "capture": None,
+    }
+
+
+def _fec(client: dict[str, float]) -> tuple[float, ...]:
+    return tuple(client[name] for name in FEC)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_a_packet_that_is_rebuilt_at_once_is_in_time_and_was_never_lost(name: str, play: Play) -> None:
+    unharmed, *harmed = play(name, PROMPT[name], [[], *([n] for n in FIRST_FLIGHT)])
+    repair = 0
+    for trial in harmed:
+        client, server = trial["client"], trial["server"]
+        # A datagram is a source packet or a repair symbol, and there is one such for two of those.
+        was_source = client["packets_recovered"] == 1
+        repair += not was_source
+        useless = client["repair_received"] - was_source
+        assert _fec(client) == (was_source, 0, was_source, 0, useless)
+        assert (server["packets_lost"], server["spurious_losses"]) == (0, 0)
+        assert server["losses_declared"] <= 1
+        # Recovered packets count as received, and repair packets don't count.
+        assert client["packets_received"] == unharmed["client"]["packets_received"]
+    assert repair == pytest.approx(len(FIRST_FLIGHT) / 3, abs=1)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_a_packet_that_is_rebuilt_when_it_was_sent_again_is_late_and_its_loss_spurious(
+    name: str, play: Play
+) -> None:
+    *early, last = play(name, TARDY[name], [[n] for n in (*range(8, 21), 25)])
+    for trial in early:
+        client, server = trial["client"], trial["server"]
+        assert _fec(client) == (1, 0, 0, 1, client["repair_received"] - 1)
+        assert (server["packets_lost"], server["losses_declared"]) == (1, 1)
+    # Not so long ago that QUIC has forgotten what it declared.
+    server = last["server"]
+    assert last["client"]["packets_recovered"] == 1
+    assert (server["packets_lost"], server["losses_declared"], server["spurious_losses"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_what_is_not_rebuilt_before_its_loss_is_declared_is_lost(name: str, play: Play) -> None:
+    pairs = [[n, n + 1, n + 2] for n in FIRST_FLIGHT]
+    for lost, trial in zip(pairs, play(name, PROMPT[name], pairs), strict=True):
+        client, server = trial["client"], trial["server"]
+        # Of three in a row two are source packets, and one is a repair symbol of some of them.
+        rebuilt, not_rebuilt = (
+            client["packets_recovered"],
+            server["packets_lost"] - server["spurious_losses"],
+        )
+        assert rebuilt + not_rebuilt == 2, lost
+        assert rebuilt == client["recovered_in_time"] + client["recovered_late"]
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_without_losses_fec_sends_as_many_packets_as_without_fec(name: str, play: Play) -> None:
+    (off,), (on,) = play(name, OFF[name], [[]]), play(name, TARDY[name], [[]])
+    for end in ("client", "server"):
+        assert (off[end]["losses_declared"], on[end]["losses_declared"]) == (0, 0)
+        # Source packets of noq-fec carry up to 24 of 1252 bytes less, and its repair symbols have ACKs.
+        more = 0 if name == "rquic" else 5
+        assert 0 <= on[end]["packets_sent"] - off[end]["packets_sent"] <= more
+        assert 0 <= on[end]["packets_received"] - off[end]["packets_received"] <= more
+    assert on["client"]["handshake_s"] == pytest.approx(off["client"]["handshake_s"], abs=1e-4)

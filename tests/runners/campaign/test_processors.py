@@ -1,0 +1,145 @@
+"""The time that a design gives endpoints to take of a processor: it reaches trials in virtual time alone, is
+kept with them, and a design that gives none has the tasks that it always had."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designs
+from designs import Design
+from results.store.database import Database
+from results.store.records import TrialKey
+from runners.campaign import crosscheck
+from runners.campaign.experiment import Experiment
+from runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_task
+from runners.campaign.request import request
+from runners.implementations.finding import ours
+from runners.refusal import Refusal
+from runners.trial.task import VIRTUAL, ProcessorTask
+
+IMPLEMENTATIONS = ("noq-fec", "rquic")
+HANDSHAKE_MS, DATAGRAM_US = 3, 500
+OF_BOTH = "".join(
+    f'[[variants]]\nlabel = "{name}"\nimplementation = "{name}"\noptions = {{ scheme = "none" }}\n'
+    for name in IMPLEMENTATIONS
+)
+Load = Callable[[str], Design]
+
+
+@pytest.fixture
+def load(write_design: Any, tmp_path: Path) -> Load:
+    """A little design of both implementations, without losses, with these lines among its constants."""
+
+    def load(constants: str, factors: str = "bandwidth_mbps = { choices = [8, 10] }") -> Design:
+        text = f"""repetitions = 1
+[plan]
+method = "grid"
+[factors]
+{factors}
+[constants]
+owd_ms = 5
+queue_packets = 100
+{constants}
+{OF_BOTH}"""
+        return designs.load(write_design(tmp_path, text))
+
+    return load
+
+
+@pytest.fixture
+def run(fecbench_here: Callable[..., Any], tmp_path: Path) -> Callable[[Design], Path]:
+    """Runs a design in virtual time; its database."""
+
+    def run(design: Design) -> Path:
+        database = tmp_path / "x.sqlite"
+        ran = fecbench_here("run", design.path, "--engine", "virtual", "--db", database)
+        assert ran.returncode == 0, ran.stderr
+        return database
+
+    return run
+
+
+def test_a_design_without_such_a_time_has_the_tasks_that_it_always_had(load: Load) -> None:
+    key = TrialKey("rquic", "download-20000", 0, 0)
+    documents = []
+    for constants in ("", f"{HANDSHAKE} = 0\n{DATAGRAM} = 0.0"):
+        design = load(constants)
+        experiment = Experiment(design, design.plan().points, ours())
+        documents.append(experiment.task(key, VIRTUAL).document())
+    assert documents[0] == documents[1]
+    assert "processor" not in documents[0]
+
+
+def test_every_simulator_takes_the_time_and_the_trial_keeps_it(
+    load: Load, run: Callable[[Design], Path]
+) -> None:
+    """The linked factor changes one of the two at a time."""
+    factors = f"""[factors.endpoints.linked]
+free = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = 0 }}
+TLS = {{ bandwidth_mbps = 10, {HANDSHAKE} = {HANDSHAKE_MS}, {DATAGRAM} = 0 }}
+packets = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = {DATAGRAM_US} }}"""
+    database = run(load("", factors))
+    with Database.open(str(database)) as opened:
+        (campaign,) = opened.campaigns()
+        trials = [stored.record for stored in opened.trials(campaign.id)]
+    taken = {
+        (trial.key.variant, campaign.points[trial.key.point]["endpoints"]): trial.metrics["client"]
+        for trial in trials
+    }
+    for name in IMPLEMENTATIONS:
+        free, tls, packets = (taken[name, which] for which in ("free", "TLS", "packets"))
+        assert tls["handshake_s"] >= free["handshake_s"] + HANDSHAKE_MS / 1e3, name
+        assert tls["dct_s"] > free["dct_s"] + 1.5 * HANDSHAKE_MS / 1e3, name  # both sides take it
+        # Of 20 kB there are 15 datagrams and more, which the server sends one after another.
+        assert packets["dct_s"] >= free["dct_s"] + DATAGRAM_US / 1e6, name
+    kept = {json.dumps(trial.task.get("processor")) for trial in trials}
+    ns = [ProcessorTask(handshake_ns=3_000_000), ProcessorTask(datagram_ns=500_000)]
+    assert kept == {"null", *(json.dumps(each.model_dump()) for each in ns)}
+    assert campaign.processor_time == (
+        "0 to 3 ms of a processor for each side of a handshake and 0 to 500 µs for each datagram"
+    )
+    assert campaign.heading == "little, virtual with time of processors"
+
+
+def test_a_trial_with_such_a_time_is_replayed_as_it_was(
+    load: Load,
+    run: Callable[[Design], Path],
+    fecbench_here: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    database = run(load(f"{HANDSHAKE} = 1.5\n{DATAGRAM} = 20"))
+    replayed = fecbench_here("replay", 1, "--db", database, "--output", tmp_path / "replayed")
+    assert (replayed.returncode, "as recorded" in replayed.stdout) == (0, True), replayed
+    assert "today" not in replayed.stderr
+
+
+def test_emulation_refuses_a_design_with_such_a_time(load: Load, fecbench_here: Callable[..., Any]) -> None:
+    design = load(f"{HANDSHAKE} = 1")
+    said = fecbench_here("run", design.path, "--db", "never.sqlite").refusal()
+    assert f"constants.{HANDSHAKE}: reaches nobody with --engine local" in said
+
+
+def test_the_emulated_sample_of_such_a_campaign_has_none_of_it(load: Load) -> None:
+    design = load(f"{HANDSHAKE} = 1")
+    virtual = request(design, ours(), backend=VIRTUAL)
+    emulation = crosscheck.emulated(virtual, request(design, ours(), beside_virtual=True), 1.0)
+    for wanted, handshake_ns in ((virtual, 1_000_000), (emulation, 0)):
+        tasks = [wanted.experiment.task(key, wanted.backend) for key in wanted.keys]
+        assert {task.processor.handshake_ns for task in tasks} == {handshake_ns}
+
+
+def test_the_plan_says_that_such_a_time_reaches_virtual_time_alone(
+    load: Load, fecbench_here: Callable[..., Any]
+) -> None:
+    planned = json.loads(fecbench_here("plan", load(f"{DATAGRAM} = 10").path, "--json").stdout)
+    assert planned["reach"][DATAGRAM]["engines"] == ["virtual"]
+    assert planned["reach"]["owd_ms"]["engines"] == ["local", "virtual"]
+
+
+@pytest.mark.parametrize("value", [-1, True, "1", float("nan"), float("inf"), 1000.1])
+def test_what_is_no_time_up_to_a_second_is_refused(value: object) -> None:
+    with pytest.raises(Refusal, match=f"{HANDSHAKE} = .*: must be a number from 0 to 1000"):
+        processor_task({HANDSHAKE: value})
