@@ -39,6 +39,7 @@ from results.store.records import (
     Group,
     NewCampaign,
     NewStart,
+    RepairCount,
     SeriesTable,
     Start,
     State,
@@ -403,6 +404,35 @@ class Database:
         with self._transaction(self._readers) as connection:
             counted = connection.execute(query.group_by(*kinds).order_by(*kinds))
             return [AttemptCount(*row) for row in counted]
+
+    def repair_counts(self, campaign_id: int) -> list[RepairCount]:
+        """Of each variant whose FEC was on in ok trials: how many, and in how many it sent no repair packet.
+
+        By the tasks, which know whether options turn FEC on; trials of which there is no task are not told.
+        """
+        trials, tasks, values = schema.trials.c, schema.tasks.c, schema.metrics.c
+        sent = (
+            sa.select(sa.func.sum(values.value))
+            .where(
+                values.trial_id == trials.id,
+                values.endpoint.in_(("client", "server")),
+                values.name == "repair_sent",
+            )
+            .scalar_subquery()
+        )
+        is_on = [tasks.document["pairs", 0, role, "fec"].as_boolean() for role in ("client", "server")]
+        of_trial = (
+            sa.select(trials.variant, sent.label("sent"))
+            .join_from(schema.trials, schema.tasks)
+            .where(trials.campaign_id == campaign_id, schema.counts, trials.state == "ok", sa.or_(*is_on))
+            .subquery()
+        )
+        silent = sa.func.count(sa.case((of_trial.c.sent == 0, 1)))
+        query = sa.select(of_trial.c.variant, sa.func.count(of_trial.c.sent), silent).group_by(
+            of_trial.c.variant
+        )
+        with self._transaction(self._readers) as connection:
+            return [RepairCount(*row) for row in connection.execute(query)]
 
     def states_of(self, campaign_id: int) -> dict[State, int]:
         """How many of the trials that count are in each state."""

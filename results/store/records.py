@@ -39,6 +39,15 @@ class AttemptCount(NamedTuple):
     """Those of them that came after another of the same trial."""
 
 
+class RepairCount(NamedTuple):
+    """How many ok trials of a variant had FEC on, by its options, and counted repair packets."""
+
+    variant: str
+    trials: int
+    without_repair: int
+    """Those of them in which neither endpoint of the measured pair sent one."""
+
+
 class Variant(TypedDict):
     """An implementation with its options, as a design names it."""
 
