@@ -191,6 +191,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
                 plain_ticks(axes.xaxis)
+            elif sum(inches(f"{value} ") for value in some[factor].unique()) > (WIDTH - 1) / ACROSS:
+                axes.tick_params(axis="x", labelrotation=90)
         _ratio_axis(figure, panels[0], reach, metric, baselines)
         legend_below(
             figure,
