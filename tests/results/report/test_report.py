@@ -151,8 +151,8 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     assert headline_of(database, campaign)[1:] == [said]
     page = Page(report(database, campaign, tmp_path).html)
     assert said in page.text
-    assert "download-10000 rquic-xor 2 / 4 1 of 2 2 of 2 ∞ 0 0 0 0 2 0.0" in page.text
-    assert "download-2000 rquic-xor 0 / 4 0 of 2 2 of 2 ∞ 0 0 0 0 2 0.0" in page.text
+    assert "download-10000 rquic-xor 2 / 4 1 of 2 2 of 2 ∞ rquic-off 0 0 0 0 2 0.0" in page.text
+    assert "download-2000 rquic-xor 0 / 4 0 of 2 2 of 2 ∞ rquic-off 0 0 0 0 2 0.0" in page.text
 
 
 def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
