@@ -106,9 +106,9 @@ def test_a_notebook_draws_every_figure_that_its_cells_ask_for(
     assert [each.text for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
 
 
-def figures_of_papers(folder: Path, database: str, campaigns: set[str]) -> list[str]:
+def figures_of_papers(database: Path, campaigns: set[str]) -> list[str]:
     """The numbers of the papers' figures that the campaigns reproduce, once for each campaign."""
-    with results.open(str(folder / f"{database}.sqlite")) as db:
+    with results.open(str(database)) as db:
         assert set(db.campaigns()["campaign"]) == campaigns
         return [figure.number for name in campaigns for figure in papers.figures_of(db[name].info)]
 

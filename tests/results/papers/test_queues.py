@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,6 @@ CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
         ("networking2019-fairness", "is varied by the design"),
     ],
 )
-def test_the_queue_is_that_of_the_design(filled, name: str, words: str) -> None:
+def test_the_queue_is_that_of_the_design(filled: Callable[..., Any], name: str, words: str) -> None:
     _, campaign = filled({}, design_text=(CATALOG / f"{name}.toml").read_text())
     assert queue_in_words(campaign) == words
