@@ -38,7 +38,7 @@ METRICS = {
         *("background_server.window_reductions", "background_server.window_restorations"),
     ),
     "rquic2021-": (
-        *("client.dct_s", "client.recovered_late", "server.overhead"),
+        *("client.dct_s", "client.recovered_late", "client.recovered_out_of_order", "server.overhead"),
         *("server.packets_lost", "server.packets_sent", "server.spurious_losses"),
     ),
 }

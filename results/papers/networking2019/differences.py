@@ -18,6 +18,7 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
+from results.papers.queues import queue_in_words
 from results.store.records import CampaignInfo
 
 _WINDOW = [f"background_server.window_{change}" for change in ("reductions", "restorations")]
@@ -29,7 +30,7 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
         "noq speaks IETF QUIC; the paper's quic-go spoke Google's. Pacing, loss recovery (probe timeouts in"
         " the place of tail loss probes) and the first window are others, and requests are hq-interop's.",
         f"Repetitions: {frame['repetition'].nunique()}, at {len(campaign.points)} points. The paper names no"
-        " queue; here the link's holds 1.5 bandwidth-delay products, if the design doesn't vary it.",
+        f" queue; here the link's {queue_in_words(campaign)}.",
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from results.papers.claims import shown
+from results.papers.queues import queue_in_words
 from results.papers.rquic2021.rates import (
     LOSS,
     NETWORKS,
@@ -42,7 +43,7 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> l
         "A packet that the receiver held counts here as arrived when it is let through, so QUIC's RTT"
         " contains the buffer timeout; the original kept the true time of arrival.",
         f"Repetitions: {frame['repetition'].nunique()}; the paper has {_REPETITIONS[workload]}. It names no"
-        " queue; here the link's holds 100 packets.",
+        f" queue; here the link's {queue_in_words(campaign)}.",
         *_sizes(campaign, workload),
     ]
 

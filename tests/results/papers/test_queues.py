@@ -1,0 +1,28 @@
+"""Beside a paper's figures stands which queue its trials met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from results.papers.queues import queue_in_words
+
+CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("rquic2021-bulk", "holds 100 packets"),
+        ("rquic2021-bulk-deep-queue", "holds 1,000 packets"),
+        ("rquic2021-bulk-codel", "is CoDel's"),
+        ("networking2019-mss", "holds 1.5 bandwidth-delay products"),
+        ("networking2019-fairness", "is varied by the design"),
+    ],
+)
+def test_the_queue_is_that_of_the_design(filled: Callable[..., Any], name: str, words: str) -> None:
+    _, campaign = filled({}, design_text=(CATALOG / f"{name}.toml").read_text())
+    assert queue_in_words(campaign) == words
