@@ -116,7 +116,7 @@ fn without_losses_all_arms_send_the_same_packets_besides_repair_symbols() {
     for direction in [Direction::Download, Direction::Upload] {
         for size in [1000, 10_000, 20_000] {
             let plain = Setting { direction, queue_bdp: DEEP_QUEUE, ..Setting::download(size, None) };
-            for code in [Code::RLC, Code::Tetrys, Code::ReedSolomon, Code::Xor] {
+            for code in [Code::RLC, Code::Vandermonde, Code::ReedSolomon, Code::Xor] {
                 // One repair symbol at the end of what each side sends.
                 let schemes = Some(schemes(code, 200, 199));
                 let fec = Setting { client: schemes.clone(), server: schemes, ..plain.clone() };
