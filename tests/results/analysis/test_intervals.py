@@ -315,6 +315,8 @@ def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_
     alone = [intervals.ratio_intervals(pairing(*arms[i : i + 2])) for i in range(0, 8, 2)]
     parts = [pairing(*arms[i : i + 2]) for i in range(0, 8, 2)]
     together = Pairing(
+        baseline_label=parts[0].baseline_label,
+        variant_label=parts[0].variant_label,
         ratios=pd.concat([part.ratios.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),
         unpaired=parts[0].unpaired,
         matched=pd.concat([part.matched.assign(point=i) for i, part in enumerate(parts)], ignore_index=True),

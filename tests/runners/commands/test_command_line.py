@@ -35,7 +35,7 @@ def assert_refused(done: Any, *said: str) -> None:
         ('loss.model = "uniform"', 'loss.model = "uniforn"', ["uniforn"]),
         ("loss.p = { min = 0.08", "loss.p = { min = -0.08", ["p"]),
         ('implementation = "rquic"', 'implementation = "rquik"', ["rquik", "did you mean 'rquic'"]),
-        ('scheme = "xor"', 'scheme = "xro"', ["scheme", "xro", "none, xor"]),
+        ('scheme = "xor"', 'scheme = "xro"', ["scheme", "xro", "none, hold, xor, rlc, plain"]),
         ('scheme = "xor"', 'shceme = "xor"', ["shceme", "did you mean 'scheme'"]),
         ("code_rate = 0.8", 'code_rate = "high"', ["code_rate", "high"]),
         ('name = "download"', 'name = "downlaod"', ["downlaod", "did you mean 'download'"]),
