@@ -320,6 +320,19 @@ def test_the_queue_holds_what_it_has_room_for_and_no_more(
     assert all(report[name] in allowed for name, allowed in fullest.items())
 
 
+def test_codel_keeps_a_deep_queue_short(simulator: Simulator, tasks: Tasks) -> None:
+    """Of a queue that would hold all that slow start sends, CoDel drops, and it does not become as long."""
+    task, reports = tasks(download(3_000_000), mbps=5.0, owd_ms=15.0), {}
+    down = task["links"]["internet"]["down"]
+    for queue in ("droptail", "codel"):
+        down |= {"queue_packets": 1000, "queue": queue}
+        reports[queue] = simulator.carry_out(task)["links"]["internet"]["down"]
+        assert reports[queue]["conserved"]
+    assert reports["droptail"]["queue_dropped"] == 0
+    assert reports["codel"]["queue_dropped"] > 0
+    assert reports["codel"]["max_queue_packets"] < reports["droptail"]["max_queue_packets"]
+
+
 def test_a_transfer_that_cannot_end_hits_its_deadline(simulator: Simulator, tasks: Tasks) -> None:
     nothing_arrives = Uniform(1.0)
     answer = simulator.carry_out(tasks(model=nothing_arrives, timeout_s=20.0))

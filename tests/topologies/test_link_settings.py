@@ -178,3 +178,12 @@ def test_the_wire_is_told_whole_bits_and_nanoseconds_of_each_direction(
     assert abs(int(values[f"--{direction}-delay-ns"]) - owd_ms * 1e6) <= 0.5
     assert values[f"--{direction}-queue-packets"] == "3"
     assert f"--{direction}-queue-bytes" not in values
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_the_wire_is_told_of_codel_in_its_direction_alone(direction: Direction) -> None:
+    plain = DirectionSettings(10, 20)
+    settings = {"up": plain, "down": plain, direction: DirectionSettings(10, 20, queue="codel")}
+    end = LinkEnd("/proc/1/ns/net", "end")
+    words = wire_arguments(end, end, LinkSettings(**settings), 1000)
+    assert [word for word in words if "codel" in word] == [f"--{direction}-codel"]

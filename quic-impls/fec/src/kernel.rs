@@ -7,8 +7,10 @@
 use crate::field;
 
 /// For each constant: its products with 0 to 15, then its products with 0, 16, …, 240.
+#[cfg(target_arch = "x86_64")]
 static NIBBLE_PRODUCTS: [[u8; 32]; 256] = nibble_products();
 
+#[cfg(target_arch = "x86_64")]
 const fn nibble_products() -> [[u8; 32]; 256] {
     let mut table = [[0; 32]; 256];
     let mut constant = 0;
@@ -140,6 +142,8 @@ fn add_product_portable(sum: &mut [u8], constant: u8, symbol: &[u8]) {
     }
 }
 
+/// What is left of a symbol behind whole vectors.
+#[cfg(target_arch = "x86_64")]
 fn add_product_bytewise(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
     for (total, byte) in sum.iter_mut().zip(symbol) {
         *total ^= products[usize::from(byte & 15)] ^ products[16 + usize::from(byte >> 4)];

@@ -26,3 +26,19 @@ CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 def test_the_queue_is_that_of_the_design(filled: Callable[..., Any], name: str, words: str) -> None:
     _, campaign = filled({}, design_text=(CATALOG / f"{name}.toml").read_text())
     assert queue_in_words(campaign) == words
+
+
+@pytest.mark.parametrize(
+    ("design", "words"),
+    [
+        ("[factors]\nowd_ms = { choices = [1] }", "holds 1.5 bandwidth-delay products"),
+        ("[constants]\nup.queue_packets = 7", "is varied by the design"),
+        ("[factors.network.linked]\nshort = { queue_packets = 7 }", "is varied by the design"),
+        ('[factors]\nqueue = { choices = ["droptail", "codel"] }', "is varied by the design"),
+    ],
+)
+def test_a_design_that_says_nothing_of_the_queue_has_the_usual_one(
+    filled: Callable[..., Any], design: str, words: str
+) -> None:
+    _, campaign = filled({}, design_text=design)
+    assert queue_in_words(campaign) == words

@@ -1,0 +1,12 @@
+"""The bound of the dropper's benchmark: what misses it is told."""
+
+from bench.dropper_cost import MOST_NS, missed
+from bench.table import Row
+
+EMPTY = Row("an empty program", [30.0, 31.0, 90.0])
+
+
+def test_a_verdict_at_the_bound_keeps_it_and_one_beyond_is_told() -> None:
+    kept, slow = Row("kept", [31.0 + MOST_NS]), Row("slow", [32.0 + MOST_NS])
+    (line,) = missed([EMPTY, kept, slow])
+    assert line == "missed: dropper, slow: 26 ns more than an empty program; the bound is 25"
