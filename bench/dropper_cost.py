@@ -56,8 +56,8 @@ def missed(rows: Sequence[Row]) -> list[str]:
     """A line for each row but the first, the empty program's, that takes MOST_NS more, or longer."""
     empty, *others = rows
     return [
-        f"missed: dropper, {row.name}: {row.median - empty.median:.0f} ns more than an empty program; the bound"
-        f" is {MOST_NS}"
+        f"missed: dropper, {row.name}: {row.median - empty.median:.0f} ns more than an empty program;"
+        f" the bound is {MOST_NS}"
         for row in others
         if row.median - empty.median > MOST_NS
     ]
