@@ -177,8 +177,7 @@ func TestASenderThatIsBlockedIsLateAndSkipsNothing(t *testing.T) {
 		}
 	}
 	latest := slices.MaxFunc(sent, func(a, b part) int { return cmp.Compare(a["sent_s"]-a["due_s"], b["sent_s"]-b["due_s"]) })
-	// 9 messages fill both: the tenth waits from 0.3 s on.
-	if lag := latest["sent_s"] - latest["due_s"]; latest["message"] < 8 || lag < 0.2 || lag > 0.4 {
+	if lag := latest["sent_s"] - latest["due_s"]; lag < 0.2 || lag > 0.6 { // no more than a round trip
 		t.Errorf("%v was handed over last, %v s late", latest, lag)
 	}
 	if arrived := o.parts(t, "server"); len(arrived) != 8*count {
