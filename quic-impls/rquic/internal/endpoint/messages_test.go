@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/csv"
@@ -125,9 +126,13 @@ func TestUnderLossesStreamsBringEveryByteAndDatagramsWhatIsNotLost(t *testing.T)
 				o := exchanged(frames(count, size, delivery, false), withScheme(fecOptions, scheme), losses, losses).succeed(t)
 				arrived := len(o.parts(t, "client"))
 				switch delivery {
-				case messages.Stream, messages.Reliable, messages.Deadline: // 100 ms are four round trips
+				case messages.Stream, messages.Reliable:
 					if arrived != 8*count {
 						t.Errorf("%d parts arrived", arrived)
+					}
+				case messages.Deadline:
+					if arrived > 8*count || arrived+8*int(o.server["messages_reset"]) < 8*count {
+						t.Errorf("%d parts arrived, and %v messages were reset", arrived, o.server["messages_reset"])
 					}
 				case messages.Datagram:
 					if scheme == "none" && !(8*count*85/100 < arrived && arrived < 8*count) {
@@ -161,6 +166,15 @@ func TestAReceiverOfDatagramsWaitsForASecondOfSilenceAfterTheEnd(t *testing.T) {
 	}
 }
 
+// On a slow link, the end overtakes datagrams: it has room in their packets.
+func TestNewsAfterTheEndMakeAReceiverOfDatagramsWaitOn(t *testing.T) {
+	slow := lossylink.Rate(0.02, wifiDelay, 100_000, lossylink.Nothing) // 0.43 s for each packet
+	o := exchanged(frames(1, 9000, messages.Datagram, false), withScheme(fecOptions, "none"), slow, slow).succeed(t)
+	if arrived := o.parts(t, "client"); len(arrived) != 9 || arrived[8]["arrived_s"]-arrived[0]["arrived_s"] < 2 {
+		t.Errorf("%v", arrived)
+	}
+}
+
 // The first window is 40 kB, and the first acknowledgement comes when 144 kB are due: quic-go takes no more datagrams than its
 // window and its queue have room for.
 func TestASenderThatIsBlockedIsLateAndSkipsNothing(t *testing.T) {
@@ -182,6 +196,19 @@ func TestASenderThatIsBlockedIsLateAndSkipsNothing(t *testing.T) {
 	}
 	if arrived := o.parts(t, "server"); len(arrived) != 8*count {
 		t.Errorf("%d parts arrived", len(arrived))
+	}
+}
+
+// Neither a closed window keeps a message from being handed over as a stream, nor one before it that was not sent.
+func TestMessagesAsStreamsAreHandedOverWhenTheyAreDue(t *testing.T) {
+	far := link(20, 300*time.Millisecond, lossylink.Nothing)
+	for _, delivery := range []messages.Delivery{messages.Stream, messages.Deadline, messages.Reliable} {
+		o := exchanged(frames(30, 8000, delivery, false), withScheme(fecOptions, "none"), far, far).succeed(t)
+		for _, row := range o.parts(t, "server") {
+			if row["sent_s"]-row["due_s"] > 1e-9 {
+				t.Fatalf("%s: %v", delivery, row)
+			}
+		}
 	}
 }
 
@@ -264,6 +291,63 @@ func TestNothingOfAMessageIsSentAfterItsDeadline(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The receiver takes one stream at a time, and nothing of the first one for a second.
+func TestAMessageWhoseTurnComesAfterItsDeadlineIsResetAtOnce(t *testing.T) {
+	const count = 20
+	certificate, key := certificates(t)
+	synctest.Test(t, func(t *testing.T) {
+		clientEnd, serverEnd := ends(t, wifi(lossylink.Nothing), wifi(lossylink.Nothing))
+		x := exchanged(frames(count, 8000, messages.Deadline, true), withScheme(fecOptions, "plain"), lossylink.Settings{}, lossylink.Settings{})
+		server, client := x.assignments(certificate, key, serverEnd)
+		seen := streamFrames{map[int]time.Time{}, map[int]time.Time{}}
+		x.heard = func(_ string, event qlogwriter.Event) { seen.hear(event) }
+
+		surroundings, err := readSurroundings(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEndpoint(&socket.Socket{PacketConn: serverEnd}, server, surroundings, func(error) {})
+		config := e.quicConfig()
+		config.MaxIncomingUniStreams, config.InitialStreamReceiveWindow, config.MaxStreamReceiveWindow = 1, 1000, 1000
+		listener, err := e.transport.Listen(e.tlsConfig(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			connection, err := listener.Accept(t.Context())
+			if err != nil {
+				return
+			}
+			time.Sleep(time.Second)
+			for range count {
+				stream, err := connection.AcceptUniStream(t.Context())
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, stream)
+			}
+			control, err := connection.AcceptStream(t.Context())
+			if err == nil {
+				err = say(control, allReceived)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		var out bytes.Buffer
+		if err := x.runEnd(t.Context(), clientEnd, client, &out); err != nil {
+			t.Fatal(err)
+		}
+		e.transport.Close()
+		if resets := metricsOf(t, out.Bytes())["messages_reset"]; resets != count || len(seen.reset) != count {
+			t.Errorf("%v messages were reset, %d streams; of %d", resets, len(seen.reset), count)
+		}
+		if _, sent := seen.last[0]; !sent || len(seen.last) != 1 {
+			t.Errorf("something was sent of messages %v; of all but the first, their turn came too late", seen.last)
+		}
+	})
 }
 
 // peer is a client that says what it wants, to a server that expects frames from it.
