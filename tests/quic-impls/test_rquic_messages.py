@@ -1,9 +1,10 @@
-"""rquic's messages in virtual time: what each of them takes, what arrives, and that one task has one answer."""
+"""rquic's messages: what each of them takes, what arrives, and that one task in virtual time has one answer."""
 
 import csv
 import itertools
 import json
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from runners.implementations.finding import ours
 from runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("rquic", "tests")
+Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]
 DELIVERIES = ["datagram", "deadline", "stream", "reliable"]
 SCHEMES = ["none", "hold", "xor", "rlc", "plain"]
 MBPS, OWD_S = 20, 0.025
@@ -129,6 +131,11 @@ def exchanges(tmp_path: Path, identity: dict[str, str], endpoints_of: Callable[[
     return Exchanges(tmp_path, identity)
 
 
+@pytest.fixture
+def name() -> str:
+    return "rquic"
+
+
 def latencies(exchanges: Exchanges, task: Task) -> list[float]:
     """Of each message, from when it was due to when its last part was whole."""
     due = {row["message"]: row["due_s"] for row in exchanges.rows(task, "sender")}
@@ -201,7 +208,8 @@ def test_fec_brings_more_datagrams_than_none(exchanges: Exchanges) -> None:
 
 
 def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Exchanges) -> None:
-    kinds = itertools.product(DELIVERIES, ("none", "rlc"), ("up", "down"))
+    directions: list[Direction] = ["up", "down"]
+    kinds = itertools.product(DELIVERIES, ("none", "rlc"), directions)
     tasks = [
         exchanges.task(
             frames(delivery, direction, deadline_ms=60.0), Uniform(0.05), number=number, scheme=scheme
@@ -229,12 +237,31 @@ def test_both_ends_count_what_the_workload_has(exchanges: Exchanges) -> None:
 
 
 def test_what_is_not_supported_is_refused_with_127_and_what_cannot_be_with_2(exchanges: Exchanges) -> None:
-    for code, workload, options in (
+    refused: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
         (127, frames("stream"), {"http": "h3"}),
         (127, frames("stream", "up"), {"encoder": "server"}),
         (2, {**frames("datagram"), "part_bytes": 1300}, {}),
         (2, {**frames("stream"), "timetable": []}, {}),
-    ):
+    ]
+    for code, workload, options in refused:
         (answer,) = map(json.loads, exchanges.answers([exchanges.task(workload, **options)]))
         assert answer["endpoints"]["server"]["exit_code"] == code
         assert answer["endpoints"]["server"]["stderr"].count("\n") == 1
+
+
+@pytest.mark.parametrize("delivery", DELIVERIES)
+def test_over_loopback_both_ends_have_the_systems_clock(
+    endpoints: Any, assignment: dict[str, Any], rows_of: Rows, delivery: str
+) -> None:
+    before = time.clock_gettime(time.CLOCK_MONOTONIC)
+    workload = frames(delivery, "up", count=5, deadline_ms=10_000.0)
+    endpoints.transfer({**assignment, "workload": workload, "series": ["messages"]})
+    after = time.clock_gettime(time.CLOCK_MONOTONIC)
+    sent, arrived = rows_of("client", "messages"), rows_of("server", "messages")
+    assert len(sent) == len(arrived) == 5 * PARTS
+    due = {row["message"]: row["due_s"] for row in sent}
+    assert [due[number] - due[0] for number in range(5)] == pytest.approx(
+        [number / 30 for number in range(5)], abs=1e-6
+    )
+    assert all(row["due_s"] <= row["sent_s"] for row in sent)
+    assert before < min(due.values()) and max(row["arrived_s"] for row in arrived) < after
