@@ -77,19 +77,19 @@ func (s *sender) contentOf(offset, size int64) []byte {
 	return s.content
 }
 
-// handedOver notes that a part was, now.
-func (s *sender) handedOver(message, part int) {
+// handedOver notes that a part was. The time is that just before: it may arrive before the call that hands it over returns.
+func (s *sender) handedOver(message, part int, at time.Duration) {
 	if s.messaging.rows == nil {
 		return
 	}
 	_, size := s.traffic.Part(message, part)
 	due := s.clock + s.traffic.Messages[message].Due
-	s.messaging.rows.Add(s.followed.Number(), int64(message), int64(part), int64(due), int64(s.surroundings.Clock()), size)
+	s.messaging.rows.Add(s.followed.Number(), int64(message), int64(part), int64(due), int64(at), size)
 }
 
-func (s *sender) allHandedOver(message int) {
+func (s *sender) allHandedOver(message int, at time.Duration) {
 	for part := range s.traffic.Parts(message) {
-		s.handedOver(message, part)
+		s.handedOver(message, part, at)
 	}
 }
 
@@ -98,10 +98,11 @@ func (s *sender) sendDatagrams() error {
 	return s.eachAtItsTime(func(m int) error {
 		for part := range s.traffic.Parts(m) {
 			datagram = append(messages.AppendHeader(datagram[:0], m, part), s.contentOf(s.traffic.Part(m, part))...)
+			at := s.surroundings.Clock()
 			if err := s.connection.SendDatagram(datagram); err != nil {
 				return err
 			}
-			s.handedOver(m, part)
+			s.handedOver(m, part, at)
 		}
 		return nil
 	})
@@ -119,6 +120,7 @@ func (s *sender) sendStreams() error {
 
 // sendMessage sends a message as the whole of a stream.
 func (s *sender) sendMessage(m int, stream *quic.SendStream) error {
+	at := s.surroundings.Clock()
 	if err := s.write(m, stream); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (s *sender) sendMessage(m int, stream *quic.SendStream) error {
 	if err := stream.Close(); err != nil {
 		return err
 	}
-	s.allHandedOver(m)
+	s.allHandedOver(m, at)
 	return nil
 }
 
@@ -140,10 +142,11 @@ func (s *sender) sendReliably() error {
 		if m == last {
 			return s.sendMessage(m, stream)
 		}
+		at := s.surroundings.Clock()
 		if err := s.write(m, stream); err != nil {
 			return err
 		}
-		s.allHandedOver(m)
+		s.allHandedOver(m, at)
 		return nil
 	})
 }
