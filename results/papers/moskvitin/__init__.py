@@ -29,7 +29,7 @@ def _figure(direction: Direction, ways: Ways) -> PaperFigure:
         caption=_CAPTION,
         draw=partial(table, direction=direction, ways=ways),
         claims=none_without_a_figure(partial(claims, direction=direction, ways=ways)),
-        differences=none_without_a_figure(differences),
+        differences=none_without_a_figure(partial(differences, direction=direction, ways=ways)),
     )
 
 

@@ -27,6 +27,9 @@ from results.papers.moskvitin.slides import (
 )
 from results.store.records import CampaignInfo
 
+# Ours: the slides' least gain is 2 %, and without losses, times differ by less than a packet.
+_LEAST_GAIN = 0.01
+
 Cells = dict[tuple[str, int, float], Estimate]
 """Ratios by variant, size and loss rate."""
 Table = Callable[[float], Cells]
@@ -64,9 +67,9 @@ def _of_cell(cells: Table, direction: Direction, size_bytes: int, loss: float) -
     measured = "; ".join(f"{variant}: {ratio:.2f}" for variant, ratio in of_variants(LEVEL).items())
     return Claim(
         f"{direction}s of {size(size_bytes)} at {_percent(loss)} loss: mean time with FEC / without",
-        f"{slides.ratio:.2f} ({times}; judged here: below 1 with one of the codes)",
+        f"{slides.ratio:.2f} ({times}; judged here: below {1 - _LEAST_GAIN:g} with one of the codes)",
         measured or "not measured",
-        one_holds(lambda level: [ratio.below(1) for ratio in of_variants(level).values()]),
+        one_holds(lambda level: [ratio.below(1 - _LEAST_GAIN) for ratio in of_variants(level).values()]),
     )
 
 
