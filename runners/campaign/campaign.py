@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from designs import Design
+from designs.design import LISTS
 from fecbench.hints import nearest
 from results.store.database import Database
 from results.store.records import CampaignInfo, Kind, NewCampaign, NewStart, Start, Variant, Workload
@@ -60,7 +61,12 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
-    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_processors, **of_sample}
+    of_traces = {"traces": experiment.traces} if experiment.traces else {}
+    return (
+        collected
+        | {"jobs": request.jobs, "pages": experiment.pages}
+        | {**of_traces, **of_processors, **of_sample}
+    )
 
 
 def _started(
@@ -104,7 +110,7 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
             Workload(
                 label=workload.label,
                 name=workload.name,
-                parameters=workload.parameters,
+                parameters={name: value for name, value in workload.parameters.items() if name not in LISTS},
                 metric=request.experiment.activities[workload.label].workload.compared,
             )
             for workload in design.workloads
