@@ -42,6 +42,12 @@ class Trace(BaseModel):
 
     @model_validator(mode="after")
     def _check_messages(self) -> Self:
+        for number, ((before_us, _), (due_us, _)) in enumerate(pairwise(self.messages), 1):
+            if due_us < before_us:
+                raise ValueError(
+                    f"message {number}: is due at {due_us} µs, and the one before at {before_us}:"
+                    " times must not decrease"
+                )
         for number, (due_us, size_bytes) in enumerate(self.messages):
             if not 0 <= due_us <= LONGEST_S * 1_000_000:
                 raise ValueError(
@@ -50,12 +56,6 @@ class Trace(BaseModel):
             if not 1 <= size_bytes <= LARGEST_MESSAGE_BYTES:
                 raise ValueError(
                     f"message {number}: {size_bytes} bytes must be from 1 to {LARGEST_MESSAGE_BYTES}"
-                )
-        for number, ((before_us, _), (due_us, _)) in enumerate(pairwise(self.messages), 1):
-            if due_us < before_us:
-                raise ValueError(
-                    f"message {number}: is due at {due_us} µs, and the one before at {before_us}:"
-                    " times must not decrease"
                 )
         return self
 
