@@ -14,6 +14,7 @@ from runners.calibration import experiments as calibration
 from runners.campaign import provenance, self_check
 from runners.campaign.claims import this_process
 from runners.campaign.differences import check_same
+from runners.campaign.experiment import Activity
 from runners.campaign.request import Request
 from runners.campaign.share import Due, Share, Watcher, due
 from runners.engines.engine import Engine
@@ -111,11 +112,15 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
                 label=workload.label,
                 name=workload.name,
                 parameters={name: value for name, value in workload.parameters.items() if name not in LISTS},
-                metric=request.experiment.activities[workload.label].workload.compared,
+                metric=_compared_by(request.experiment.activities[workload.label]),
             )
             for workload in design.workloads
         ],
     )
+
+
+def _compared_by(activity: Activity) -> str:
+    return activity.workload.compared_with(activity.chosen)
 
 
 def _kind_of(design: Design) -> Kind:

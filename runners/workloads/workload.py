@@ -83,6 +83,10 @@ class Workload:
     compared: ClassVar[str] = f"client.{COMPLETION}"
     """The metric that is compared when none is chosen."""
 
+    def compared_with(self, chosen: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The metric that is compared when none is chosen, with these parameters."""
+        return self.compared
+
     def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
         """Raises Refusal for a parameter that is unknown, missing or out of range.
 
