@@ -71,7 +71,7 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             axes.set_ylim(-0.02, 1.02)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
             plain_ticks(axes.xaxis)
-        _label(figure, "playout delay (ms)", "share of messages that are whole in time")
+        _label(panels, "playout delay (ms)", "share of messages that are whole in time")
         _legend(figure, campaign, shares["variant"])
         points = shares["point"].nunique()
         heading(
@@ -115,7 +115,7 @@ def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             axes.set_ylim(-0.02, 1.02)
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
             plain_ticks(axes.xaxis)
-        _label(figure, "latency from when a message was due (ms)", "share of all messages")
+        _label(panels, "latency since a message was due (ms)", "share of all messages")
         _legend(figure, campaign, left["variant"])
         heading(
             figure,
@@ -162,9 +162,14 @@ def _draw_shares(
     )
 
 
-def _label(figure: Figure, across: str, up: str) -> None:
-    figure.supxlabel(across, fontsize=FONT)
-    figure.supylabel(wrapped(up, 3), fontsize=FONT)
+def _label(panels: list[Axes], across: str, up: str) -> None:
+    """The axes' labels: below the last panel of each column, and beside the first of each row."""
+    for number, axes in enumerate(panels):
+        if number + ACROSS >= len(panels):
+            axes.set_xlabel(wrapped(across, WIDTH / ACROSS - 0.7))
+            axes.tick_params(labelbottom=True)
+        if number % ACROSS == 0:
+            axes.set_ylabel(wrapped(up, _PANEL - 0.6))
 
 
 def _legend(figure: Figure, campaign: CampaignInfo, drawn: pd.Series) -> None:

@@ -141,7 +141,7 @@ class Messages(Workload):
             "name": self.asked_for,
             "direction": given["direction"],
             "delivery": given["delivery"],
-            "deadline_ms": given["deadline_ms"],
+            "deadline_ms": float(given["deadline_ms"]),
             "part_bytes": given["payload_bytes"],
             "timetable": timetable,
         }
