@@ -78,7 +78,7 @@ fn content_is_right_whatever_is_lost(parameters: Schemes) {
     }
     assert!(recovered > 0);
     // At the tail, a transfer ends with the recovery.
-    let is_tail = parameters.redundancy == Redundancy::Tail;
+    let is_tail = parameters.coding.redundancy == Redundancy::Tail;
     assert!(
         is_tail || known_to_sender * 10 > recovered * 6,
         "{known_to_sender} of {recovered} were acknowledged in time"
@@ -122,7 +122,7 @@ fn content_is_right_whatever_is_lost_with_losses_masked() {
 
 #[test]
 fn each_single_lost_packet_is_recovered_by_every_scheme() {
-    for parameters in all_schemes().into_iter().filter(|schemes| schemes.redundancy == Redundancy::Constant) {
+    for parameters in all_schemes().into_iter().filter(|schemes| schemes.coding.redundancy == Redundancy::Constant) {
         for direction in [Direction::Download, Direction::Upload] {
             let setting = Setting { direction, ..Setting::download(20_000, Some(parameters.clone())) };
             let sent = setting.run().sent;
