@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,8 @@ from results.store.records import CampaignInfo
 
 Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
 
-_LINES = ("-", "--", "-.", ":")
+_Line = Literal["-", "--", "-.", ":"]
+_LINES: tuple[_Line, ...] = ("-", "--", "-.", ":")
 
 
 def of_metric(metric: str, arms: Sequence[Arm], question: str) -> Draw:
@@ -123,7 +125,7 @@ def _ecdfs(
     return figure
 
 
-def _draw(axes: Axes, curve: pd.DataFrame, look: Look, line: str) -> None:
+def _draw(axes: Axes, curve: pd.DataFrame, look: Look, line: _Line) -> None:
     least = curve["value"].iloc[1]
     value = curve["value"].replace(-np.inf, least)
     axes.fill_between(
