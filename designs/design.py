@@ -96,6 +96,10 @@ class Variant(Table):
         return self.baseline if isinstance(self.baseline, str) else None
 
 
+LISTS = frozenset({"playout_ms"})
+"""Parameters whose value is a list: by them one trial is looked at in several ways."""
+
+
 class Workload(BaseModel):
     """What the endpoints do, with one value for each parameter."""
 
@@ -105,9 +109,10 @@ class Workload(BaseModel):
     name: str
     parameters: dict[str, Value | tuple[Value, ...]]
 
-
-LISTS = frozenset({"playout_ms"})
-"""Parameters whose value is a list: by them one trial is looked at in several ways."""
+    @property
+    def of_trials(self) -> dict[str, Value]:
+        """The parameters that decide what a trial is: all but lists."""
+        return {name: value for name, value in self.parameters.items() if not isinstance(value, tuple)}
 
 
 def _expanded(tables: Any) -> Any:

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 from designs import Design
-from designs.design import LISTS
 from fecbench.hints import nearest
 from results.store.database import Database
 from results.store.records import CampaignInfo, Kind, NewCampaign, NewStart, Start, Variant, Workload
@@ -111,7 +110,7 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
             Workload(
                 label=workload.label,
                 name=workload.name,
-                parameters={name: value for name, value in workload.parameters.items() if name not in LISTS},
+                parameters=workload.of_trials,
                 metric=_compared_by(request.experiment.activities[workload.label]),
             )
             for workload in design.workloads
