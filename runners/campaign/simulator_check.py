@@ -12,7 +12,8 @@ from runners.trial.judge import judge
 from runners.trial.outcome import Outcome
 from runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import USUAL
-from runners.workloads.workload import COMPLETION, Demand
+from runners.workloads import WORKLOADS
+from runners.workloads.workload import COMPLETION
 from topologies.link import LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
@@ -66,7 +67,6 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
         fec=None if declared.fec is None else declared.fec.is_on(options),
         owes_repair=declared.fec is None or declared.fec.owes_repair(options),
     )
-    bytes_of_direction = {"download": "down_bytes", "upload": "up_bytes"}[transfer]
     return Task(
         topology="single-path",
         backend=VIRTUAL,
@@ -83,7 +83,7 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
                 client=end,
                 server=end,
                 workload={"name": transfer, "size_bytes": SIZE_BYTES},
-                demand=Demand(**{bytes_of_direction: SIZE_BYTES}, round_trips=1),
+                demand=WORKLOADS[transfer].demand({"size_bytes": SIZE_BYTES}),
             )
         ],
         completion=COMPLETION,

@@ -23,6 +23,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlogwriter"
+
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
@@ -38,6 +41,8 @@ type transfer struct {
 	series   contract.Series // of both ends
 	// hostile is called with the ends of the link before the transfer.
 	hostile func(client, server *lossylink.End)
+	// heard is called with each qlog event of an endpoint.
+	heard func(role string, event qlogwriter.Event)
 }
 
 type outcome struct {
@@ -94,10 +99,10 @@ func (x transfer) run(t *testing.T) (o outcome) {
 		var serving sync.WaitGroup
 		var serverOut, clientOut bytes.Buffer
 		serving.Go(func() {
-			o.serverErr = run(ctx, serverEnd, server, &serverOut)
+			o.serverErr = x.runEnd(ctx, serverEnd, server, &serverOut)
 		})
 		time.Sleep(1) // the server listens
-		o.clientErr = run(ctx, clientEnd, client, &clientOut)
+		o.clientErr = x.runEnd(ctx, clientEnd, client, &clientOut)
 		time.Sleep(10 * time.Second) // the client's last packets arrive
 		stop()
 		serving.Wait()
@@ -123,9 +128,18 @@ func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.
 
 // run runs an endpoint at an end of a link.
 func run(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
+	return transfer{}.runEnd(ctx, end, assignment, out)
+}
+
+func (x transfer) runEnd(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
 	surroundings, err := readSurroundings(assignment)
 	if err != nil {
 		return err
+	}
+	if x.heard != nil {
+		surroundings.Qlog = func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
+			return listener(func(event qlogwriter.Event) { x.heard(assignment.Role, event) })
+		}
 	}
 	recording, err := RunOver(ctx, &socket.Socket{PacketConn: end}, assignment, surroundings, out)
 	return cmp.Or(err, recording.Write())
@@ -133,8 +147,16 @@ func run(ctx context.Context, end *lossylink.End, assignment contract.Assignment
 
 func readSurroundings(assignment contract.Assignment) (Surroundings, error) {
 	credentials, err := ReadCredentials(assignment)
-	return Surroundings{Credentials: credentials, Log: log.Default()}, err
+	begun := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble's time
+	return Surroundings{Credentials: credentials, Log: log.Default(), Clock: func() time.Duration { return time.Since(begun) }}, err
 }
+
+// listener hears the events of a connection.
+type listener func(qlogwriter.Event)
+
+func (l listener) AddProducer() qlogwriter.Recorder   { return l }
+func (l listener) RecordEvent(event qlogwriter.Event) { l(event) }
+func (l listener) Close() error                       { return nil }
 
 // succeed runs a transfer that has to end well; the client verifies the content.
 func (x transfer) succeed(t *testing.T) outcome {
