@@ -26,17 +26,21 @@ from runners.trial import certificates
 
 LIMIT_S = 30
 COUNTERS = {
-    *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received", "smoothed_rtt_ms"),
+    *("packets_sent", "packets_received", "bytes_sent", "bytes_received"),
     *("source_sent", "repair_sent", "source_received", "repair_received"),
     *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late", "recovered_in_time"),
-    *("spurious_losses", "losses_declared"),
 }
+OF_ACKNOWLEDGEMENTS = {"packets_lost", "losses_declared", "spurious_losses", "smoothed_rtt_ms"}
+UNACKNOWLEDGED = ("udp",)
+"""The implementations whose senders are told nothing."""
 
 
 class Endpoint:
     """A running endpoint."""
 
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str], counters: set[str]) -> None:
+        """`counters` are those that it must report."""
+        self._counters = counters
         self.process = subprocess.Popen(
             command,
             env={**os.environ, **environment},
@@ -61,7 +65,7 @@ class Endpoint:
         assert (code, err) == (0, "")
         assert [event["event"] for event in events] == ["done"]
         metrics: dict[str, float] = events[0]["metrics"]
-        assert metrics.keys() >= COUNTERS
+        assert metrics.keys() >= self._counters
         return metrics
 
     def failure(self) -> str:
@@ -76,10 +80,15 @@ class Endpoints:
 
     def __init__(self, implementation: Implementation) -> None:
         self._implementation = implementation
+        name = implementation.declaration.name
+        self._counters = COUNTERS | (set() if name in UNACKNOWLEDGED else OF_ACKNOWLEDGEMENTS)
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> Endpoint:
+        return Endpoint(command, environment, self._counters)
 
     def call(self, *arguments: object) -> Endpoint:
         """An endpoint with any arguments."""
-        return Endpoint([*self._implementation.command("server"), *map(str, arguments)], {})
+        return self._start([*self._implementation.command("server"), *map(str, arguments)], {})
 
     def start(
         self, role: Literal["client", "server"], assignment: dict[str, Any], **environment: str
@@ -97,7 +106,7 @@ class Endpoints:
         }
         path = log_folder.with_suffix(".json")
         path.write_text(json.dumps({**assignment, **own}))
-        return Endpoint([*self._implementation.command(role), str(path)], environment)
+        return self._start([*self._implementation.command(role), str(path)], environment)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         return {**self._implementation.options({}, "defaults"), **options}
@@ -106,7 +115,7 @@ class Endpoints:
         """The implementation, asked whether it takes these options and else the defaults."""
         command = self._implementation.check_command()
         assert command is not None
-        return Endpoint([*command, json.dumps(self._with_defaults(options))], {})
+        return self._start([*command, json.dumps(self._with_defaults(options))], {})
 
     @contextmanager
     def serving(self, assignment: dict[str, Any], **environment: str) -> Iterator[Endpoint]:
