@@ -2,7 +2,6 @@
 
 use std::io;
 use std::iter::Sum;
-use std::mem;
 use std::time::{Duration, Instant};
 
 use host::contract::{Metrics, Role, Workload};
@@ -115,6 +114,9 @@ impl Session {
     pub fn proceed(&mut self, outlet: &mut impl Outlet) -> io::Result<()> {
         let mut outlet = Counting { outlet, counters: &mut self.counters };
         let now = outlet.now();
+        for answer in self.answers.drain(..) {
+            outlet.send(&answer)?;
+        }
         match &mut self.content {
             Content::Sending(sending) => {
                 let was_done = sending.is_done();
@@ -126,12 +128,9 @@ impl Session {
             Content::Receiving(receiving) => {
                 if self.done.is_none() && receiving.receiver.is_drained(now) {
                     self.done = Some(now);
-                    self.answers.push(Datagram::Done);
+                    outlet.send(&Datagram::Done)?;
                 }
             }
-        }
-        for answer in mem::take(&mut self.answers) {
-            outlet.send(&answer)?;
         }
         if let Some(asking) = self.asking.as_mut().filter(|asking| asking.is_due(now)) {
             asking.times += 1;
