@@ -441,11 +441,11 @@ mod tests {
     #[test]
     fn parts_cover_each_message_once_and_all_but_the_last_are_of_one_length() {
         let messages = messages(json!([[0, 2500], [0, 1000], [7, 1]]));
-        let ranges = |message| (0..3).filter_map(|part| messages.range(Part { message, part })).collect::<Vec<_>>();
-        assert_eq!(ranges(0), [0..1000, 1000..2000, 2000..2500]);
-        assert_eq!(ranges(1), [0..1000]);
-        assert_eq!(ranges(2), [0..1]);
-        assert_eq!(ranges(3), []);
+        let ranges = |message| (0..3).map(|part| messages.range(Part { message, part })).collect::<Vec<_>>();
+        assert_eq!(ranges(0), [Some(0..1000), Some(1000..2000), Some(2000..2500)]);
+        assert_eq!(ranges(1), [Some(0..1000), None, None]);
+        assert_eq!(ranges(2), [Some(0..1), None, None]);
+        assert_eq!(ranges(3), [None, None, None]);
     }
 
     #[test]
