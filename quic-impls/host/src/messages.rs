@@ -25,7 +25,10 @@ const MOST_PARTS_OF_A_MESSAGE: u64 = 1 << 16;
 const MOST_PARTS: u64 = 1_000_000;
 
 /// How long a receiver of datagrams waits for more when its sender has ended.
-pub const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// In front of the content of a part in a datagram, its message's number, and its own.
+pub const HEADER: usize = 6;
 
 /// What both ends know: who sends which messages when, and how.
 #[derive(Debug)]
@@ -78,6 +81,24 @@ pub struct Part {
 impl Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "part {} of message {}", self.part, self.message)
+    }
+}
+
+impl Part {
+    /// What a datagram has of it: its numbers, big-endian, and so many bytes of content.
+    pub fn packed(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER + length];
+        bytes[..4].copy_from_slice(&self.message.to_be_bytes());
+        bytes[4..HEADER].copy_from_slice(&(self.part as u16).to_be_bytes());
+        fill(&mut bytes[HEADER..]);
+        bytes
+    }
+
+    /// What a datagram says that it has, and the content.
+    pub fn unpacked(datagram: &[u8]) -> Option<(Self, &[u8])> {
+        let (message, rest) = datagram.split_first_chunk()?;
+        let (part, content) = rest.split_first_chunk()?;
+        Some((Self { message: u32::from_be_bytes(*message), part: u16::from_be_bytes(*part).into() }, content))
     }
 }
 
@@ -224,6 +245,9 @@ pub struct Receiver {
     /// The parts of each message that are there; nothing for a message of which none is.
     present: Vec<Option<Box<[u64]>>>,
     missing: u64,
+    /// When the last new part came in a datagram, and when the sender told that it has sent all.
+    last_news: Option<Instant>,
+    sender_ended: Option<Instant>,
     pub log: Log,
     expected: Vec<u8>,
 }
@@ -232,7 +256,32 @@ impl Receiver {
     pub fn new(messages: Arc<Messages>, content_seed: u64) -> Self {
         let present = (0..messages.count()).map(|_| None).collect();
         let missing = messages.parts();
-        Self { messages, content_seed, present, missing, log: Log::default(), expected: Vec::new() }
+        Self {
+            messages,
+            content_seed,
+            present,
+            missing,
+            last_news: None,
+            sender_ended: None,
+            log: Log::default(),
+            expected: Vec::new(),
+        }
+    }
+
+    /// The sender has sent all.
+    pub fn end(&mut self, now: Instant) {
+        self.sender_ended.get_or_insert(now);
+    }
+
+    /// When nothing more is to be expected of datagrams.
+    pub fn drained_at(&self) -> Option<Instant> {
+        let ended = self.sender_ended?;
+        Some(self.last_news.map_or(ended, |news| news.max(ended)) + DRAIN)
+    }
+
+    /// Whether no more datagrams are waited for: every part is there, or nothing more is to be expected.
+    pub fn is_drained(&self, now: Instant) -> bool {
+        self.is_complete() || self.drained_at().is_some_and(|time| time <= now)
     }
 
     /// Whether every part is there.
@@ -240,14 +289,20 @@ impl Receiver {
         self.missing == 0
     }
 
-    /// Takes a part in; false when it was there before. An error is one line.
-    pub fn take_part(&mut self, now: Instant, part: Part, bytes: &[u8]) -> std::result::Result<bool, String> {
+    /// Takes in what a datagram has; a part that was there before is ignored. An error is one line.
+    pub fn take_packed(&mut self, now: Instant, datagram: &[u8]) -> std::result::Result<(), String> {
+        let Some((part, bytes)) = Part::unpacked(datagram) else {
+            return Err(format!("{} bytes are too short for a part", datagram.len()));
+        };
         let range = self.messages.range(part).ok_or_else(|| format!("{part}: there is none"))?;
         if bytes.len() as u64 != range.end - range.start {
             return Err(format!("{part}: {} bytes, right are {}", bytes.len(), range.end - range.start));
         }
         self.verify(part.message, range.start, bytes)?;
-        Ok(self.note(now, part))
+        if self.note(now, part) {
+            self.last_news = Some(now);
+        }
+        Ok(())
     }
 
     /// Takes bytes of a message that follow those before. An error is one line.
@@ -386,11 +441,11 @@ mod tests {
     #[test]
     fn parts_cover_each_message_once_and_all_but_the_last_are_of_one_length() {
         let messages = messages(json!([[0, 2500], [0, 1000], [7, 1]]));
-        let ranges = |message| (0..3).filter_map(|part| messages.range(Part { message, part })).collect::<Vec<_>>();
-        assert_eq!(ranges(0), [0..1000, 1000..2000, 2000..2500]);
-        assert_eq!(ranges(1), [0..1000]);
-        assert_eq!(ranges(2), [0..1]);
-        assert_eq!(ranges(3), []);
+        let ranges = |message| (0..3).map(|part| messages.range(Part { message, part })).collect::<Vec<_>>();
+        assert_eq!(ranges(0), [Some(0..1000), Some(1000..2000), Some(2000..2500)]);
+        assert_eq!(ranges(1), [Some(0..1000), None, None]);
+        assert_eq!(ranges(2), [Some(0..1), None, None]);
+        assert_eq!(ranges(3), [None, None, None]);
     }
 
     #[test]
@@ -453,21 +508,44 @@ mod tests {
         let mut content = vec![0; 1510];
         content::fill(7, 0, &mut content);
         let now = Instant::now();
-        let part = |message, part| Part { message, part };
-        assert_eq!(receiver.take_part(now, part(1, 0), &content[1500..]), Ok(true));
-        assert_eq!(receiver.take_part(now, part(1, 0), &content[1500..]), Ok(false));
-        assert_eq!(receiver.take_part(now, part(0, 1), &content[1000..1500]), Ok(true));
-        assert!(!receiver.is_complete());
-        for (part, bytes, why) in [
-            (part(2, 0), &content[..10], "part 0 of message 2: there is none"),
-            (part(0, 65535), &content[..10], "part 65535 of message 0: there is none"),
-            (part(0, 0), &content[..10], "part 0 of message 0: 10 bytes, right are 1000"),
-            (part(0, 0), &content[1..1001], "message 0: byte 0 is not that of the content"),
-        ] {
-            assert_eq!(receiver.take_part(now, part, bytes), Err(why.into()));
+        let packed =
+            |message, part, bytes: &[u8]| Part { message, part }.packed(bytes.len(), |to| to.copy_from_slice(bytes));
+        for _ in 0..2 {
+            assert_eq!(receiver.take_packed(now, &packed(1, 0, &content[1500..])), Ok(()));
         }
-        assert_eq!(receiver.take_part(now, part(0, 0), &content[..1000]), Ok(true));
-        assert!(receiver.is_complete());
+        assert_eq!(receiver.take_packed(now, &packed(0, 1, &content[1000..1500])), Ok(()));
+        assert_eq!((receiver.log.rows.len(), receiver.is_complete()), (2, false));
+        for (datagram, why) in [
+            (packed(2, 0, &content[..10]), "part 0 of message 2: there is none"),
+            (packed(0, 65535, &content[..10]), "part 65535 of message 0: there is none"),
+            (packed(0, 0, &content[..10]), "part 0 of message 0: 10 bytes, right are 1000"),
+            (packed(0, 0, &content[1..1001]), "message 0: byte 0 is not that of the content"),
+            (vec![0; 5], "5 bytes are too short for a part"),
+        ] {
+            assert_eq!(receiver.take_packed(now, &datagram), Err(why.into()));
+        }
+        assert_eq!(receiver.take_packed(now, &packed(0, 0, &content[..1000])), Ok(()));
+        assert_eq!((receiver.log.rows.len(), receiver.is_complete()), (3, true));
+    }
+
+    #[test]
+    fn a_receiver_waits_for_more_until_nothing_new_has_come_for_a_second_after_the_end() {
+        let mut receiver = Receiver::new(messages(json!([[0, 1], [0, 1], [0, 1]])), 7);
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut content = [0; 3];
+        content::fill(7, 0, &mut content);
+        let packed = |message: u32| Part { message, part: 0 }.packed(1, |to| to[0] = content[message as usize]);
+        receiver.take_packed(at(0), &packed(0)).unwrap();
+        assert!(!receiver.is_drained(at(5000)));
+        receiver.end(at(6000));
+        receiver.end(at(6900));
+        assert_eq!((receiver.is_drained(at(6999)), receiver.is_drained(at(7000))), (false, true));
+        receiver.take_packed(at(6500), &packed(1)).unwrap();
+        receiver.take_packed(at(6600), &packed(1)).unwrap();
+        assert_eq!((receiver.is_drained(at(7499)), receiver.is_drained(at(7500))), (false, true));
+        receiver.take_packed(at(6700), &packed(2)).unwrap();
+        assert!(receiver.is_drained(at(6700)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use host::contract::{Event, Metrics, Role, Workload};
 use host::implementation::{self, Host, Received, Turn};
-use host::messages::{self, Recorded};
+use host::messages::{self, Delivery, Recorded};
 use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
 use crate::hq::{Answers, Request};
@@ -355,11 +355,10 @@ impl Side {
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ]);
         if let Workload::Messages(messages) = &self.assignment.workload
-            && messages.sender() == self.assignment.role
+            && let Delivery::Deadline(_) = messages.delivery
         {
-            let reset: u64 =
-                self.stack.numbered().filter_map(|(_, work)| work.exchange()).map(Exchange::messages_reset).sum();
-            metrics.insert("messages_reset", reset as f64);
+            let exchanges = self.stack.numbered().filter_map(|(_, work)| work.exchange());
+            metrics.insert("messages_reset", exchanges.map(Exchange::messages_reset).sum::<u64>() as f64);
         }
         metrics
     }

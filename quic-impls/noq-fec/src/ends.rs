@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use host::messages::{Delivery, Messages, Part};
 
-use crate::messages::parse_datagram;
-
 /// What ends a message: the end of a stream, and of the workload `messages` its last part in a datagram, or its last byte in the
 /// stream of all.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +23,7 @@ impl MessageEnds {
                 is_of_all && messages.has_end_in(*offset..offset + length)
             }
             (Frame::Datagram(datagram), Some(messages)) => {
-                parse_datagram(datagram).is_some_and(|(part, _): (Part, _)| messages.is_last(part))
+                Part::unpacked(datagram).is_some_and(|(part, _)| messages.is_last(part))
             }
             _ => false,
         }

@@ -7,9 +7,8 @@ mod sender;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use host::contract::{Direction, Role};
-use host::messages::{Log, Messages, Part};
+use host::messages::{HEADER, Log, Messages};
 use noq_proto::{Connection, ConnectionError, Dir, Event, FinishError, ReadError, StreamEvent, StreamId, WriteError};
 
 use crate::options::Options;
@@ -24,9 +23,6 @@ const PUT: &[u8] = b"PUT MESSAGES\r\n";
 const END: &[u8] = b"END\r\n";
 const DONE: &[u8] = b"DONE\r\n";
 
-/// In front of the content of a part in a datagram: its message's number, and its own.
-const HEADER: usize = 6;
-
 /// What noq-proto keeps free in a packet with a DATAGRAM frame: a short header with a connection ID of 8 bytes and the longest
 /// packet number, the tag of the cipher, and the longest type and length of the frame.
 const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
@@ -38,22 +34,6 @@ const REPAIR_OVERHEAD: u64 = 4 + fec::MAX_HEADER as u64;
 pub fn longest_part(options: &Options) -> u64 {
     let symbols = if options.schemes.is_some() { REPAIR_OVERHEAD } else { 0 };
     u64::from(options.packet_size) - PACKET_OVERHEAD - symbols - HEADER as u64
-}
-
-/// A part in a datagram.
-fn datagram(part: Part, length: usize, fill: impl FnOnce(&mut [u8])) -> Bytes {
-    let mut datagram = vec![0; HEADER + length];
-    datagram[..4].copy_from_slice(&part.message.to_be_bytes());
-    datagram[4..HEADER].copy_from_slice(&(part.part as u16).to_be_bytes());
-    fill(&mut datagram[HEADER..]);
-    datagram.into()
-}
-
-/// What a datagram says that it is, and its content.
-pub fn parse_datagram(datagram: &[u8]) -> Option<(Part, &[u8])> {
-    let (message, rest) = datagram.split_first_chunk()?;
-    let (part, content) = rest.split_first_chunk()?;
-    Some((Part { message: u32::from_be_bytes(*message), part: u16::from_be_bytes(*part).into() }, content))
 }
 
 /// One end of the workload, on one connection.

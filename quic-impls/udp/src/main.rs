@@ -3,6 +3,7 @@
 mod endpoint;
 mod receiving;
 mod sending;
+mod session;
 mod wire;
 
 use std::path::Path;

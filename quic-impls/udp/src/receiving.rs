@@ -6,19 +6,15 @@ use std::time::Instant;
 use bytes::Bytes;
 use fec::Recovered;
 use host::coding::{Coding, Decoding};
-use host::messages::{DRAIN, Messages, Receiver};
+use host::messages::{HEADER, Messages, Part, Receiver};
 
-use crate::wire::{self, Datagram, HEADER};
+use crate::wire::{self, Datagram};
 
 #[derive(Debug)]
 pub struct Receiving {
     messages: Arc<Messages>,
     pub receiver: Receiver,
     decoding: Option<(u8, Decoding)>,
-    /// When the sender first told that it has sent all.
-    sender_ended: Option<Instant>,
-    /// When the last new part came.
-    last_news: Option<Instant>,
     pub source_received: u64,
     pub repair_received: u64,
     /// Symbols rebuilt, and those of them that came after all.
@@ -33,8 +29,6 @@ impl Receiving {
             receiver: Receiver::new(messages.clone(), content_seed),
             decoding: coding.map(|coding| (wire::number(coding.code), coding.decoding(longest_symbol))),
             messages,
-            sender_ended: None,
-            last_news: None,
             source_received: 0,
             repair_received: 0,
             recovered: 0,
@@ -45,11 +39,11 @@ impl Receiving {
     /// Takes in what the sender has sent. An error is one line.
     pub fn take(&mut self, now: Instant, datagram: Datagram) -> Result<(), String> {
         match datagram {
-            Datagram::Part(symbol) => self.take_symbol(now, symbol),
+            Datagram::Part(symbol) => self.receiver.take_packed(now, symbol),
             Datagram::Source(sid, symbol) => self.take_source(now, sid.into(), symbol),
             Datagram::Repair(code, payload) => self.take_repair(now, code, payload),
             Datagram::End => {
-                self.sender_ended.get_or_insert(now);
+                self.receiver.end(now);
                 Ok(())
             }
             other => Err(format!("{other} is not what a sender sends")),
@@ -58,7 +52,7 @@ impl Receiving {
 
     fn take_source(&mut self, now: Instant, sid: u64, symbol: &[u8]) -> Result<(), String> {
         self.source_received += 1;
-        self.take_symbol(now, symbol)?;
+        self.receiver.take_packed(now, symbol)?;
         // A receiver without FEC takes the parts as they are.
         let Some((_, decoding)) = &mut self.decoding else {
             return Ok(());
@@ -81,37 +75,17 @@ impl Receiving {
         for (sid, symbol) in recovered {
             self.recovered += 1;
             let symbol = self.unpadded(&symbol).ok_or_else(|| format!("source symbol {sid} was rebuilt as no part"))?;
-            self.take_symbol(now, symbol)?;
+            self.receiver.take_packed(now, symbol)?;
         }
         Ok(())
     }
 
     /// A symbol that was rebuilt, without zeros behind the part that it is.
     fn unpadded<'a>(&self, symbol: &'a [u8]) -> Option<&'a [u8]> {
-        let (part, content) = wire::parse_symbol(symbol)?;
+        let (part, content) = Part::unpacked(symbol)?;
         let range = self.messages.range(part)?;
         let (_, padding) = content.split_at_checked((range.end - range.start) as usize)?;
         let is_padded = padding.iter().all(|byte| *byte == 0);
         is_padded.then(|| &symbol[..symbol.len() - padding.len()])
-    }
-
-    fn take_symbol(&mut self, now: Instant, symbol: &[u8]) -> Result<(), String> {
-        let Some((part, content)) = wire::parse_symbol(symbol) else {
-            return Err(format!("a symbol of {} bytes has no header", symbol.len()));
-        };
-        if self.receiver.take_part(now, part, content)? {
-            self.last_news = Some(now);
-        }
-        Ok(())
-    }
-
-    pub fn is_done(&self, now: Instant) -> bool {
-        self.receiver.is_complete() || self.timeout().is_some_and(|time| time <= now)
-    }
-
-    /// When it is done though parts are missing.
-    pub fn timeout(&self) -> Option<Instant> {
-        let ended = self.sender_ended?;
-        Some(self.last_news.map_or(ended, |news| news.max(ended)) + DRAIN)
     }
 }

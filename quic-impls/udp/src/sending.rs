@@ -14,7 +14,9 @@ use crate::wire::{self, Datagram};
 /// Where datagrams go, and what time it is.
 pub trait Outlet {
     fn now(&self) -> Instant;
-    fn send(&mut self, datagram: &Datagram) -> io::Result<()>;
+
+    /// Sends a datagram, and tells its length.
+    fn send(&mut self, datagram: &Datagram) -> io::Result<u64>;
 }
 
 #[derive(Debug)]
@@ -84,11 +86,12 @@ impl Sending {
             let part = Part { message, part: number };
             let range = self.messages.range(part).expect("a part of this message");
             let length = (range.end - range.start) as usize;
-            let symbol =
-                wire::symbol(part, length, |bytes| content::fill(self.content_seed, begin + range.start, bytes));
+            let symbol = part.packed(length, |bytes| content::fill(self.content_seed, begin + range.start, bytes));
             self.log.add(outlet.now(), part);
             match &mut self.protection {
-                None => outlet.send(&Datagram::Part(&symbol))?,
+                None => {
+                    outlet.send(&Datagram::Part(&symbol))?;
+                }
                 Some(Protection { encoder, .. }) => {
                     let sid = encoder.protect(&symbol);
                     outlet.send(&Datagram::Source(sid as u32, &symbol))?;

@@ -3,10 +3,6 @@
 use std::fmt::{self, Display};
 
 use fec::Code;
-use host::messages::Part;
-
-/// In front of the content of a part: its message's number, and its own.
-pub const HEADER: usize = 6;
 
 /// A datagram: its first byte tells which.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,22 +73,6 @@ impl Display for Datagram<'_> {
     }
 }
 
-/// A part as a symbol.
-pub fn symbol(part: Part, length: usize, fill: impl FnOnce(&mut [u8])) -> Vec<u8> {
-    let mut symbol = vec![0; HEADER + length];
-    symbol[..4].copy_from_slice(&part.message.to_be_bytes());
-    symbol[4..HEADER].copy_from_slice(&(part.part as u16).to_be_bytes());
-    fill(&mut symbol[HEADER..]);
-    symbol
-}
-
-/// What a symbol says that it is, and its content.
-pub fn parse_symbol(symbol: &[u8]) -> Option<(Part, &[u8])> {
-    let (message, rest) = symbol.split_first_chunk()?;
-    let (part, content) = rest.split_first_chunk()?;
-    Some((Part { message: u32::from_be_bytes(*message), part: u16::from_be_bytes(*part).into() }, content))
-}
-
 /// The number of a code.
 pub fn number(code: Code) -> u8 {
     match code {
@@ -128,6 +108,5 @@ mod tests {
         for bytes in [&[][..], &[0], &[HELLO, 0], &[SOURCE, 0, 0, 0], &[REPAIR], &[END, 1], &[0xff]] {
             assert_eq!(Datagram::parse(bytes), None, "{bytes:?}");
         }
-        assert_eq!(parse_symbol(&[0; HEADER - 1]), None);
     }
 }

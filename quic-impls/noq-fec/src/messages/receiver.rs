@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::messages::{DRAIN, Delivery, Log, Messages, Receiver};
+use host::messages::{Delivery, Log, Messages, Receiver};
 use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
 
-use super::{Ended, parse_datagram, read};
+use super::{Ended, read};
 
 #[derive(Debug)]
 pub struct Receiving {
@@ -16,10 +16,6 @@ pub struct Receiving {
     streams: BTreeMap<StreamId, Reading>,
     /// Streams that have ended.
     ended: u32,
-    /// When the sender told that it has sent all.
-    sender_ended: Option<Instant>,
-    /// When the last new part came in a datagram.
-    last_news: Option<Instant>,
 }
 
 /// How far a stream has been read.
@@ -34,7 +30,7 @@ struct Reading {
 impl Receiving {
     pub fn new(messages: Arc<Messages>, content_seed: u64) -> Self {
         let receiver = Receiver::new(messages.clone(), content_seed);
-        Self { messages, receiver, streams: BTreeMap::new(), ended: 0, sender_ended: None, last_news: None }
+        Self { messages, receiver, streams: BTreeMap::new(), ended: 0 }
     }
 
     pub fn log(&self) -> &Log {
@@ -43,7 +39,7 @@ impl Receiving {
 
     /// The sender has sent all.
     pub fn end(&mut self, now: Instant) {
-        self.sender_ended = Some(now);
+        self.receiver.end(now);
     }
 
     /// Takes in what an event tells of. An error is one line.
@@ -71,13 +67,7 @@ impl Receiving {
         if self.messages.delivery != Delivery::Datagram {
             return Err(format!("a datagram of {} bytes, and messages travel on streams", datagram.len()));
         }
-        let Some((part, bytes)) = parse_datagram(datagram) else {
-            return Err(format!("a datagram of {} bytes has no header", datagram.len()));
-        };
-        if self.receiver.take_part(now, part, bytes)? {
-            self.last_news = Some(now);
-        }
-        Ok(())
+        self.receiver.take_packed(now, datagram).map_err(|what| format!("datagram: {what}"))
     }
 
     fn reading(&self, id: StreamId) -> Result<Reading, String> {
@@ -115,7 +105,7 @@ impl Receiving {
 
     pub fn is_done(&self, now: Instant) -> bool {
         match self.messages.delivery {
-            Delivery::Datagram => self.receiver.is_complete() || self.timeout().is_some_and(|time| time <= now),
+            Delivery::Datagram => self.receiver.is_drained(now),
             Delivery::Deadline(_) => self.ended == self.messages.count(),
             Delivery::Stream | Delivery::Reliable => self.receiver.is_complete(),
         }
@@ -123,8 +113,7 @@ impl Receiving {
 
     /// When it is done though parts are missing.
     pub fn timeout(&self) -> Option<Instant> {
-        let ended = self.sender_ended.filter(|_| self.messages.delivery == Delivery::Datagram)?;
-        Some(self.last_news.map_or(ended, |news| news.max(ended)) + DRAIN)
+        self.receiver.drained_at().filter(|_| self.messages.delivery == Delivery::Datagram)
     }
 }
 

@@ -8,8 +8,6 @@ use host::content;
 use host::messages::{Delivery, Log, Messages, Part};
 use noq_proto::{Connection, Dir, Event, FinishError, SendDatagramError, StreamEvent, StreamId, VarInt, WriteError};
 
-use super::datagram;
-
 /// Bytes that a stream is given at once.
 const STEP: u64 = 16 << 10;
 
@@ -150,8 +148,8 @@ impl Sending {
                 continue;
             }
             let length = (range.end - range.start) as usize;
-            let datagram = datagram(part, length, |bytes| content::fill(self.content_seed, begin + range.start, bytes));
-            match connection.datagrams().send(datagram, false) {
+            let datagram = part.packed(length, |bytes| content::fill(self.content_seed, begin + range.start, bytes));
+            match connection.datagrams().send(datagram.into(), false) {
                 Ok(()) => {}
                 Err(SendDatagramError::Blocked(_)) => return Ok(false),
                 Err(error) => return Err(format!("{part}: {error}")),
