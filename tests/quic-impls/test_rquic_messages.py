@@ -1,29 +1,23 @@
 """rquic's messages: what each takes, what arrives, and that one task in virtual time has one answer."""
 
-import csv
 import itertools
 import json
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 from dropper.model import GilbertElliott, LossModel, Uniform
-from runners.implementations.finding import ours
 from runners.trial.simulation import losses
 
-IMPLEMENTATION = ours().find("rquic", "tests")
 Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]
 DELIVERIES = ["datagram", "deadline", "stream", "reliable"]
 SCHEMES = ["none", "hold", "xor", "rlc", "plain"]
-MBPS, OWD_S = 20, 0.025
 PART_BYTES, PARTS = 1000, 8
 OVERHEAD_BYTES = 42  # Ethernet, IPv4 and UDP, for each packet
-PACKET_S = 8 * (1300 + OVERHEAD_BYTES) / (MBPS * 1e6)  # longer than any
-SEEDS = {"up": 5, "down": 6}
+PACKET_BITS = 8 * (1300 + OVERHEAD_BYTES)  # more than any has
 
 Direction = Literal["up", "down"]
 Task = dict[str, Any]
@@ -44,99 +38,12 @@ def frames(
     }
 
 
-class Exchanges:
-    """Carries out exchanges of messages, with a folder for the tables of each."""
-
-    def __init__(self, folder: Path, identity: dict[str, str]) -> None:
-        self._folder = folder
-        self._identity = identity
-
-    def task(
-        self, workload: dict[str, Any], model: LossModel | None = None, number: int = 1, **options: Any
-    ) -> Task:
-        folder = self._folder / str(number)
-        ends = {}
-        for role in ("client", "server"):
-            (folder / role).mkdir(parents=True, exist_ok=True)
-            ends[role] = {
-                "version": 1,
-                "role": role,
-                "address": "10.0.2.2",
-                "port": 4433,
-                "workload": workload,
-                "content_seed": 7,
-                "options": {**IMPLEMENTATION.options({}, "defaults"), **options},
-                "log_folder": str(folder / role),
-                "deadline_s": 60.0,
-                "series": ["messages"],
-                **self._identity,
-            }
-        link = {
-            direction: {
-                "rate_bps": MBPS * 10**6,
-                "delay_ns": round(OWD_S * 1e9),
-                "queue_bytes": None,
-                "queue_packets": 200,
-                "losses": losses(model or Uniform(0.0), seed),
-            }
-            for direction, seed in SEEDS.items()
-        }
-        return {
-            "version": 1,
-            "number": number,
-            "pairs": [ends],
-            "links": {"internet": link},
-            "completion": "dct_s",
-            "timeout_s": 60.0,
-            "seed": 1,
-            "filling": None,
-            "processor": {"handshake_ns": 0, "datagram_ns": 0},
-            "capture": None,
-        }
-
-    def answers(self, tasks: Sequence[Task]) -> list[bytes]:
-        """The answers of one simulator, as they are."""
-        command = IMPLEMENTATION.declaration.simulator
-        assert command is not None
-        lines = b"".join(json.dumps(task).encode() + b"\n" for task in tasks)
-        ran = subprocess.run(
-            command, cwd=IMPLEMENTATION.folder, input=lines, stdout=subprocess.PIPE, check=True, timeout=200
-        )
-        return ran.stdout.splitlines()
-
-    def carry_out(self, *tasks: Task) -> list[dict[str, Any]]:
-        """The answers to tasks whose endpoints have to succeed."""
-        answers = [json.loads(line) for line in self.answers(tasks)]
-        for answer in answers:
-            assert "error" not in answer, answer
-            for end in answer["endpoints"].values():
-                assert (end["exit_code"], end["stderr"]) == (0, "")
-        return answers
-
-    def rows(self, task: Task, end: Literal["sender", "receiver"]) -> list[Row]:
-        """The table of one end."""
-        sends = {"up": "client", "down": "server"}[task["pairs"][0]["client"]["workload"]["direction"]]
-        role = sends if end == "sender" else {"client": "server", "server": "client"}[sends]
-        path = Path(task["pairs"][0][role]["log_folder"]) / "messages.series.csv"
-        with path.open(newline="") as file:
-            return [
-                {column: float(value) for column, value in row.items()}
-                for row in csv.DictReader(file, strict=True)
-            ]
-
-
-@pytest.fixture
-def exchanges(tmp_path: Path, identity: dict[str, str], endpoints_of: Callable[[str], object]) -> Exchanges:
-    endpoints_of("rquic")  # it is built
-    return Exchanges(tmp_path, identity)
-
-
 @pytest.fixture
 def name() -> str:
     return "rquic"
 
 
-def latencies(exchanges: Exchanges, task: Task) -> list[float]:
+def latencies(exchanges: Any, task: Task) -> list[float]:
     """Of each message, from when it was due to when its last part was whole."""
     due = {row["message"]: row["due_s"] for row in exchanges.rows(task, "sender")}
     arrived: dict[float, list[float]] = {}
@@ -149,7 +56,7 @@ def latencies(exchanges: Exchanges, task: Task) -> list[float]:
 @pytest.mark.parametrize("direction", ["up", "down"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
-    exchanges: Exchanges, scheme: str, direction: Direction
+    exchanges: Any, scheme: str, direction: Direction
 ) -> None:
     tasks = [
         exchanges.task(frames(delivery, direction), number=number, scheme=scheme)
@@ -160,9 +67,10 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
     for task in tasks:
         measured = latencies(exchanges, task)
         assert len(measured) == 30
-        least = OWD_S + bits / (MBPS * 1e6)
+        bps = exchanges.mbps * 1e6
+        least = exchanges.owd_s + bits / bps
         # Headers, repair packets among a message's own, and an acknowledgement on the way.
-        assert least < min(measured) <= max(measured) < least + 3 * PACKET_S
+        assert least < min(measured) <= max(measured) < least + 3 * PACKET_BITS / bps
 
 
 @pytest.mark.parametrize("scheme", ["none", "xor"])
@@ -170,7 +78,7 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
     "model", [Uniform(0.05), GilbertElliott(0.02, 0.3, 0.99, 0.2)], ids=["uniform", "bursts"]
 )
 def test_streams_bring_every_byte_and_datagrams_one_copy_of_what_came(
-    exchanges: Exchanges, model: LossModel, scheme: str
+    exchanges: Any, model: LossModel, scheme: str
 ) -> None:
     deliveries = ["stream", "reliable", "datagram"]
     tasks = [
@@ -190,14 +98,14 @@ def test_streams_bring_every_byte_and_datagrams_one_copy_of_what_came(
             assert set(parts) == every
 
 
-def test_datagrams_of_which_none_is_lost_all_arrive_though_acknowledgements_are(exchanges: Exchanges) -> None:
+def test_datagrams_of_which_none_is_lost_all_arrive_though_acknowledgements_are(exchanges: Any) -> None:
     task = exchanges.task(frames("datagram", "down"), scheme="none")
     task["links"]["internet"]["up"]["losses"] = losses(GilbertElliott(0.05, 0.1, 1.0, 0.0), 1)
     exchanges.carry_out(task)
     assert len(exchanges.rows(task, "receiver")) == 30 * PARTS
 
 
-def test_fec_brings_more_datagrams_than_none(exchanges: Exchanges) -> None:
+def test_fec_brings_more_datagrams_than_none(exchanges: Any) -> None:
     tasks = [
         exchanges.task(frames("datagram", count=90), Uniform(0.03), number=number, scheme=scheme)
         for number, scheme in enumerate(("none", "xor"))
@@ -207,7 +115,7 @@ def test_fec_brings_more_datagrams_than_none(exchanges: Exchanges) -> None:
     assert none < xor < 90 * PARTS
 
 
-def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Exchanges) -> None:
+def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -> None:
     directions: list[Direction] = ["up", "down"]
     kinds = itertools.product(DELIVERIES, ("none", "rlc"), directions)
     tasks = [
@@ -226,7 +134,7 @@ def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Exchan
     assert first == again and left == tables()
 
 
-def test_both_ends_count_what_the_workload_has(exchanges: Exchanges) -> None:
+def test_both_ends_count_what_the_workload_has(exchanges: Any) -> None:
     deadline, datagrams = exchanges.carry_out(
         exchanges.task(frames("deadline", deadline_ms=60.0), Uniform(0.1), number=1, scheme="none"),
         exchanges.task(frames("datagram"), Uniform(0.1), number=2, scheme="none"),
@@ -236,7 +144,7 @@ def test_both_ends_count_what_the_workload_has(exchanges: Exchanges) -> None:
         assert (end["metrics"]["datagrams_dropped"], end["metrics"]["datagrams_overflowed"]) == (0, 0)
 
 
-def test_what_is_not_supported_is_refused_with_127_and_what_cannot_be_with_2(exchanges: Exchanges) -> None:
+def test_what_is_not_supported_is_refused_with_127_and_what_cannot_be_with_2(exchanges: Any) -> None:
     refused: list[tuple[int, dict[str, Any], dict[str, Any]]] = [
         (127, frames("stream"), {"http": "h3"}),
         (127, frames("stream", "up"), {"encoder": "server"}),
