@@ -96,6 +96,10 @@ class Variant(Table):
         return self.baseline if isinstance(self.baseline, str) else None
 
 
+LISTS = frozenset({"playout_ms"})
+"""Parameters whose value is a list: by them one trial is looked at in several ways."""
+
+
 class Workload(BaseModel):
     """What the endpoints do, with one value for each parameter."""
 
@@ -103,11 +107,19 @@ class Workload(BaseModel):
 
     label: str
     name: str
-    parameters: dict[str, Value]
+    parameters: dict[str, Value | tuple[Value, ...]]
+
+    @property
+    def of_trials(self) -> dict[str, Value]:
+        """The parameters that decide what a trial is: all but lists."""
+        return {name: value for name, value in self.parameters.items() if not isinstance(value, tuple)}
 
 
 def _expanded(tables: Any) -> Any:
-    """[[workloads]] with the lists in them written out: one workload for each combination of their values."""
+    """[[workloads]] with the lists in them written out: one workload for each combination of their values.
+
+    A list of LISTS is one value, which no label names: it makes no other trial.
+    """
     if not isinstance(tables, list) or not tables:
         raise refused("must be [[workloads]], at least one")
     return [workload for index, table in enumerate(tables) for workload in _workloads(table, f"[{index}]")]
@@ -119,13 +131,19 @@ def _workloads(table: Any, key: str) -> list[Workload]:
     name = table.get("name")
     if not isinstance(name, str) or not name:
         raise refused("must say what the endpoints do, such as 'download'", f"{key}.name")
-    parameters = {parameter: value for parameter, value in table.items() if parameter != "name"}
-    alternatives = [_alternatives(parameter, value, key) for parameter, value in parameters.items()]
+    given = {
+        parameter: _alternatives(parameter, value, key)
+        for parameter, value in table.items()
+        if parameter != "name"
+    }
+    lists = {parameter: tuple(values) for parameter, values in given.items() if parameter in LISTS}
+    parameters = {parameter: values for parameter, values in given.items() if parameter not in LISTS}
+    alternatives = parameters.values()
     return [
         Workload(
             label="-".join([name, *(str(value) for value in values)]),
             name=name,
-            parameters=dict(zip(parameters, values, strict=True)),
+            parameters=dict(zip(parameters, values, strict=True)) | lists,
         )
         for values in product(*alternatives)
     ]

@@ -12,6 +12,7 @@ and units from here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -33,7 +34,7 @@ HANDSHAKE = "client.handshake_s"
 ENDPOINTS = ("client", "server", "background_client", "background_server")
 """The background is a transfer that competes with the measured one."""
 
-SOURCES = (*ENDPOINTS, "competition")
+SOURCES = (*ENDPOINTS, "competition", "messages")
 """What stands before the dot of a metric's name, but for those of links."""
 
 _TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
@@ -452,6 +453,176 @@ _OF_NOQ_FEC = (
     ),
 )
 
+_PLAYOUT = "PLAYOUT"
+"""In names of the registry, this stands for a playout delay: `on_time_ratio_100ms`."""
+
+# Of the workload `messages`: the harness computes them from what both ends noted (runners/trial/messages.py).
+_OF_MESSAGES = (
+    *(
+        Metric(
+            f"messages.latency_p{percent}_ms",
+            "ms",
+            f"From when a message was due until it was whole; {percent} % of messages took no longer. None"
+            " where that falls on a message that never was whole.",
+            "less",
+            "harness",
+            f"{percent}th percentile of the latency of messages",
+            f"p{percent} latency",
+        )
+        for percent in (50, 95, 99)
+    ),
+    Metric(
+        "messages.latency_max_ms",
+        "ms",
+        "The longest time from when a message was due until it was whole, of those that ever were.",
+        "less",
+        "harness",
+        "greatest latency of messages",
+    ),
+    Metric(
+        f"messages.on_time_ratio_{_PLAYOUT}ms",
+        "",
+        "Share of all messages that were whole within this playout delay after they were due.",
+        "more",
+        "harness",
+        f"share of messages whole within {_PLAYOUT} ms",
+        "",
+        f"How many messages are whole within {_PLAYOUT} ms?",
+    ),
+    Metric(
+        "messages.rebuffering_s",
+        "s",
+        "Messages that were not whole when Michel's reader (2018, §5.1.5) wanted them, times the mean time"
+        " between messages. It reads each when the first bytes of the fourth one, itself the first, can be"
+        " there.",
+        "less",
+        "harness",
+        "re-buffering time",
+        "",
+        "For how long does the receiver re-buffer?",
+    ),
+    Metric(
+        "messages.rebuffering_2_s",
+        "s",
+        "The same of a reader whose buffer takes two messages instead of four (§5.7).",
+        "less",
+        "harness",
+        "re-buffering time with a buffer of 2 messages",
+    ),
+    Metric(
+        "messages.received_bytes",
+        "bytes",
+        "Bytes of messages that the reader with a buffer of four got, those of messages that were not whole"
+        " included: without streams it goes on when bytes of a later message let it.",
+        "more",
+        "harness",
+        "amount of data received",
+    ),
+    Metric(
+        "messages.received_2_bytes",
+        "bytes",
+        "The same of a reader whose buffer takes two messages.",
+        "more",
+        "harness",
+        "amount of data received with a buffer of 2 messages",
+    ),
+    Metric(
+        "messages.freezes",
+        "",
+        "How often a frame was followed by the next only after max(3 · mean, mean + 150 ms), the mean of the"
+        " durations of 30 frames, as W3C's webrtc-stats counts freezes. At 30 Hz a single lost message is"
+        " none.",
+        "less",
+        "harness",
+        "number of freezes",
+    ),
+    Metric(
+        "messages.freeze_s",
+        "s",
+        "How long these frames stood, in all.",
+        "less",
+        "harness",
+        "time frozen",
+    ),
+    Metric(
+        "messages.messages_lost",
+        "messages",
+        "Messages that never were whole.",
+        "less",
+        "harness",
+        "number of messages lost",
+    ),
+    Metric(
+        "messages.messages_partial",
+        "messages",
+        "Of the messages lost, those of which a part arrived.",
+        "less",
+        "harness",
+        "number of messages that were lost in part",
+    ),
+    Metric(
+        "messages.messages_late",
+        "messages",
+        "Messages that were whole, but later than the reader with a buffer of four wanted them.",
+        "less",
+        "harness",
+        "number of messages late",
+    ),
+    Metric(
+        "messages.messages_sent_late",
+        "messages",
+        "Messages that their sender handed over more than 5 ms after they were due.",
+        "less",
+        "harness",
+        "number of messages sent late",
+    ),
+    Metric(
+        "messages.send_lag_max_ms",
+        "ms",
+        "The longest time from when a message was due until its sender had handed it over.",
+        "less",
+        "harness",
+        "greatest lag of the sender",
+    ),
+    Metric(
+        "messages.overhead",
+        "",
+        "UDP payload that came to the links in the direction of the messages, divided by the bytes of all"
+        " messages; none where the backend does not know.",
+        "less",
+        "harness",
+        "bytes sent per byte of the messages",
+    ),
+)
+
+# Of endpoints, in the workload `messages`.
+_OF_SENDING_MESSAGES = (
+    Metric(
+        "datagrams_dropped",
+        "datagrams",
+        "Datagrams that the sender's stack discarded of its own accord.",
+        "less",
+        "client and server",
+        "number of datagrams that the sender discarded",
+    ),
+    Metric(
+        "datagrams_overflowed",
+        "datagrams",
+        "Datagrams that came, and that the receiver's stack discarded.",
+        "less",
+        "client and server",
+        "number of datagrams that the receiver discarded",
+    ),
+    Metric(
+        "messages_reset",
+        "messages",
+        "Messages whose stream the sender reset at their deadline.",
+        "less",
+        "client and server",
+        "number of messages reset",
+    ),
+)
+
 _OF_HARNESS = (
     Metric(
         "competition.filling_s",
@@ -613,10 +784,14 @@ _OF_LINKS = (
     ),
 )
 
-ALL = (*_OF_TRANSFERS, *_OF_PAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_HARNESS, *_OF_LINKS)
+ALL = (
+    *(*_OF_TRANSFERS, *_OF_PAGES, *_OF_SENDING_MESSAGES, *_OF_RQUIC, *_OF_NOQ_FEC),
+    *(*_OF_MESSAGES, *_OF_HARNESS, *_OF_LINKS),
+)
 """Every registered metric, each once: those of endpoints without the endpoint."""
 
 _BY_NAME = {metric.name: metric for metric in ALL}
+_AT_PLAYOUT = re.compile(r"(messages\.on_time_ratio_)([0-9.e+]+)(ms)")
 
 
 def of(name: str) -> Metric:
@@ -628,7 +803,15 @@ def of(name: str) -> Metric:
     entry = _BY_NAME.get(own if source in ENDPOINTS else name)
     if entry is None and source not in SOURCES and name.count(".") == 2:
         entry = _BY_NAME.get(f"{_PLACE}.{name.rpartition('.')[2]}")
+    if at := _AT_PLAYOUT.fullmatch(name):
+        entry = _at_playout(_BY_NAME[f"{at[1]}{_PLAYOUT}{at[3]}"], at[2])
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
+
+
+def _at_playout(entry: Metric, playout_ms: str) -> Metric:
+    """The metric at this playout delay."""
+    words, asked = (text.replace(_PLAYOUT, playout_ms) for text in (entry.words, entry.asked))
+    return replace(entry, words=words, asked=asked)
 
 
 def title(name: str) -> str:
@@ -740,6 +923,22 @@ SERIES = (
             Column("lost", "packets", "Packets declared lost in the period."),
             Column("window_packets", "packets", "The congestion window."),
             _SMOOTHED_RTT,
+        ),
+    ),
+    Series(
+        "messages",
+        "Each message of the workload messages, kept by the end that receives them: what became of it. Times"
+        " are since the sender began, -1 where there is none.",
+        (
+            Column("t_s", "s", "When the message was due."),
+            _CONNECTION,
+            Column("message", "", "Its number, from 0."),
+            Column("size_bytes", "bytes", "Its bytes."),
+            Column("parts", "", "In how many parts it was sent."),
+            Column("parts_arrived", "", "How many of them arrived."),
+            Column("sent_s", "s", "When its last part was handed over."),
+            Column("first_s", "s", "When its first part arrived, whichever that was."),
+            Column("whole_s", "s", "When it was whole."),
         ),
     ),
 )

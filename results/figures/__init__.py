@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from results.figures.explanation import benefit_map, effects
     from results.figures.nothing import NothingToDraw
     from results.figures.over_time import trial_over_time
+    from results.figures.playout import latency_ecdf, on_time
     from results.figures.ratios import bars, heat_map, over_factors, pairs, table
     from results.figures.saving import Folder, save
 
@@ -34,6 +35,8 @@ __all__ = [
     "ecdf_panels",
     "effects",
     "heat_map",
+    "latency_ecdf",
+    "on_time",
     "over_factors",
     "pairs",
     "points",
@@ -52,6 +55,7 @@ __getattr__ = names_of(
         "explanation": ("benefit_map", "effects"),
         "nothing": ("NothingToDraw",),
         "over_time": ("trial_over_time",),
+        "playout": ("latency_ecdf", "on_time"),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
         "saving": ("Folder", "save"),
     },

@@ -6,12 +6,17 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from results.papers import networking2019, rquic2021
+from results.papers import moskvitin, networking2019, rquic2021, thesis2018
 from results.papers.claims import PaperFigure
 from results.store.records import CampaignInfo
 
 # By the name that the names of their designs begin with. Each paper's package has its part of this table.
-FIGURES: dict[str, list[PaperFigure]] = {**networking2019.FIGURES, **rquic2021.FIGURES}
+FIGURES: dict[str, list[PaperFigure]] = {
+    **networking2019.FIGURES,
+    **rquic2021.FIGURES,
+    **moskvitin.FIGURES,
+    **thesis2018.FIGURES,
+}
 
 
 def figures_of(campaign: CampaignInfo) -> list[PaperFigure]:

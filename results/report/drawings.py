@@ -115,6 +115,17 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     )
 
 
+def of_messages(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Drawing]:
+    """How many messages were whole by when they were played, of a campaign that sent some."""
+    if any(workload["name"] == "messages" for workload in campaign.workloads):
+        yield folder.draw(
+            "on-time",
+            "Share of messages that were whole within the playout delay, counted from when they were due: the"
+            " median over points, with its 95 % interval. All delays are read from the same trials.",
+            lambda: figures.on_time(frame, campaign),
+        )
+
+
 def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
     """The name of each workload, and its ratio over each factor."""
     if part.ratios.empty:

@@ -30,7 +30,14 @@ from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
 from results.report import repeating, second_tries
-from results.report.drawings import by_workload, explained, of_all_workloads, parts_of, reproduced
+from results.report.drawings import (
+    by_workload,
+    explained,
+    of_all_workloads,
+    of_messages,
+    parts_of,
+    reproduced,
+)
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
 from results.store.postgresql_url import without_secrets
@@ -117,7 +124,10 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
             "The points of the design, in each pair of its factors.",
             lambda: figures.points(campaign),
         ),
-        drawings=[drawing for part in parts for drawing in of_all_workloads(folder, frame, part)],
+        drawings=[
+            *(drawing for part in parts for drawing in of_all_workloads(folder, frame, part)),
+            *of_messages(folder, frame, campaign),
+        ],
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
         reproduced=reproduced(folder, frame, campaign),
@@ -129,6 +139,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         unpaired=_unpaired(frame, campaign),
         metrics=_metric_medians(frame, campaign),
         pages=campaign.provenance.get("pages", {}),
+        traces=campaign.provenance.get("traces", {}),
         starts=starts_of(database, campaign),
         repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),
         doubts=repeating.doubts(run, campaign, filters),
@@ -247,18 +258,22 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, _M
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """Provenance without what the page shows elsewhere, of web pages the hash alone, and of implementations
-    all but the text of their declarations."""
-    pages = {name: {"sha256": page["sha256"]} for name, page in provenance.get("pages", {}).items()}
+    """Provenance without what the page shows elsewhere, of web pages and traces the hash alone, and of
+    implementations all but the text of their declarations."""
+    files = {
+        kind: {name: {"sha256": file["sha256"]} for name, file in provenance[kind].items()}
+        for kind in ("pages", "traces")
+        if kind in provenance
+    }
     implementations = {
         name: {key: value for key, value in implementation.items() if key != "declaration"}
         for name, implementation in provenance.get("implementations", {}).items()
     }
-    elsewhere = ("calibration", "pages", "implementations")
+    elsewhere = ("calibration", "implementations")
     rest = {name: value for name, value in provenance.items() if name not in elsewhere}
     if "command" in rest:  # older campaigns kept passwords in some forms of a URL
         rest["command"] = [without_secrets(word) for word in rest["command"]]
-    return rest | {"pages": pages, "implementations": implementations}
+    return rest | files | {"implementations": implementations}
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

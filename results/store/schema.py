@@ -291,8 +291,8 @@ metrics = sa.Table(
         sa.Text,
         primary_key=True,
         doc=(
-            "`client`, `server`, `background_client`, `background_server`, or `competition`, the harness's "
-            "own."
+            "`client`, `server`, `background_client`, `background_server`, or the harness's own"
+            " `competition` and `messages`."
         ),
     ),
     sa.Column("name", sa.Text, primary_key=True, doc="Such as `dct_s`; its unit is the end of its name."),

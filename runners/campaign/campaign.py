@@ -13,6 +13,7 @@ from runners.calibration import experiments as calibration
 from runners.campaign import provenance, self_check
 from runners.campaign.claims import this_process
 from runners.campaign.differences import check_same
+from runners.campaign.experiment import Activity
 from runners.campaign.request import Request
 from runners.campaign.share import Due, Share, Watcher, due
 from runners.engines.engine import Engine
@@ -60,7 +61,12 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
-    return collected | {"jobs": request.jobs, "pages": experiment.pages, **of_processors, **of_sample}
+    of_traces = {"traces": experiment.traces} if experiment.traces else {}
+    return (
+        collected
+        | {"jobs": request.jobs, "pages": experiment.pages}
+        | {**of_traces, **of_processors, **of_sample}
+    )
 
 
 def _started(
@@ -104,12 +110,16 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
             Workload(
                 label=workload.label,
                 name=workload.name,
-                parameters=workload.parameters,
-                metric=request.experiment.activities[workload.label].workload.compared,
+                parameters=workload.of_trials,
+                metric=_compared_by(request.experiment.activities[workload.label]),
             )
             for workload in design.workloads
         ],
     )
+
+
+def _compared_by(activity: Activity) -> str:
+    return activity.workload.compared_with(activity.chosen)
 
 
 def _kind_of(design: Design) -> Kind:

@@ -79,7 +79,8 @@ def _differences(
         yield "another engine", compare("engine", *engines)
         return
     yield "another link", compare("link", was["link"], collected["link"])
-    yield "other pages", compare("page", _hashes_of_pages(was), _hashes_of_pages(collected))
+    for kind in ("page", "trace"):
+        yield f"other {kind}s", compare(kind, _hashes(was, f"{kind}s"), _hashes(collected, f"{kind}s"))
     yield from of_programs(was, collected)
 
 
@@ -152,9 +153,9 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _hashes_of_pages(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Of each web page; older campaigns have none."""
-    return {name: page["sha256"] for name, page in provenance.get("pages", {}).items()}
+def _hashes(provenance: Mapping[str, Any], kept: str) -> dict[str, str]:
+    """Of each web page or trace; older campaigns have none."""
+    return {name: file["sha256"] for name, file in provenance.get(kept, {}).items()}
 
 
 def _deciding(provenance: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ Whatever can be known to be wrong with a design is refused here, before anything
 all points, and options that do not fit together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -33,7 +33,7 @@ from runners.trial.task import (
     Seeds,
     Task,
 )
-from runners.workloads import page_graph
+from runners.workloads import page_graph, traffic
 from runners.workloads.workload import Surroundings, Transfer, Workload
 from topologies.layout import Layout
 from topologies.link import DIRECTIONS, TopologyError
@@ -105,7 +105,8 @@ class Activity:
 class Experiment:
     """What a campaign runs: for each trial its task.
 
-    `pages` are the web pages as a campaign has stored them; None reads the files beside the design.
+    `pages` and `traces` are the web pages and traces as a campaign has stored them; None reads the files
+    beside the design.
     """
 
     def __init__(
@@ -114,6 +115,7 @@ class Experiment:
         points: Sequence[Values],
         implementations: Implementations,
         pages: Mapping[str, Any] | None = None,
+        traces: Mapping[str, Any] | None = None,
     ) -> None:
         self.design = design
         self.points = points
@@ -129,6 +131,8 @@ class Experiment:
         self._check_points()
         self.pages = self._pages() if pages is None else dict(pages)
         """Each web page that a workload loads, as a campaign keeps it, by its name."""
+        self.traces = self._traces() if traces is None else dict(traces)
+        """Each trace that a workload sends, as a campaign keeps it, by its name."""
 
     @property
     def implementations(self) -> dict[str, Implementation]:
@@ -247,8 +251,12 @@ class Experiment:
     def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
         first_link, *_ = self._link_tasks[key.point].values()
         graphs = {name: page["graph"] for name, page in self.pages.items()}
-        around = Surroundings(key.variant, first_link.settings, self.timeout_s, graphs)
-        return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
+        timetables = {name: trace["timetable"] for name, trace in self.traces.items()}
+        around = Surroundings(key.variant, first_link.settings, self.timeout_s, graphs, timetables)
+        try:
+            return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
+        except Refusal as refusal:
+            raise Refusal(f"{self.design.path}: point {key.point}: {refusal}") from None
 
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer, activity)
@@ -257,6 +265,7 @@ class Experiment:
             server=_end(server, arm.series, values),
             workload=transfer.workload,
             demand=transfer.demand,
+            playout_ms=list(transfer.playout_ms),
         )
 
     def _server_of(self, transfer: Transfer, activity: Activity) -> Arm:
@@ -281,14 +290,25 @@ class Experiment:
             raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
 
     def _pages(self) -> dict[str, Any]:
+        files = self._files(lambda workload, chosen: workload.page(chosen, self.design.path))
+        return {name: page_graph.stored(path) for name, path in files}
+
+    def _traces(self) -> dict[str, Any]:
+        files = self._files(lambda workload, chosen: workload.trace(chosen, self.design.path))
+        return {name: traffic.stored(path) for name, path in files}
+
+    def _files(
+        self, of: Callable[[Workload, Mapping[str, Any]], tuple[str, Path] | None]
+    ) -> list[tuple[str, Path]]:
+        """The names and paths of the files that workloads need at any point, in the order of their names."""
         files = {}
         for activity in self.activities.values():
             for point in range(len(self.points)):
-                page = activity.workload.page(activity.parameters(self._values(point)), self.design.path)
-                if page is None:
+                needed = of(activity.workload, activity.parameters(self._values(point)))
+                if needed is None:
                     break
-                files[page[0]] = page[1]
-        return {name: page_graph.stored(files[name]) for name in sorted(files)}
+                files[needed[0]] = needed[1]
+        return sorted(files.items())
 
     def _check_points(self) -> None:
         """Raises Refusal for the first value of a point that an option or a workload refuses."""

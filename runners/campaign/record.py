@@ -57,7 +57,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     outcome, endpoints = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),
-        metrics={name: values for name, values in _metrics(outcome).items() if values},
+        metrics={name: values for name, values in _metrics(outcome, judgement).items() if values},
         verdicts=[
             _verdict_log(link, direction, recorded)
             for link, directions in outcome.droppers.items()
@@ -106,11 +106,12 @@ def overhead_of(finished: Finished) -> dict[str, float]:
     return {**others, "total": finished.overhead_s}
 
 
-def _metrics(outcome: Outcome) -> dict[str, dict[str, float]]:
-    """What each endpoint measured, and what the harness did itself of two transfers that competed."""
+def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, float]]:
+    """What each endpoint measured, and what the harness did itself of messages, and of two transfers that
+    competed."""
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
-    return of_endpoints | {"competition": competition}
+    return of_endpoints | {"competition": competition, "messages": judgement.messages}
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:

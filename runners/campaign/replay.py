@@ -64,8 +64,8 @@ def replay(
     """Run the trial again, and leave its files in `folder`, which must not exist. Needs root, but in virtual
     time.
 
-    Its task and its seeds are those that were recorded. Where they were not, they are made of the design and
-    the pages that were, with the defaults of today.
+    Its task and its seeds are those that were recorded. Where they were not, they are made of the design, the
+    pages and the traces that were, with the defaults of today.
     """
     recorded = _recorded_task(stored.record)
     try:
@@ -118,8 +118,10 @@ def _experiment(campaign: CampaignInfo, implementations: Implementations) -> Exp
         design = designs.parse(campaign.design_text, f"campaign {campaign.name}")
     except DesignError as error:
         raise Refusal(str(error)) from error
-    pages = campaign.provenance.get("pages", {})  # older campaigns have none
-    return Experiment(design, campaign.points, implementations, pages)
+    pages, traces = (
+        campaign.provenance.get(kept, {}) for kept in ("pages", "traces")
+    )  # older ones have none
+    return Experiment(design, campaign.points, implementations, pages, traces)
 
 
 def _differences_of_tasks(recorded: Task | None, today: Task) -> Iterator[str]:

@@ -7,12 +7,13 @@ from results.store.records import TrialKey
 from runners.campaign.self_check import play
 from runners.engines.engine import EngineError
 from runners.implementations.implementation import Implementation
-from runners.trial.contract import SIZE_BYTES, Part
+from runners.trial.contract import SAMPLES, Part
 from runners.trial.judge import judge
 from runners.trial.outcome import Outcome
 from runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import USUAL
-from runners.workloads.workload import COMPLETION, Demand
+from runners.workloads import WORKLOADS, messages
+from runners.workloads.workload import COMPLETION
 from topologies.link import LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
@@ -22,21 +23,21 @@ SEEDS = (2**64 - 1, 1)
 
 
 def check(implementation: Implementation) -> Iterator[Part]:
-    """A part for each transfer that it supports; none of an implementation without a simulator."""
+    """A part for each of the samples that it supports; none of an implementation without a simulator."""
     declared = implementation.declaration
     if declared.simulator is None:
         return
     if lack := implementation.lack("virtual"):
         yield Part("simulator", False, f"{lack.problem}; mend: {lack.mend}")
         return
-    for transfer in ("download", "upload"):
+    for transfer in SAMPLES:
         if transfer in declared.workloads:
             problem = problem_of(implementation, transfer)
             yield Part(f"simulator: {transfer}", not problem, problem or "was ok, and the same each time")
 
 
 def problem_of(implementation: Implementation, transfer: str) -> str:
-    """What is wrong with how its simulator plays a transfer, `download` or `upload`; "" for nothing."""
+    """What is wrong with how its simulator plays one of the samples; "" for nothing."""
     tasks = {
         TrialKey("default", transfer, 0, number): _task(implementation, transfer, seed)
         for number, seed in enumerate(SEEDS)
@@ -57,7 +58,7 @@ def problem_of(implementation: Implementation, transfer: str) -> str:
 
 
 def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
-    declared = implementation.declaration
+    declared, workload = implementation.declaration, SAMPLES[transfer]
     options = dict(implementation.options({}, "the defaults"))
     end = EndpointTask(
         implementation=declared.name,
@@ -66,7 +67,6 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
         fec=None if declared.fec is None else declared.fec.is_on(options),
         owes_repair=declared.fec is None or declared.fec.owes_repair(options),
     )
-    bytes_of_direction = {"download": "down_bytes", "upload": "up_bytes"}[transfer]
     return Task(
         topology="single-path",
         backend=VIRTUAL,
@@ -82,8 +82,10 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
             PairTask(
                 client=end,
                 server=end,
-                workload={"name": transfer, "size_bytes": SIZE_BYTES},
-                demand=Demand(**{bytes_of_direction: SIZE_BYTES}, round_trips=1),
+                workload=dict(workload),
+                demand=messages.demand(workload)
+                if messages.is_messages(workload)
+                else WORKLOADS[transfer].demand(workload),
             )
         ],
         completion=COMPLETION,

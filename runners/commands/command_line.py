@@ -24,6 +24,7 @@ COMMANDS = {
     "plan": "Show the points of a design, and how well they fill its space.",
     "losses": "Predict which packets a loss model and a seed drop.",
     "page": "Make a web page's graph for the workload page.",
+    "trace": "Make a trace for the workload messages.",
     "run": "Run the trials of a design into a results database.",
     "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
     "show": "Show what a results database holds.",

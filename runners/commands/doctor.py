@@ -21,6 +21,7 @@ from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
 from runners.trial import cgroup, kernel
+from runners.trial.contract import SAMPLES
 from runners.trial.isolation import IsolationError, run_isolated
 from topologies.programs import PROBER, WIRE
 
@@ -140,13 +141,14 @@ def _simulators(implementations: Implementations) -> Iterator[Need]:
 
 
 def _simulator_lacks(implementation: Implementation) -> Lack | None:
-    name, transfers = implementation.declaration.name, implementation.declaration.workloads
+    name, supported = implementation.declaration.name, implementation.declaration.workloads
     if implementation.declaration.simulator is None:
         mend = "give it one, as quic-impls/README.md says; --engine local takes it as it is"
         return Lack("none: it takes no part in trials in virtual time", mend)
     if lack := implementation.lack("virtual"):
         return lack
-    problem = simulator_check.problem_of(implementation, "download") if "download" in transfers else ""
+    sample = next((sample for sample in SAMPLES if sample in supported), None)
+    problem = simulator_check.problem_of(implementation, sample) if sample else ""
     return Lack(problem, f"see fecbench implementations --check {name}") if problem else None
 
 

@@ -250,6 +250,6 @@ def _collect(errand: Errand, outcome: Outcome) -> None:
             if ended is not None and ended.metrics is not None:
                 folder = errand.place.log_folder(number, role)
                 try:
-                    ended.series = series.collect(folder, pair.end(role).series)
+                    ended.series = series.collect(folder, pair.series(role))
                 except SeriesError as error:
                     ended.complaint = str(error)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runners.trial.task import EndpointTask, Role
+from runners.trial.task import EndpointTask, Role, asked_series
 
 PORT = 4433
 SERVER_NAME = "server.fecbench"
@@ -39,8 +39,8 @@ def assignment(
         "log_folder": str(log_folder),
         "deadline_s": deadline_s,
     }
-    if end.series:
-        document["series"] = end.series
+    if series := asked_series(end, workload):
+        document["series"] = series
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
     if role == "server":

@@ -34,6 +34,20 @@ from topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
 SIZE_BYTES = 10_000
+SAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "download": {"name": "download", "size_bytes": SIZE_BYTES},
+    "upload": {"name": "upload", "size_bytes": SIZE_BYTES},
+    "messages": {
+        "name": "messages",
+        "direction": "down",
+        "delivery": "datagram",
+        "deadline_ms": 100.0,
+        "part_bytes": 1000,
+        "timetable": [[0, SIZE_BYTES // 2], [20_000, SIZE_BYTES // 2]],
+    },
+}
+"""What implementations are tried with, as assignments have it."""
+VERIFIED_BY_CLIENT = ("download", "messages")
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
 CONTENT_SEED, OTHER_CONTENT_SEED = 2**64 - 1, 1
 DEADLINE_S = 20.0
@@ -188,9 +202,9 @@ class Examination:
         """What its endpoints do when they are asked for what they support, and for what nobody supports."""
         supported = self._implementation.declaration.workloads
         try:
-            for transfer in ("download", "upload"):
-                if transfer in supported:
-                    self._transfer({"name": transfer, "size_bytes": SIZE_BYTES})
+            for name, workload in SAMPLES.items():
+                if name in supported:
+                    self._transfer(workload)
             for role in ROLES:
                 self._unknown_workload(role)
             self._lines_at_failure()
@@ -202,7 +216,7 @@ class Examination:
             self._loopback.end()
 
     def _transfer(self, workload: Mapping[str, Any]) -> None:
-        """A server, a client that succeeds and, of a download, one that is told to expect other content."""
+        """A server, a client that succeeds and, where it receives, one that expects other content."""
         name, begun = workload["name"], time.monotonic()
         server = self._loopback.start("server", workload)
         self._loopback.await_ready(server)
@@ -210,7 +224,7 @@ class Examination:
         self._note(f"{name}: ready", _problem_of_start(server), f"the server was ready after {took_s:.3f} s")
         if server.ready:
             self._client(workload)
-            if name == "download":
+            if name in VERIFIED_BY_CLIENT:
                 self._client_of_other_content(workload)
             self._end_of_server(name, server)
         self._failures[f"{name}: the server"] = server

@@ -12,14 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from results.store.records import State
-from runners.trial import series
+from runners.trial import messages, series
 from runners.trial.judging import endpoints, network, processor, verdicts
+from runners.trial.judging import messages as plausible
 from runners.trial.judging.endpoints import completion_s
 from runners.trial.judging.verdicts import VerdictCheck
+from runners.trial.messages import Messages
 from runners.trial.outcome import Outcome
 from runners.trial.plain_text import one_line
 from runners.trial.series import SeriesError
 from runners.trial.task import Task
+from runners.workloads.messages import SERIES, is_messages
 from topologies.link import Direction
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ class Judgement:
     checks: Checks = field(default_factory=Checks)
     series: Series = field(default_factory=dict)
     """What was left over time: by endpoint and name."""
+    messages: dict[str, float] = field(default_factory=dict)
+    """The metrics of messages, of a trial that sent some."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", one_line(self.reason))  # it may quote what an endpoint wrote
@@ -80,7 +85,23 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
     tables, problem = _series(outcome)
     if state == "ok" and problem:
         state, reason = "failed", problem
-    return Judgement(state, reason, checks, tables)
+    if state != "ok" or not is_messages(task.pairs[0].workload):
+        return Judgement(state, reason, checks, tables)
+    try:
+        noted = messages.read(task, outcome)
+    except SeriesError as error:
+        return Judgement("failed", str(error), checks, tables)
+    for problem in plausible.problems(task, outcome, noted):
+        return Judgement("failed", problem, checks, tables)
+    metrics = messages.measure(noted, task.pairs[0].playout_ms, plausible.sent_bytes(task, outcome))
+    return Judgement("ok", "", checks, tables | _rows(task, noted), metrics)
+
+
+def _rows(task: Task, noted: Messages) -> Series:
+    """What is kept of each message, if the design wants the series: by the end that received them."""
+    _, receiver = messages.ends(task.pairs[0])
+    wanted = SERIES in task.pairs[0].end(receiver).series
+    return {(receiver, SERIES): messages.rows(noted)} if wanted else {}
 
 
 def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
@@ -126,6 +147,8 @@ def _series(outcome: Outcome) -> tuple[Series, str]:
     tables: Series = {}
     for endpoint, ended in outcome.endpoints.items():
         for name, content in ended.series.items():
+            if name == SERIES:  # read with that of the other end
+                continue
             try:
                 tables[endpoint, name] = series.table(name, content)
             except SeriesError as error:

@@ -14,10 +14,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runners.workloads import messages
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT_BYTES = 16 << 20
+LIMIT_OF_MESSAGES_BYTES = 64 << 20
 TIME_COLUMN = "t_s"
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -40,10 +43,11 @@ def _content(path: Path, name: str) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise SeriesError(f"left no series {name}: {path.name} is not a file")
+    limit_bytes = LIMIT_OF_MESSAGES_BYTES if name == messages.SERIES else LIMIT_BYTES
     with os.fdopen(descriptor, "rb") as file:
-        content = file.read(LIMIT_BYTES + 1)
-    if len(content) > LIMIT_BYTES:
-        raise SeriesError(f"left a series {name} of more than {LIMIT_BYTES} bytes")
+        content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise SeriesError(f"left a series {name} of more than {limit_bytes} bytes")
     return content
 
 

@@ -56,7 +56,7 @@ class Place:
 
 def leaves_files(task: Task) -> bool:
     """Whether the endpoints of a task leave anything in their log folders."""
-    return task.capture or any(end.series for pair in task.pairs for end in (pair.client, pair.server))
+    return task.capture or any(pair.series(role) for pair in task.pairs for role in ROLES)
 
 
 # The task

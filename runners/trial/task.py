@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from dropper.model import LossModel, loss_model
 from runners.trial.validity import Validity
+from runners.workloads import messages
 from runners.workloads.workload import Demand
 from topologies.link import Direction, LinkSettings
 from topologies.topology import Backend
@@ -31,7 +32,7 @@ class EndpointTask(_Part):
     options: dict[str, Any]
     """All of the implementation's options, defaults filled in."""
     series: list[str] = []
-    """What it is asked to leave over time."""
+    """What the design wants it to leave over time."""
     local_addresses: bool = False
     """Whether it is told all addresses of its host."""
     fec: bool | None = None
@@ -48,9 +49,21 @@ class PairTask(_Part):
     workload: dict[str, Any]
     demand: Demand = Demand()
     """What the transfer cannot do without."""
+    playout_ms: list[float] = []
+    """The playout delays at which its messages are asked for; of other workloads none."""
 
     def end(self, role: Role) -> EndpointTask:
         return self.client if role == "client" else self.server
+
+    def series(self, role: Role) -> list[str]:
+        """What an end is asked to leave over time."""
+        return asked_series(self.end(role), self.workload)
+
+
+def asked_series(end: EndpointTask, workload: Mapping[str, Any]) -> list[str]:
+    """What an end is asked to leave over time: what the design wants, and what measures its workload."""
+    needed = [messages.SERIES] if messages.is_messages(workload) else []
+    return [*end.series, *(name for name in needed if name not in end.series)]
 
 
 class LinkTask(_Part):

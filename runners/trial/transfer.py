@@ -141,7 +141,7 @@ class _Run:
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
-                outcome.series = series.collect(self._log_folder(role), self._pair.end(role).series)
+                outcome.series = series.collect(self._log_folder(role), self._pair.series(role))
             except SeriesError as error:
                 outcome.complaint = str(error)
         return outcome

@@ -4,11 +4,12 @@ from fecbench.hints import nearest
 from runners.refusal import Refusal
 from runners.workloads.bulk import Download, Upload
 from runners.workloads.competing import Competing
+from runners.workloads.messages import Messages
 from runners.workloads.page import Page
 from runners.workloads.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (Download(), Upload(), Competing(), Page())
+    workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages())
 }
 
 

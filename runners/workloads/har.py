@@ -16,7 +16,8 @@ from urllib.parse import urljoin, urlsplit
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from runners.refusal import Refusal
-from runners.workloads.page_graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page, checked, read_json
+from runners.workloads.json_file import checked, read_json
+from runners.workloads.page_graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
 
 LONGEST_NAME = 60
 

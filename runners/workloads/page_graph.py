@@ -9,30 +9,17 @@ import json
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fecbench.hints import nearest
-from runners.refusal import Refusal
+from runners.workloads.json_file import Line, beside, checked, read_json
 from runners.workloads.workload import Demand
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40
 LONGEST_PROCESSING_MS = 3_600_000
-# A page is some kilobytes, a HAR with all contents some hundred megabytes.
-LARGEST_FILE_BYTES = 2**30
-LONGEST_COMPLAINT = 300
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable() or not 1 <= len(text) <= 200:
-        raise ValueError("must be 1 to 200 printable characters")
-    return text
-
-
-Model = TypeVar("Model", bound=BaseModel)
-Line = Annotated[str, AfterValidator(_printable)]
 
 
 class PageObject(BaseModel):
@@ -133,47 +120,4 @@ def demand(graph: Mapping[str, Any]) -> Demand:
 
 def path_of(name: str, design_path: str) -> Path:
     """The file of the page of that name: in the folder `pages` beside the design. Raises Refusal."""
-    folder = Path(design_path).parent / "pages"
-    known = sorted(path.stem for path in folder.glob("*.json"))
-    if name not in known:
-        there = f"there is no page {name!r} in {folder}"
-        raise Refusal(f"{design_path}: workload page: graph = {name!r}: {there}; {nearest(name, known)}")
-    return folder / f"{name}.json"
-
-
-def read_json(path: Path) -> object:
-    """The JSON document in a file. Raises Refusal."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
-    if len(content) > LARGEST_FILE_BYTES:
-        raise Refusal(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes")
-    try:
-        document: object = json.loads(content.decode("utf-8-sig"))  # some browsers begin a HAR with a BOM
-    except RecursionError:
-        raise Refusal(f"{path}: is nested too deeply") from None
-    except ValueError as error:  # neither UTF-8 nor JSON, and integers too long to be converted
-        raise Refusal(f"{path}: is no JSON: {error}") from None
-    return document
-
-
-def checked(model: type[Model], document: object, where: str) -> Model:
-    """The document as a model. Raises Refusal with the first thing that is wrong, in one short line."""
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        # A name or a value can hold line breaks, and megabytes.
-        line = " ".join(f"{where}: {_complaint(error)}".split())
-        raise Refusal(line if len(line) <= LONGEST_COMPLAINT else f"{line[:LONGEST_COMPLAINT]}…") from None
-
-
-def _complaint(error: ValidationError) -> str:
-    problem = error.errors(include_url=False, include_context=False)[0]
-    key = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "missing":
-        return f"{key}: is missing"
-    value = "" if isinstance(problem["input"], dict | list) else f" = {problem['input']!r:.80}"
-    message = problem["msg"].removeprefix("Value error, ")
-    return f"{key}{value}: {message}" if key else message
+    return beside(design_path, "page", name, "workload page: graph")

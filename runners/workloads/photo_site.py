@@ -1,15 +1,12 @@
 """Makes a photo site's front page from a seed: its own numbers, the kind of page of rQUIC's §VI-C.
 
 The document brings styles and scripts; styles bring fonts and icons; the first photos stand in the document,
-the others are asked for by the last script; two scripts report to another origin. Of Python's generators only
-random() is used, since it alone is promised to give the same numbers in later versions.
+the others are asked for by the last script; two scripts report to another origin.
 """
 
-import math
-import random
 from collections.abc import Iterator
-from statistics import NormalDist
 
+from runners.workloads.chance import Sizes
 from runners.workloads.page_graph import Page, PageObject
 
 SMALLEST_BYTES = 100_000
@@ -20,22 +17,6 @@ WWW, STATIC, PHOTOS, METRICS = (
 )
 EARLY_PHOTOS, LATE_PHOTOS = 24, 18
 SMALLEST_OBJECT_BYTES = 40
-
-
-class Sizes:
-    """Sizes and times of seeded chance."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def lognormal(self, median: float, sigma: float) -> float:
-        """Of that median; sigma is the standard deviation of the logarithm."""
-        # random() gives 53 bits and may give 0, which has no quantile.
-        quantile = (self._random.random() * 2**53 + 0.5) / (2**53 + 1)
-        return median * math.exp(sigma * NormalDist().inv_cdf(quantile))
-
-    def uniform(self, low: float, high: float) -> float:
-        return low + (high - low) * self._random.random()
 
 
 def make(seed: int, size_bytes: int, made_by: str) -> Page:

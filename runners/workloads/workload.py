@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from fecbench.hints import nearest
 from runners.options import Option
 from runners.refusal import Refusal
-from topologies.link import LinkSettings
+from topologies.link import Direction, LinkSettings
 
 COMPLETION = "dct_s"
 """The client's metric that says how long a transfer took, of the workloads that transfer something whole."""
@@ -30,7 +30,14 @@ class Demand:
     round_trips: int = 0
     """How often something has to go up and be answered, one after another."""
     pauses_s: float = 0.0
-    """What the client waits between these round trips of its own will."""
+    """What the endpoints wait between these round trips of their own will."""
+    may_be_lost: bool = False
+    """Whether any of the content may fail to arrive."""
+
+    def arriving_bytes(self, direction: Direction) -> int:
+        """Of the content that goes in this direction, what arrives in any case."""
+        sent = self.up_bytes if direction == "up" else self.down_bytes
+        return 0 if self.may_be_lost else sent
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,8 @@ class Transfer:
     workload: dict[str, Any]
     """The `workload` of both assignments."""
     demand: Demand = field(default_factory=Demand)
+    playout_ms: tuple[float, ...] = ()
+    """The playout delays at which its messages are asked for; of other workloads none."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,8 @@ class Surroundings:
     timeout_s: float
     graphs: Mapping[str, Any]
     """The graph of each web page of the campaign, by the page's name."""
+    traces: Mapping[str, Any] = field(default_factory=dict)
+    """The timetable of each trace of the campaign, by the trace's name."""
 
 
 class Workload:
@@ -72,20 +83,28 @@ class Workload:
     compared: ClassVar[str] = f"client.{COMPLETION}"
     """The metric that is compared when none is chosen."""
 
+    def compared_with(self, chosen: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The metric that is compared when none is chosen, with these parameters."""
+        return self.compared
+
     def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
         """Raises Refusal for a parameter that is unknown, missing or out of range.
 
         `labels` are those of the design's variants.
         """
+        self.check_values(chosen, where)
+        for name in self.parameters:
+            if name not in chosen:
+                raise Refusal(f"{where}: workload {self.name}: {name} is missing")
+
+    def check_values(self, chosen: Mapping[str, Any], where: str) -> None:
+        """Raises Refusal for a parameter that is unknown or out of range."""
         for name, value in chosen.items():
             if name not in self.parameters:
                 hint = nearest(name, self.parameters)
                 raise Refusal(f"{where}: workload {self.name} has no parameter {name!r}; {hint}")
             if problem := self.parameters[name].problem_of(value):
                 raise Refusal(f"{where}: workload {self.name}: {name} = {value!r} {problem}")
-        for name in self.parameters:
-            if name not in chosen:
-                raise Refusal(f"{where}: workload {self.name}: {name} is missing")
 
     def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
         """What each pair is asked for, the measured one first."""
@@ -97,6 +116,10 @@ class Workload:
 
     def page(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
         """The name and the file of the web page that it loads, if it loads one. Raises Refusal."""
+        return None
+
+    def trace(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
+        """The name and the file of the trace that it sends, if it sends one. Raises Refusal."""
         return None
 
 

@@ -122,6 +122,60 @@ def test_the_table_of_the_catalogue_has_every_design_with_its_trials() -> None:
     assert told == {path.stem: trials(path) for path in CATALOG.glob("*.toml")}
 
 
+TABLE_5_1 = {  # Michel's thesis, 2018
+    "loss.p": (0, 0.01),
+    "loss.r": (0.025, 0.5),
+    "loss.k": (0.97, 1),
+    "loss.h": (0, 0.4),
+    "owd_ms": (0, 100),
+}
+UNIFORM = {"loss.p": (0, 0.03), "owd_ms": (0, 100)}
+TABLE_5_2 = {"loss.p": 0.005, "loss.r": 0.25, "loss.k": 0.98, "loss.h": 0.05}
+
+
+@pytest.mark.parametrize("length", ["", "-short"])
+@pytest.mark.parametrize(
+    ("kind", "ranges"), [("uniform", UNIFORM), ("ge", TABLE_5_1), ("low-desync", UNIFORM)]
+)
+def test_the_designs_of_the_thesis_have_its_ranges_and_its_traffic(
+    kind: str, ranges: dict[str, tuple[float, float]], length: str
+) -> None:
+    design = designs.load(CATALOG / f"thesis2018-{kind}{length}.toml")
+    assert {name: (factor.min, factor.max) for name, factor in design.factors.items()} == ranges
+    assert (design.repetitions, design.statistic) == (3, "median")
+    for workload in design.workloads:
+        # Whatever is not given is the thesis' traffic.
+        assert (workload.name, set(workload.parameters)) == ("messages", {"delivery", "playout_ms"})
+
+
+@pytest.mark.parametrize("length", ["", "-short"])
+def test_the_design_over_the_delay_has_the_other_parameters_of_table_5_2(length: str) -> None:
+    design = designs.load(CATALOG / f"thesis2018-delay{length}.toml")
+    assert {name: design.constants[name] for name in TABLE_5_2} == TABLE_5_2
+    delays = [point["owd_ms"] for point in design.plan().points]
+    assert (min(delays), max(delays)) == (0, 200)
+    assert delays == sorted(delays)
+
+
+@pytest.mark.parametrize("name", ["uniform", "ge", "delay", "low-desync"])
+def test_in_the_designs_of_the_thesis_nothing_paces_and_blocks_span_messages(name: str) -> None:
+    design = designs.load(CATALOG / f"thesis2018-{name}.toml")
+    assert design.constants["option.congestion_control"] == "none"
+    assert design.constants["option.flush"] == "never"
+    codes = [
+        tuple(variant.options.get(key) for key in ("scheme", "n", "k", "window", "interleave"))
+        for variant in design.variants
+    ]
+    known = {
+        ("none", None, None, None, None),
+        ("rs", 30, 20, None, None),
+        ("rs", 6, 4, None, None),  # of low-desync, and no code of the thesis
+        ("xor", 3, 2, None, 10),
+        ("rlc", 3, 2, 20, None),
+    }
+    assert set(codes) <= known
+
+
 def test_smoke_is_a_dozen_trials() -> None:
     assert trials(CATALOG / "smoke.toml") == 12
 

@@ -11,32 +11,38 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 
+from dropper.model import LossModel, Uniform
 from runners.implementations import build
 from runners.implementations.finding import ours
 from runners.implementations.implementation import Implementation
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.trial import certificates
+from runners.trial.simulation import losses
 
 LIMIT_S = 30
 COUNTERS = {
-    *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received", "smoothed_rtt_ms"),
+    *("packets_sent", "packets_received", "bytes_sent", "bytes_received"),
     *("source_sent", "repair_sent", "source_received", "repair_received"),
     *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late", "recovered_in_time"),
-    *("spurious_losses", "losses_declared"),
 }
+OF_ACKNOWLEDGEMENTS = {"packets_lost", "losses_declared", "spurious_losses", "smoothed_rtt_ms"}
+UNACKNOWLEDGED = ("udp",)
+"""The implementations whose senders are told nothing."""
 
 
 class Endpoint:
     """A running endpoint."""
 
-    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, command: list[str], environment: dict[str, str], counters: set[str]) -> None:
+        """`counters` are those that it must report."""
+        self._counters = counters
         self.process = subprocess.Popen(
             command,
             env={**os.environ, **environment},
@@ -61,7 +67,7 @@ class Endpoint:
         assert (code, err) == (0, "")
         assert [event["event"] for event in events] == ["done"]
         metrics: dict[str, float] = events[0]["metrics"]
-        assert metrics.keys() >= COUNTERS
+        assert metrics.keys() >= self._counters
         return metrics
 
     def failure(self) -> str:
@@ -76,10 +82,15 @@ class Endpoints:
 
     def __init__(self, implementation: Implementation) -> None:
         self._implementation = implementation
+        name = implementation.declaration.name
+        self._counters = COUNTERS | (set() if name in UNACKNOWLEDGED else OF_ACKNOWLEDGEMENTS)
+
+    def _start(self, command: list[str], environment: dict[str, str]) -> Endpoint:
+        return Endpoint(command, environment, self._counters)
 
     def call(self, *arguments: object) -> Endpoint:
         """An endpoint with any arguments."""
-        return Endpoint([*self._implementation.command("server"), *map(str, arguments)], {})
+        return self._start([*self._implementation.command("server"), *map(str, arguments)], {})
 
     def start(
         self, role: Literal["client", "server"], assignment: dict[str, Any], **environment: str
@@ -97,7 +108,7 @@ class Endpoints:
         }
         path = log_folder.with_suffix(".json")
         path.write_text(json.dumps({**assignment, **own}))
-        return Endpoint([*self._implementation.command(role), str(path)], environment)
+        return self._start([*self._implementation.command(role), str(path)], environment)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
         return {**self._implementation.options({}, "defaults"), **options}
@@ -106,7 +117,7 @@ class Endpoints:
         """The implementation, asked whether it takes these options and else the defaults."""
         command = self._implementation.check_command()
         assert command is not None
-        return Endpoint([*command, json.dumps(self._with_defaults(options))], {})
+        return self._start([*command, json.dumps(self._with_defaults(options))], {})
 
     @contextmanager
     def serving(self, assignment: dict[str, Any], **environment: str) -> Iterator[Endpoint]:
@@ -128,6 +139,107 @@ class Endpoints:
             assert 0 < client["handshake_s"] <= client["dct_s"]
             server.process.send_signal(signal.SIGTERM)
             return client, server.metrics()
+
+
+class Exchanges:
+    """Carries out exchanges of messages in virtual time, with a folder for the tables of each."""
+
+    mbps, owd_s = 20, 0.025
+    """Of the link, both ways."""
+    seeds: ClassVar = {"up": 5, "down": 6}
+    """Of its losses."""
+
+    def __init__(self, implementation: Implementation, folder: Path, identity: dict[str, str]) -> None:
+        self.name = implementation.declaration.name
+        self._implementation = implementation
+        self._folder = folder
+        self._identity = identity
+
+    def task(
+        self, workload: dict[str, Any], model: LossModel | None = None, number: int = 1, **options: Any
+    ) -> dict[str, Any]:
+        folder = self._folder / str(number)
+        ends = {}
+        for role in ("client", "server"):
+            (folder / role).mkdir(parents=True, exist_ok=True)
+            ends[role] = {
+                "version": 1,
+                "role": role,
+                "address": "10.0.2.2",
+                "port": 4433,
+                "workload": workload,
+                "content_seed": 7,
+                "options": {**self._implementation.options({}, "defaults"), **options},
+                "log_folder": str(folder / role),
+                "deadline_s": 60.0,
+                "series": ["messages"],
+                **self._identity,
+            }
+        link = {
+            direction: {
+                "rate_bps": self.mbps * 10**6,
+                "delay_ns": round(self.owd_s * 1e9),
+                "queue_bytes": None,
+                "queue_packets": 200,
+                "losses": losses(model or Uniform(0.0), seed),
+            }
+            for direction, seed in self.seeds.items()
+        }
+        return {
+            "version": 1,
+            "number": number,
+            "pairs": [ends],
+            "links": {"internet": link},
+            "completion": "dct_s",
+            "timeout_s": 60.0,
+            "seed": 1,
+            "filling": None,
+            "processor": {"handshake_ns": 0, "datagram_ns": 0},
+            "capture": None,
+        }
+
+    def answers(self, tasks: Sequence[dict[str, Any]]) -> list[bytes]:
+        """The answers of one simulator, as they are."""
+        command = self._implementation.declaration.simulator
+        assert command is not None
+        lines = b"".join(json.dumps(task).encode() + b"\n" for task in tasks)
+        ran = subprocess.run(
+            command,
+            cwd=self._implementation.folder,
+            input=lines,
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=200,
+        )
+        return ran.stdout.splitlines()
+
+    def carry_out(self, *tasks: dict[str, Any]) -> list[dict[str, Any]]:
+        """The answers to tasks whose endpoints have to succeed."""
+        answers = [json.loads(line) for line in self.answers(tasks)]
+        for answer in answers:
+            assert "error" not in answer, answer
+            for end in answer["endpoints"].values():
+                assert (end["exit_code"], end["stderr"]) == (0, "")
+        return answers
+
+    def rows(self, task: dict[str, Any], end: Literal["sender", "receiver"]) -> list[dict[str, float]]:
+        """The table of one end."""
+        sends = {"up": "client", "down": "server"}[task["pairs"][0]["client"]["workload"]["direction"]]
+        role = sends if end == "sender" else {"client": "server", "server": "client"}[sends]
+        path = Path(task["pairs"][0][role]["log_folder"]) / "messages.series.csv"
+        with path.open(newline="") as file:
+            return [
+                {column: float(value) for column, value in row.items()}
+                for row in csv.DictReader(file, strict=True)
+            ]
+
+
+@pytest.fixture
+def exchanges(
+    name: str, endpoints_of: Callable[[str], Endpoints], identity: dict[str, str], tmp_path: Path
+) -> Exchanges:
+    endpoints_of(name)  # it is built
+    return Exchanges(ours().find(name, "tests"), tmp_path, identity)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,8 @@ SOURCES = {
     "quic-impls/rquic/internal/endpoint/client.go": r'metrics\["([a-z_]+)"\]',
     "quic-impls/rquic/internal/endpoint/page.go": r'metrics\["([a-z_]+)"\]',
     "quic-impls/noq-fec/src/endpoint.rs": r'\("([a-z_]+)",',
+    "quic-impls/udp/src/endpoint.rs": r'metrics.insert\("([a-z_]+)",',
+    "quic-impls/udp/src/session.rs": r'\("([a-z_]+)",',
 }
 
 

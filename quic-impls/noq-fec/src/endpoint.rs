@@ -1,53 +1,25 @@
-//! Client and server: what an endpoint does with its stack, from its start to its report. It is the same in a process with a
-//! socket and in a simulator: [`Host`] is what these differ in.
+//! Client and server: what an endpoint does with its stack, from its start to its report.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
-use std::net::SocketAddr;
+use std::io::BufWriter;
 use std::time::Instant;
 
-use noq_proto::{ClientConfig, EndpointConfig, ServerConfig, VarInt};
+use host::contract::{Event, Metrics, Role, Workload};
+use host::implementation::{self, Host, Received, Turn};
+use host::messages::{self, Delivery, Recorded};
+use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
-use crate::contract::{Assignment, Event, Metrics, Role};
 use crate::hq::{Answers, Request};
-use crate::settings;
+use crate::messages::Exchange;
 use crate::stack::{Application, Stack};
 use crate::surroundings::Surroundings;
+use crate::{Assignment, series, settings};
 
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
 
-/// What an endpoint runs on: its network, its clock and its outputs.
-pub trait Host {
-    fn now(&self) -> Instant;
-
-    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
-
-    /// The next datagram that has arrived.
-    fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
-
-    /// On standard output.
-    fn say(&mut self, event: Event) -> io::Result<()>;
-
-    /// A line on standard error.
-    fn complain(&mut self, line: &str);
-}
-
-/// A datagram that has arrived.
-pub struct Received<'a> {
-    pub at: Instant,
-    pub from: SocketAddr,
-    pub datagram: &'a [u8],
-}
-
-/// When an endpoint has its next turn.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// At this time, if there is one, and before it when a datagram has arrived or it is interrupted.
-    Until(Option<Instant>),
-    /// Never: it was a success, and has reported.
-    Ended,
-}
+/// The error code of a connection whose server has given up.
+const FAILED: VarInt = VarInt::from_u32(1);
 
 /// An endpoint that has read its assignment and its certificates, and has yet to start.
 pub struct Prepared {
@@ -76,13 +48,13 @@ impl Prepared {
         let Self { assignment, endpoint, end } = self;
         match end {
             End::Client(config) => {
-                let request = Request::new(assignment.workload, assignment.content_seed);
+                let work = Work::of_client(&assignment);
                 let mut client = Client {
                     side: Side::new(assignment, Stack::new(endpoint, None)),
                     start: host.now(),
                     is_interrupted: false,
                 };
-                client.dial(config, request)?;
+                client.dial(config, work)?;
                 Ok(Endpoint::Client(client))
             }
             End::Server(config) => {
@@ -101,17 +73,15 @@ pub enum Endpoint {
     Server(Server),
 }
 
-impl Endpoint {
-    /// Takes in what has arrived, and sends what that and the time have brought.
-    pub fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
+impl implementation::Endpoint for Endpoint {
+    fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
         match self {
             Self::Client(client) => client.turn(host),
             Self::Server(server) => server.turn(host),
         }
     }
 
-    /// Has it end at its next turn: a server when it has taken in what had arrived, a client as a failure.
-    pub fn interrupt(&mut self) {
+    fn interrupt(&mut self) {
         match self {
             Self::Client(client) => client.is_interrupted = true,
             Self::Server(server) => server.is_interrupted = true,
@@ -119,22 +89,100 @@ impl Endpoint {
     }
 }
 
+/// What a connection serves.
+enum Work {
+    Request(Request),
+    Answers(Answers),
+    Exchange(Exchange),
+}
+
+impl Work {
+    fn of_client(assignment: &Assignment) -> Self {
+        match &assignment.workload {
+            Workload::Transfer(transfer) => Self::Request(Request::new(*transfer, assignment.content_seed)),
+            Workload::Messages(_) => Self::of_server(assignment),
+        }
+    }
+
+    fn of_server(assignment: &Assignment) -> Self {
+        let seed = assignment.content_seed;
+        match &assignment.workload {
+            Workload::Transfer(_) => Self::Answers(Answers::new(seed)),
+            Workload::Messages(messages) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
+        }
+    }
+
+    fn application(&mut self) -> &mut dyn Application {
+        match self {
+            Self::Request(request) => request,
+            Self::Answers(answers) => answers,
+            Self::Exchange(exchange) => exchange,
+        }
+    }
+
+    fn connected(&self) -> Option<Instant> {
+        match self {
+            Self::Request(request) => request.connected,
+            Self::Answers(_) => None,
+            Self::Exchange(exchange) => exchange.connected,
+        }
+    }
+
+    /// How and when it has ended, if it has.
+    fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
+        match self {
+            Self::Request(request) => request.outcome.take(),
+            Self::Answers(_) => None,
+            Self::Exchange(exchange) => exchange.outcome.take(),
+        }
+    }
+
+    /// Why requests were refused, a line each.
+    fn take_refusals(&mut self) -> Vec<String> {
+        match self {
+            Self::Answers(answers) => std::mem::take(&mut answers.refusals),
+            Self::Request(_) | Self::Exchange(_) => Vec::new(),
+        }
+    }
+
+    fn exchange(&self) -> Option<&Exchange> {
+        match self {
+            Self::Exchange(exchange) => Some(exchange),
+            Self::Request(_) | Self::Answers(_) => None,
+        }
+    }
+}
+
+impl Application for Work {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: noq_proto::Event) {
+        self.application().on_event(now, connection, event);
+    }
+
+    fn timeout(&self) -> Option<Instant> {
+        self.exchange().and_then(Exchange::timeout)
+    }
+
+    fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
+        self.application().on_timeout(now, connection);
+    }
+}
+
 /// Transfers, until that has ended or its deadline has come.
 pub struct Client {
-    side: Side<Request>,
+    side: Side,
     start: Instant,
     is_interrupted: bool,
 }
 
 impl Client {
-    fn dial(&mut self, config: ClientConfig, request: Request) -> Result<(), String> {
+    fn dial(&mut self, config: ClientConfig, work: Work) -> Result<(), String> {
         let Assignment { address, server_name, .. } = &self.side.assignment;
-        let dialled = self.side.stack.connect(self.start, config, *address, server_name, request);
+        let dialled = self.side.stack.connect(self.start, config, *address, server_name, work);
         dialled.map_err(|error| format!("cannot connect to {address}: {error}"))
     }
 
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
-        self.side.receive(host, || unreachable!("a client accepts no connection"))?;
+        self.side.receive(host, |_| unreachable!("a client accepts no connection"))?;
         self.side.transmit(host)?;
         let deadline = self.start + self.side.assignment.deadline;
         match self.outcome(host.now(), deadline) {
@@ -145,7 +193,7 @@ impl Client {
             Some(outcome) => {
                 let reported = self.end(host, outcome);
                 // A transfer that failed leaves its series, too.
-                reported.and(self.side.leave_series())?;
+                reported.and(self.side.leave_series(host))?;
                 Ok(Turn::Ended)
             }
         }
@@ -153,7 +201,7 @@ impl Client {
 
     /// How and when the transfer has ended, if it has.
     fn outcome(&mut self, now: Instant, deadline: Instant) -> Option<Result<Instant, String>> {
-        if let Some((end, outcome)) = self.side.stack.applications().find_map(|request| request.outcome.take()) {
+        if let Some((end, outcome)) = self.side.stack.applications().find_map(Work::take_outcome) {
             return Some(outcome.map(|()| end));
         }
         let Assignment { workload, deadline: limit, .. } = &self.side.assignment;
@@ -166,7 +214,7 @@ impl Client {
 
     fn end(&mut self, host: &mut impl Host, outcome: Result<Instant, String>) -> Result<(), String> {
         self.side.stack.close(host.now(), VarInt::from_u32(0), "");
-        let connected = self.side.stack.applications().find_map(|request| request.connected);
+        let connected = self.side.stack.applications().find_map(|work| work.connected());
         self.side.transmit(host)?;
         let end = outcome?;
         let connected = connected.expect("a transfer ends after its handshake");
@@ -179,19 +227,25 @@ impl Client {
 
 /// Answers, until it is interrupted.
 pub struct Server {
-    side: Side<Answers>,
+    side: Side,
     is_interrupted: bool,
 }
 
 impl Server {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
-        let seed = self.side.assignment.content_seed;
         // What arrived before it was interrupted counts.
-        self.side.receive(host, || Answers::new(seed))?;
-        for answers in self.side.stack.applications() {
-            for refusal in answers.refusals.drain(..) {
+        self.side.receive(host, Work::of_server)?;
+        for work in self.side.stack.applications() {
+            for refusal in work.take_refusals() {
                 host.complain(&format!("noq-fec: {refusal}"));
             }
+        }
+        let outcome = self.side.stack.applications().find_map(Work::take_outcome);
+        if let Some((_, Err(failure))) = outcome {
+            self.side.stack.close(host.now(), FAILED, "server failed");
+            self.side.transmit(host)?;
+            self.side.leave_series(host)?;
+            return Err(failure);
         }
         if self.is_interrupted {
             self.side.stack.close(host.now(), VarInt::from_u32(0), "server stopped");
@@ -201,31 +255,31 @@ impl Server {
             return Ok(Turn::Until(self.side.stack.timeout()));
         }
         say(host, Event::Done(self.side.metrics()))?;
-        self.side.leave_series()?;
+        self.side.leave_series(host)?;
         Ok(Turn::Ended)
     }
 }
 
 /// What client and server have in common.
-struct Side<A> {
+struct Side {
     assignment: Assignment,
-    stack: Stack<A>,
+    stack: Stack<Work>,
     /// All UDP payload that passed the host's network.
     bytes_sent: u64,
     bytes_received: u64,
     datagram: Vec<u8>,
 }
 
-impl<A: Application> Side<A> {
-    fn new(assignment: Assignment, mut stack: Stack<A>) -> Self {
-        if assignment.cwnd_series.is_some() {
+impl Side {
+    fn new(assignment: Assignment, mut stack: Stack<Work>) -> Self {
+        if assignment.series(series::NAME).is_some() {
             stack.record_congestion();
         }
         Self { assignment, stack, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() }
     }
 
     /// Takes in what has arrived, and what time has brought.
-    fn receive(&mut self, host: &mut impl Host, accept: impl Fn() -> A) -> Result<(), String> {
+    fn receive(&mut self, host: &mut impl Host, accept: impl Fn(&Assignment) -> Work) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
             let Some(Received { at, from, datagram }) = received else {
@@ -233,7 +287,7 @@ impl<A: Application> Side<A> {
             };
             self.bytes_received += datagram.len() as u64;
             // Each has its own time: the last one of a batch may be what ends the transfer.
-            self.stack.receive(at, from, datagram, &accept);
+            self.stack.receive(at, from, datagram, || accept(&self.assignment));
         }
         self.stack.on_timeout(host.now());
         if let Some(schemes) = &self.assignment.options.schemes {
@@ -252,20 +306,30 @@ impl<A: Application> Side<A> {
         Ok(())
     }
 
-    /// Writes the series that was asked for, if any.
-    fn leave_series(&self) -> Result<(), String> {
-        let (Some(path), Some(series)) = (&self.assignment.cwnd_series, self.stack.congestion()) else {
+    /// Writes the series that were asked for.
+    fn leave_series(&self, host: &impl Host) -> Result<(), String> {
+        if let (Some(path), Some(series)) = (self.assignment.series(series::NAME), self.stack.congestion()) {
+            let written = File::create(&path).and_then(|file| series.write(&mut BufWriter::new(file)));
+            written.map_err(|error| format!("series {}: {}: {error}", series::NAME, path.display()))?;
+        }
+        let Some(path) = self.assignment.series(messages::NAME) else {
             return Ok(());
         };
-        let written = File::create(path).and_then(|file| series.write(&mut BufWriter::new(file)));
-        written.map_err(|error| format!("series cwnd: {}: {error}", path.display()))
+        let recorded = self.stack.numbered().filter_map(|(connection, work)| {
+            let (log, begun) = work.exchange()?.log();
+            Some(Recorded { connection, begun, log })
+        });
+        let recorded: Vec<_> = recorded.collect();
+        let start = self.stack.start().unwrap_or_else(|| host.now());
+        let Assignment { role, workload, .. } = &self.assignment;
+        messages::write_series(&path, *role, workload, start, &recorded, |time| host.monotonic(time))
     }
 
     /// Those of the contract that both roles have.
     fn metrics(&mut self) -> Metrics {
         let counters = self.stack.counters();
         let never_came = counters.recovered - counters.recovered_spurious;
-        Metrics::from([
+        let mut metrics = Metrics::from([
             ("packets_sent", counters.packets_sent as f64),
             ("packets_lost", counters.packets_lost as f64),
             ("losses_declared", counters.losses_declared as f64),
@@ -289,7 +353,14 @@ impl<A: Application> Side<A> {
             ("recovered_in_time", (counters.recovered - counters.recovered_late) as f64),
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
-        ])
+        ]);
+        if let Workload::Messages(messages) = &self.assignment.workload
+            && let Delivery::Deadline(_) = messages.delivery
+        {
+            let exchanges = self.stack.numbered().filter_map(|(_, work)| work.exchange());
+            metrics.insert("messages_reset", exchanges.map(Exchange::messages_reset).sum::<u64>() as f64);
+        }
+        metrics
     }
 }
 

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use host::contract::{Direction, Transfer};
 use noq_proto::{
     Connection, ConnectionError, Dir, Event, FinishError, ReadError, SendStream, StreamEvent, StreamId, VarInt,
     WriteError,
 };
 
 use crate::content::{self, Hash};
-use crate::contract::{Direction, Workload};
 use crate::stack::Application;
 
 pub const ALPN: &[u8] = b"hq-interop";
@@ -30,7 +30,7 @@ const STEP: usize = 16 << 10;
 
 /// One request of a client, and its answer.
 pub struct Request {
-    workload: Workload,
+    transfer: Transfer,
     content_seed: u64,
     outgoing: Outgoing,
     stream: Option<StreamId>,
@@ -43,16 +43,16 @@ pub struct Request {
 }
 
 impl Request {
-    pub fn new(workload: Workload, content_seed: u64) -> Self {
-        let (method, body) = match workload.direction {
+    pub fn new(transfer: Transfer, content_seed: u64) -> Self {
+        let (method, body) = match transfer.direction {
             Direction::Download => ("GET", 0),
-            Direction::Upload => ("PUT", workload.size),
+            Direction::Upload => ("PUT", transfer.size),
         };
         Self {
-            workload,
+            transfer,
             content_seed,
             outgoing: Outgoing {
-                first: format!("{method} /{}\r\n", workload.size).into_bytes(),
+                first: format!("{method} /{}\r\n", transfer.size).into_bytes(),
                 seed: content_seed,
                 size: body,
                 sent: 0,
@@ -102,14 +102,14 @@ impl Request {
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.received.update(bytes);
-        let limit = match self.workload.direction {
-            Direction::Download => self.workload.size,
+        let limit = match self.transfer.direction {
+            Direction::Download => self.transfer.size,
             Direction::Upload => HASH_LENGTH as u64,
         };
         if self.received.size > limit {
             return Err(format!("the server sent more than the {limit} bytes that are right"));
         }
-        if self.workload.direction == Direction::Upload {
+        if self.transfer.direction == Direction::Upload {
             self.answer.extend_from_slice(bytes);
         }
         Ok(())
@@ -117,9 +117,9 @@ impl Request {
 
     fn verify(&mut self) -> Result<(), String> {
         // Not before: a transfer that fills a link for others is large, and never ends.
-        let right = content::hash(self.content_seed, self.workload.size);
-        match self.workload.direction {
-            Direction::Download if self.received.size < self.workload.size => {
+        let right = content::hash(self.content_seed, self.transfer.size);
+        match self.transfer.direction {
+            Direction::Download if self.received.size < self.transfer.size => {
                 Err(format!("the server sent {} bytes", self.received.size))
             }
             Direction::Download => match std::mem::take(&mut self.received).hex() {
@@ -146,7 +146,7 @@ impl Application for Request {
         match self.proceed(connection, event) {
             Ok(false) => {}
             Ok(true) => self.outcome = Some((now, Ok(()))),
-            Err(what) => self.outcome = Some((now, Err(format!("{}: {what}", self.workload)))),
+            Err(what) => self.outcome = Some((now, Err(format!("{}: {what}", self.transfer)))),
         }
     }
 }

@@ -2,32 +2,106 @@
 //!
 //! | module | its one job |
 //! |---|---|
-//! | [`contract`] | assignments, events, exit codes |
-//! | [`content`] | the content of a transfer |
+//! | [`options`] | the options of impl.toml |
+//! | [`content`] | the content of a transfer, and its hash |
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
+//! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
+//! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
 //! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
+//! | [`unlimited`] | no congestion control |
 //! | [`settings`] | how QUIC and TLS are set up |
 //! | [`endpoint`] | client and server: joins these |
-//! | [`socket`] | the UDP socket, waiting, signals |
-//! | [`process`] | an endpoint over a socket |
-//! | [`lane`] | one direction of the link in virtual time |
-//! | [`capture`] | what a host sends and receives, as a file |
-//! | [`simulator`] | whole trials: endpoints over lanes |
 
-pub mod capture;
 pub mod content;
-pub mod contract;
 pub mod endpoint;
+pub mod ends;
 pub mod hq;
-pub mod lane;
-pub mod process;
+pub mod messages;
+pub mod options;
 pub mod schemes;
 pub mod series;
 pub mod settings;
-pub mod simulator;
-pub mod socket;
 pub mod stack;
 pub mod surroundings;
+pub mod unlimited;
+
+use std::path::Path;
+
+use host::contract::{self, Values, Workload};
+use host::implementation::{Host, Implementation};
+use host::messages::Delivery;
+
+use endpoint::{Endpoint, Prepared};
+use ends::MessageEnds;
+use options::Options;
+use surroundings::{Seed, Surroundings};
+
+/// The implementation, as impl.toml declares it.
+#[derive(Debug)]
+pub struct NoqFec;
+
+pub type Assignment = contract::Assignment<Options>;
+
+impl Implementation for NoqFec {
+    const NAME: &'static str = "noq-fec";
+    const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages"];
+    const SERIES: &'static [&'static str] = &[series::NAME, host::messages::NAME];
+    const HAS_CERTIFICATES: bool = true;
+
+    type Options = Options;
+    type Surroundings = Surroundings;
+    type Prepared = Prepared;
+    type Endpoint = Endpoint;
+
+    fn options(values: &mut Values) -> contract::Result<Options> {
+        Options::parse(values)
+    }
+
+    fn settle(assignment: &mut Assignment) -> contract::Result<()> {
+        let Workload::Messages(messages) = &assignment.workload else {
+            return Ok(());
+        };
+        if messages.delivery == Delivery::Datagram {
+            let most = messages::longest_part(&assignment.options);
+            let longest = messages.longest_part();
+            if longest > most {
+                return contract::wrong(format!(
+                    "workload.part_bytes: a part of {longest} bytes doesn't fit into a datagram: at most {most} bytes \
+                     with packet_size = {}",
+                    assignment.options.packet_size
+                ));
+            }
+        }
+        if let Some(schemes) = &mut assignment.options.schemes {
+            schemes.ends = MessageEnds(Some(messages.clone()));
+        }
+        Ok(())
+    }
+
+    fn surroundings() -> Result<Surroundings, String> {
+        Surroundings::of_process()
+    }
+
+    fn virtual_surroundings(seed: u64, name: &str, logs: Option<&Path>) -> Result<Surroundings, String> {
+        let surroundings = Surroundings::virtual_time(Seed::of(seed, name));
+        match logs {
+            Some(folder) => surroundings.recording(folder),
+            None => Ok(surroundings),
+        }
+    }
+
+    fn check_repeatable(server: &Assignment) -> Result<(), String> {
+        settings::check_same_length(server)
+    }
+
+    fn prepare(assignment: Assignment, surroundings: &Surroundings) -> Result<Prepared, String> {
+        Prepared::new(assignment, surroundings)
+    }
+
+    fn start(prepared: Prepared, host: &mut impl Host) -> Result<Endpoint, String> {
+        prepared.start(host)
+    }
+}

@@ -3,29 +3,23 @@
 //! Each endpoint announces the one code that its options name. What it sends is coded as its peer has announced, with its own
 //! options for how much.
 
-use std::collections::BTreeSet;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use fec::{Block, Code, Context, Controller, SlidingWindow};
+use fec::{Code, Context};
+use host::coding::{Coding, Flush};
 use noq_proto::VarInt;
 use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered};
+
+use crate::ends::MessageEnds;
 
 /// What is sent, and how the news of recovered packets is taken.
 #[derive(Debug, Clone)]
 pub struct Schemes {
-    pub code: Code,
-    /// n − k repair symbols for k source symbols.
-    pub n: usize,
-    pub k: usize,
-    /// The length of a sliding window.
-    pub window: usize,
-    /// Whether symbols that the receiver has leave a sliding window's beginning.
-    pub window_trim: bool,
-    /// How many blocks are filled in turn.
-    pub interleave: usize,
-    pub redundancy: Redundancy,
+    pub coding: Coding,
+    /// Which of the symbols that are sent end a message.
+    pub ends: MessageEnds,
     pub masks_losses: bool,
     /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
     pub tells_losses_at_once: bool,
@@ -48,87 +42,43 @@ impl Complaints {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Redundancy {
-    Constant,
-    /// Only when there is no data to send.
-    Tail,
-}
-
 /// What is announced for each code. No numbers were ever assigned.
 const NUMBERS: [(u32, Code); 4] = [(1, Code::Xor), (2, Code::ReedSolomon), (3, Code::RLC), (4, Code::Vandermonde)];
-
-/// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
-/// as lost, and its datagrams come twice. QUIC itself takes no packet that is 129 packets late.
-const REMEMBERED: usize = 4096;
 
 /// The largest UDP payload that an endpoint announces that it takes: an Ethernet frame less the headers of IP and UDP. What is in
 /// a packet is no longer, and what is recovered neither.
 pub const LARGEST_PAYLOAD: u16 = 1500 - 28;
 
 impl Schemes {
-    /// Refuses parameters that make no controller, in one line.
-    pub fn check(&self) -> Result<(), String> {
-        self.controller(self.code).map(drop)
-    }
-
-    fn is_block(&self, code: Code) -> bool {
-        self.redundancy == Redundancy::Constant && matches!(code, Code::Xor | Code::ReedSolomon)
-    }
-
-    fn controller(&self, code: Code) -> Result<Box<dyn Controller>, String> {
-        let refused = |refused: fec::Refused| refused.to_string();
-        if self.is_block(code) {
-            return Ok(Box::new(Block::new(code, self.n, self.k, self.interleave).map_err(refused)?));
-        }
-        if self.interleave != 1 {
-            return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
-        }
-        let sliding_window = match self.redundancy {
-            Redundancy::Constant => SlidingWindow::constant,
-            Redundancy::Tail => SlidingWindow::tail,
-        };
-        let trimmed = sliding_window(code, self.n, self.k, self.window).map_err(refused)?;
-        Ok(Box::new(if self.window_trim { trimmed } else { trimmed.whole() }))
-    }
-
     /// What protects for a peer; nothing if its code is unknown.
     ///
     /// # Errors
     /// If these parameters don't fit the code that the peer decodes.
-    fn encoding(&self, peer: Announcement) -> Result<Option<fec::Encoder>, String> {
+    fn encoding(&self, peer: Announcement) -> Result<Option<Encoding>, String> {
         let Some((_, code)) = NUMBERS.iter().find(|(number, _)| VarInt::from_u32(*number) == peer.scheme) else {
             return Ok(None);
         };
-        let controller = self.controller(*code).map_err(|refused| format!("the peer decodes {code:?}: {refused}"))?;
+        let controller =
+            self.coding.controller(*code).map_err(|refused| format!("the peer decodes {code:?}: {refused}"))?;
         let mut encoder = fec::Encoder::new(*code, controller);
         encoder.set_window(window(peer.window.into_inner()));
-        Ok(Some(encoder))
-    }
-
-    /// Over how many source symbols a repair symbol ranges.
-    fn span(&self) -> usize {
-        match self.is_block(self.code) {
-            true => self.k * self.interleave,
-            false => self.window,
-        }
+        Ok(Some(Encoding { encoder, flush: self.coding.flush, ends: self.ends.clone(), has_ended: false }))
     }
 }
 
 impl Factory for Schemes {
     fn decodes(&self) -> Option<Announcement> {
-        let (number, _) = NUMBERS.iter().find(|(_, code)| *code == self.code)?;
-        Some(Announcement { scheme: VarInt::from_u32(*number), window: VarInt::from_u32(self.span() as u32) })
+        let (number, _) = NUMBERS.iter().find(|(_, code)| *code == self.coding.code)?;
+        Some(Announcement { scheme: VarInt::from_u32(*number), window: VarInt::from_u32(self.coding.span() as u32) })
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        let decoder = fec::Decoder::new(self.code, self.span(), LARGEST_PAYLOAD.into());
-        Box::new(Decoding { decoder, recovered: BTreeSet::new() })
+        Box::new(Decoding(self.coding.decoding(LARGEST_PAYLOAD.into())))
     }
 
     fn encoder(&self, peer: Announcement) -> Option<Box<dyn Encoder>> {
         match self.encoding(peer) {
-            Ok(encoder) => Some(Box::new(Encoding(encoder?))),
+            Ok(encoding) => Some(Box::new(encoding?)),
             Err(why) => {
                 self.complaints.add(format!("nothing that is sent is protected: {why}"));
                 None
@@ -150,11 +100,31 @@ fn window(announced: u64) -> usize {
 }
 
 #[derive(Debug)]
-struct Encoding(fec::Encoder);
+struct Encoding {
+    encoder: fec::Encoder,
+    flush: Flush,
+    ends: MessageEnds,
+    /// Whether a message has ended whose last packets may be unprotected.
+    has_ended: bool,
+}
+
+impl Encoding {
+    /// Whether what is unprotected gets its repair symbols now.
+    fn context(&self, app_limited: bool) -> Context {
+        let is_flushed = match self.flush {
+            Flush::Idle => app_limited,
+            Flush::Message => self.has_ended,
+            Flush::Never => false,
+        };
+        Context { app_limited: is_flushed }
+    }
+}
 
 impl Encoder for Encoding {
     fn protect(&mut self, symbol: &[u8]) {
-        self.0.protect(symbol);
+        let is_owed = self.wants_repair(false);
+        self.encoder.protect(symbol);
+        self.has_ended = self.flush == Flush::Message && (self.has_ended && is_owed || self.ends.is_in(symbol));
     }
 
     fn overhead(&self) -> usize {
@@ -162,88 +132,75 @@ impl Encoder for Encoding {
     }
 
     fn wants_repair(&self, app_limited: bool) -> bool {
-        self.0.wants_repair(&Context { app_limited })
+        self.encoder.wants_repair(&self.context(app_limited))
     }
 
     fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
-        self.0.repair(&Context { app_limited }, payload);
+        self.encoder.repair(&self.context(app_limited), payload);
     }
 
     fn on_acked(&mut self, sid: u64) {
-        self.0.acked(sid);
+        self.encoder.acked(sid);
     }
 
     fn on_lost(&mut self, sid: u64) {
-        self.0.lost(sid);
+        self.encoder.lost(sid);
     }
 
     fn on_recovered(&mut self, sid: u64) {
-        self.0.recovered(sid);
+        self.encoder.recovered(sid);
     }
 
     fn on_window(&mut self, size: u64) {
-        self.0.set_window(window(size));
+        self.encoder.set_window(window(size));
     }
 }
 
 #[derive(Debug)]
-struct Decoding {
-    decoder: fec::Decoder,
-    /// Those of the symbols recovered that haven't come.
-    recovered: BTreeSet<u64>,
-}
+struct Decoding(host::coding::Decoding);
 
-impl Decoding {
-    fn remember(
-        &mut self,
-        recovered: Result<Vec<fec::Recovered>, fec::Malformed>,
-    ) -> Result<Vec<Recovered>, Malformed> {
-        let recovered = match recovered {
-            // A receiver may ignore repair symbols, and the window may have become smaller when this one was on its way.
-            Err(fec::Malformed::Window) => Vec::new(),
-            recovered => recovered.map_err(|malformed| Malformed(malformed.to_string()))?,
-        };
-        self.recovered.extend(recovered.iter().map(|(sid, _)| *sid));
-        while self.recovered.len() > REMEMBERED {
-            self.recovered.pop_first();
-        }
-        Ok(recovered.into_iter().map(|(sid, symbol)| Recovered { sid, symbol }).collect())
-    }
+fn taken(recovered: Result<Vec<fec::Recovered>, fec::Malformed>) -> Result<Vec<Recovered>, Malformed> {
+    let recovered = recovered.map_err(|malformed| Malformed(malformed.to_string()))?;
+    Ok(recovered.into_iter().map(|(sid, symbol)| Recovered { sid, symbol }).collect())
 }
 
 impl Decoder for Decoding {
     fn source(&mut self, sid: u64, symbol: Bytes) -> Result<Vec<Recovered>, Malformed> {
-        let recovered = self.decoder.source(sid, symbol);
-        self.remember(recovered)
+        taken(self.0.source(sid, symbol))
     }
 
     fn repair(&mut self, payload: &[u8]) -> Result<Vec<Recovered>, Malformed> {
-        let recovered = self.decoder.repair(payload);
-        self.remember(recovered)
+        taken(self.0.repair(payload))
     }
 
     fn take_recovered(&mut self, sid: u64) -> bool {
-        self.recovered.remove(&sid)
+        self.0.take_recovered(sid)
     }
 
     fn window(&self) -> u64 {
-        self.decoder.window() as u64
+        self.0.window() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use host::coding::Redundancy;
+
     use super::*;
 
     fn schemes(code: Code, n: usize, k: usize) -> Schemes {
         Schemes {
-            code,
-            n,
-            k,
-            window: 20,
-            window_trim: true,
-            interleave: 1,
-            redundancy: Redundancy::Constant,
+            coding: Coding {
+                code,
+                n,
+                k,
+                window: 20,
+                window_trim: true,
+                interleave: 1,
+                redundancy: Redundancy::Constant,
+                flush: Flush::Idle,
+            },
+            ends: MessageEnds::default(),
             masks_losses: false,
             tells_losses_at_once: false,
             complaints: Complaints::default(),
@@ -257,8 +214,9 @@ mod tests {
     #[test]
     fn only_a_window_that_is_trimmed_leaves_out_what_the_receiver_has() {
         for (window_trim, protected) in [(true, [2, 2]), (false, [2, 4])] {
-            let schemes = Schemes { window_trim, ..schemes(Code::RLC, 3, 2) };
-            let mut encoder = schemes.encoding(peer(3)).unwrap().expect("RLC");
+            let mut schemes = schemes(Code::RLC, 3, 2);
+            schemes.coding.window_trim = window_trim;
+            let mut encoder = schemes.encoding(peer(3)).unwrap().expect("RLC").encoder;
             for count in protected {
                 for _ in 0..2 {
                     let sid = encoder.protect(b"symbol");

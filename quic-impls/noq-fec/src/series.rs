@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+pub const NAME: &str = "cwnd";
+
 /// Most rows that are kept, apart from the last one of each connection. Such a file has less than 16 MiB.
 const LIMIT: usize = 200_000;
 

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use host::contract::Workload;
+use host::messages::Delivery;
 use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig, VarInt};
@@ -11,10 +13,11 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, SignatureAlgorithm};
 
-use crate::contract::{Assignment, CongestionControl, Options};
-use crate::hq;
+use crate::options::{CongestionControl, Options};
 use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Randomness, Surroundings};
+use crate::unlimited::Unlimited;
+use crate::{Assignment, hq, messages};
 
 /// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
 /// the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
@@ -48,9 +51,16 @@ pub fn client_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
         .expect("ring has TLS 1.3")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    tls.alpn_protocols = vec![hq::ALPN.to_vec()];
+    tls.alpn_protocols = vec![alpn(&assignment.workload)];
     tls.key_log = surroundings.key_log.clone();
     Ok(QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite"))
+}
+
+fn alpn(workload: &Workload) -> Vec<u8> {
+    match workload {
+        Workload::Transfer(_) => hq::ALPN.to_vec(),
+        Workload::Messages(_) => messages::ALPN.to_vec(),
+    }
 }
 
 pub fn server(assignment: &Assignment, surroundings: &Surroundings) -> Result<ServerConfig, String> {
@@ -70,7 +80,7 @@ pub fn server_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| format!("certificate and private_key: {error}"))?;
-    tls.alpn_protocols = vec![hq::ALPN.to_vec()];
+    tls.alpn_protocols = vec![alpn(&assignment.workload)];
     tls.key_log = surroundings.key_log.clone();
     Ok(QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }
@@ -113,6 +123,11 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .enable_segmentation_offload(false)
         .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
         .congestion_controller_factory(congestion_controller(&assignment.options, surroundings));
+    if let Workload::Messages(messages) = &assignment.workload
+        && let Delivery::Deadline(_) | Delivery::Stream = messages.delivery
+    {
+        config.max_concurrent_uni_streams(messages.count().into());
+    }
     if let Some(schemes) = &assignment.options.schemes {
         config.fec(Some(Arc::new(schemes.clone())));
     }
@@ -151,6 +166,7 @@ pub fn congestion_controller(
             }
             Arc::new(config)
         }
+        CongestionControl::None => Arc::new(Unlimited),
     }
 }
 

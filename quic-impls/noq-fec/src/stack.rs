@@ -18,6 +18,14 @@ use crate::series::{Congestion, CongestionSeries};
 /// What a connection serves.
 pub trait Application {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
+
+    /// When it has something to do though nothing happens.
+    fn timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Does that: its time has come.
+    fn on_timeout(&mut self, _now: Instant, _connection: &mut Connection) {}
 }
 
 pub struct Stack<A> {
@@ -25,8 +33,11 @@ pub struct Stack<A> {
     connections: BTreeMap<ConnectionHandle, Running<A>>,
     /// Answers that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
-    /// What connections served that are no more.
-    ended: Vec<A>,
+    /// What connections served that are no more, with their numbers.
+    ended: Vec<(usize, A)>,
+    /// How many connections have begun, and when the first one did.
+    count: usize,
+    start: Option<Instant>,
     /// What those connections counted.
     counters: Counters,
     /// Congestion windows over time, if they are recorded.
@@ -36,13 +47,13 @@ pub struct Stack<A> {
 struct Running<A> {
     connection: Connection,
     application: A,
-    /// Its number in the series, if that is recorded.
-    number: Option<usize>,
+    /// Its number in all series.
+    number: usize,
 }
 
 impl<A> Running<A> {
     fn record(&mut self, now: Instant, series: &mut Option<CongestionSeries>) {
-        if let (Some(series), Some(number)) = (series, self.number)
+        if let Some(series) = series
             && let Some(path) = self.connection.path_stats(PathId::ZERO)
         {
             let congestion = Congestion {
@@ -50,7 +61,7 @@ impl<A> Running<A> {
                 bytes_in_flight: path.bytes_in_flight,
                 smoothed_rtt: path.smoothed_rtt.unwrap_or_default(),
             };
-            series.sample(number, now, congestion);
+            series.sample(self.number, now, congestion);
         }
     }
 }
@@ -119,6 +130,8 @@ impl<A: Application> Stack<A> {
             connections: BTreeMap::new(),
             replies: VecDeque::new(),
             ended: Vec::new(),
+            count: 0,
+            start: None,
             counters: Counters::default(),
             congestion: None,
         }
@@ -148,7 +161,12 @@ impl<A: Application> Stack<A> {
     }
 
     fn open(&mut self, now: Instant, handle: ConnectionHandle, connection: Connection, application: A) {
-        let number = self.congestion.as_mut().map(|series| series.open(now));
+        let number = self.count;
+        self.count += 1;
+        self.start.get_or_insert(now);
+        if let Some(series) = &mut self.congestion {
+            series.open(now);
+        }
         self.connections.insert(handle, Running { connection, application, number });
     }
 
@@ -187,16 +205,26 @@ impl<A: Application> Stack<A> {
 
     /// When [`Self::on_timeout`] has to be called.
     pub fn timeout(&self) -> Option<Instant> {
-        let timeouts = self.connections.values().map(|running| running.connection.poll_timeout());
+        let connections = self.connections.values();
+        let timeouts =
+            connections.flat_map(|running| [running.connection.poll_timeout(), running.application.timeout()]);
         timeouts.flatten().min()
     }
 
     pub fn on_timeout(&mut self, now: Instant) {
         let handles: Vec<_> = self.connections.keys().copied().collect();
         for handle in handles {
-            let connection = &mut self.connections.get_mut(&handle).expect("just listed").connection;
-            if connection.poll_timeout().is_some_and(|timeout| timeout <= now) {
+            let Running { connection, application, .. } = self.connections.get_mut(&handle).expect("just listed");
+            let has_come = |timeout: Option<Instant>| timeout.is_some_and(|timeout| timeout <= now);
+            let (of_connection, of_application) =
+                (has_come(connection.poll_timeout()), has_come(application.timeout()));
+            if of_connection {
                 connection.handle_timeout(now);
+            }
+            if of_application {
+                application.on_timeout(now, connection);
+            }
+            if of_connection || of_application {
                 self.proceed(now, handle);
             }
         }
@@ -210,9 +238,15 @@ impl<A: Application> Stack<A> {
             return Some(destination);
         }
         self.connections.values_mut().find_map(|running| {
-            let transmit = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer)?;
-            running.record(now, &mut self.congestion);
-            Some(transmit.destination)
+            loop {
+                if let Some(transmit) = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer) {
+                    running.record(now, &mut self.congestion);
+                    return Some(transmit.destination);
+                }
+                // What was sent may have made room for more.
+                let event = running.connection.poll()?;
+                running.application.on_event(now, &mut running.connection, event);
+            }
         })
     }
 
@@ -226,7 +260,18 @@ impl<A: Application> Stack<A> {
     /// What connections serve, and what those served that are no more.
     pub fn applications(&mut self) -> impl Iterator<Item = &mut A> {
         let running = self.connections.values_mut().map(|running| &mut running.application);
-        running.chain(&mut self.ended)
+        running.chain(self.ended.iter_mut().map(|(_, application)| application))
+    }
+
+    /// The same with the numbers of their connections.
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, &A)> {
+        let running = self.connections.values().map(|running| (running.number, &running.application));
+        running.chain(self.ended.iter().map(|(number, application)| (*number, application)))
+    }
+
+    /// When the first connection began.
+    pub fn start(&self) -> Option<Instant> {
+        self.start
     }
 
     /// What was counted up to now.
@@ -259,7 +304,7 @@ impl<A: Application> Stack<A> {
         if is_drained {
             self.counters.add(&mut running.connection);
             let running = self.connections.remove(&handle).expect("just called");
-            self.ended.push(running.application);
+            self.ended.push((running.number, running.application));
         }
     }
 }

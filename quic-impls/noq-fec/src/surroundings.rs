@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use host::simulator::VIRTUAL_TIME_BEGINS;
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, QlogFileFactory, Side, TimeSource};
 use ring::digest::{SHA256, digest};
 use rustls::KeyLog;
@@ -119,9 +120,6 @@ pub enum Calendar {
     /// The first of January 2000, at which virtual time begins.
     Virtual,
 }
-
-/// From 1970 to 2000.
-pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
 
 impl TimeProvider for Calendar {
     fn current_time(&self) -> Option<UnixTime> {

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fec::Code;
-use noq_fec::contract::{CongestionControl, Role};
+use host::contract::Role;
+use noq_fec::options::CongestionControl;
 use noq_fec::schemes::Schemes;
 use noq_fec::settings;
 use noq_fec::stack::Counters;

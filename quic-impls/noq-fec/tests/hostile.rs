@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
 use fec::Code;
+use host::contract::Role;
 use noq_fec::content;
-use noq_fec::contract::Role;
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
 use world::{Setting, schemes};
 

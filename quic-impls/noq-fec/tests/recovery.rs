@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fec::Code;
+use host::coding::Redundancy;
+use host::contract::{Direction, Role, Transfer};
 use noq_fec::content;
-use noq_fec::contract::{CongestionControl, Direction, Role, Workload};
 use noq_fec::hq::{Answers, Request};
-use noq_fec::schemes::{Redundancy, Schemes};
+use noq_fec::options::CongestionControl;
+use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, StreamEvent, VarInt};
-use world::{Loss, Outcome, Setting, World, all_schemes, schemes};
+use world::{Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 
 /// A transfer that a seed makes up: its direction, its size, the link, and what is lost.
 fn random(seed: u64, schemes: &Schemes) -> Setting {
@@ -76,7 +78,7 @@ fn content_is_right_whatever_is_lost(parameters: Schemes) {
     }
     assert!(recovered > 0);
     // At the tail, a transfer ends with the recovery.
-    let is_tail = parameters.redundancy == Redundancy::Tail;
+    let is_tail = parameters.coding.redundancy == Redundancy::Tail;
     assert!(
         is_tail || known_to_sender * 10 > recovered * 6,
         "{known_to_sender} of {recovered} were acknowledged in time"
@@ -90,7 +92,7 @@ fn content_is_right_whatever_is_lost_with_xor() {
 
 #[test]
 fn content_is_right_whatever_is_lost_with_interleaved_xor() {
-    content_is_right_whatever_is_lost(Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) });
+    content_is_right_whatever_is_lost(coded(schemes(Code::Xor, 5, 4), |coding| coding.interleave = 3));
 }
 
 #[test]
@@ -110,7 +112,7 @@ fn content_is_right_whatever_is_lost_with_vandermonde() {
 
 #[test]
 fn content_is_right_whatever_is_lost_with_repair_at_the_tail() {
-    content_is_right_whatever_is_lost(Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) });
+    content_is_right_whatever_is_lost(coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail));
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn content_is_right_whatever_is_lost_with_losses_masked() {
 
 #[test]
 fn each_single_lost_packet_is_recovered_by_every_scheme() {
-    for parameters in all_schemes().into_iter().filter(|schemes| schemes.redundancy == Redundancy::Constant) {
+    for parameters in all_schemes().into_iter().filter(|schemes| schemes.coding.redundancy == Redundancy::Constant) {
         for direction in [Direction::Download, Direction::Upload] {
             let setting = Setting { direction, ..Setting::download(20_000, Some(parameters.clone())) };
             let sent = setting.run().sent;
@@ -168,7 +170,7 @@ fn what_is_recovered_too_late_is_counted() {
 #[test]
 fn a_packet_that_was_merely_late_counts_apart() {
     for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde] {
-        let schemes = Schemes { window: 4, ..schemes(code, 4, 3) };
+        let schemes = coded(schemes(code, 4, 3), |coding| coding.window = 4);
         for lateness in [15, 30, 60, 90].map(Duration::from_millis) {
             let setting = Setting { initial_window: 64, ..Setting::download(400_000, Some(schemes.clone())) };
             let mut spurious = 0;
@@ -228,8 +230,8 @@ fn what_is_not_protected_is_sent_again_when_its_packet_is_recovered() {
             let setting =
                 Setting { down: Loss::These(Vec::from_iter(n)), ..Setting::download(20_000, Some(schemes.clone())) };
             let (client, server) = (setting.client_config(), setting.server_config());
-            let workload = Workload { direction: setting.direction, size: setting.size };
-            let application = Confirmed { request: Request::new(workload, setting.seed), at: None };
+            let transfer = Transfer { direction: setting.direction, size: setting.size };
+            let application = Confirmed { request: Request::new(transfer, setting.seed), at: None };
             let answers = Box::new(move || Answers::new(setting.seed));
             let mut world = World::new(&setting, client, server, application, answers);
             while world.step(Duration::from_secs(60)) {}
@@ -275,8 +277,8 @@ fn what_is_recovered_is_kept_no_longer() {
                 transport.send_window(SEND_WINDOW as u64);
                 let mut server = setting.server_config();
                 server.transport_config(Arc::new(transport));
-                let workload = Workload { direction: setting.direction, size: setting.size };
-                let request = Request::new(workload, setting.seed);
+                let transfer = Transfer { direction: setting.direction, size: setting.size };
+                let request = Request::new(transfer, setting.seed);
                 let answers = Box::new(move || Measured { answers: Answers::new(setting.seed), room: Vec::new() });
                 let mut world = World::new(&setting, setting.client_config(), server, request, answers);
                 while world.step(Duration::from_secs(60)) {}

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use fec::Code;
-use noq_fec::contract::{Direction, Role};
-use noq_fec::schemes::{Redundancy, Schemes};
+use host::coding::Redundancy;
+use host::contract::{Direction, Role};
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
-use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, schemes};
+use world::{DEEP_QUEUE, Loss, Outcome, Setting, World, all_schemes, coded, schemes};
 
 /// In bytes: that of [`Setting::download`].
 const INITIAL_WINDOW: usize = 10 * 1252;
@@ -152,7 +152,7 @@ fn without_losses_all_arms_send_the_same_packets_besides_repair_symbols() {
 /// At the end of data, or where the receiver takes no more for now, the congestion window has room that data can't use.
 #[test]
 fn repair_at_the_tail_uses_the_room_that_flow_control_leaves() {
-    let tail = Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) };
+    let tail = coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail);
     let repairs = |receive_window: Option<u32>| {
         let setting = Setting::download(200_000, Some(tail.clone()));
         let mut transport = setting.transport(Role::Client, &setting.client);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fec::Code;
-use noq_fec::contract::{Direction, Role};
+use host::contract::{Direction, Role};
 use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::Schemes;
 use noq_proto::VarInt;

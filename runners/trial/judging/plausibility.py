@@ -75,8 +75,8 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     for name, counted in metrics.items():
         yield from _wrong_counters(name, counted)
     for way in (
-        Way("up", "client", "server", client, server, demand.up_bytes),
-        Way("down", "server", "client", server, client, demand.down_bytes),
+        Way("up", "client", "server", client, server, demand.arriving_bytes("up")),
+        Way("down", "server", "client", server, client, demand.arriving_bytes("down")),
     ):
         yield from _not_carried(outcome, way)
         yield from _not_sent(task, way)
@@ -100,8 +100,8 @@ def least_s(task: Task) -> float:
     links at once."""
     demand, links = task.pairs[0].demand, [link.settings for link in task.links.values()]
     round_trip_s = min(link.rtt_ms for link in links) / 1e3
-    up_s = 8 * demand.up_bytes / sum(link.up.rate_bps for link in links)
-    down_s = 8 * demand.down_bytes / sum(link.down.rate_bps for link in links)
+    up_s = 8 * demand.arriving_bytes("up") / sum(link.up.rate_bps for link in links)
+    down_s = 8 * demand.arriving_bytes("down") / sum(link.down.rate_bps for link in links)
     waiting_s = demand.round_trips * round_trip_s + demand.pauses_s
     carrying_s = max(up_s, down_s) + min(demand.round_trips, 1) * round_trip_s
     return max(waiting_s, carrying_s)

@@ -49,11 +49,17 @@ def fill(database: Database, design: designs.Design) -> None:
             provenance={},
             points=points,
             variants=[
-                Variant(label=each.label, implementation="x", options=each.options, baseline=each.baseline)
+                Variant(
+                    label=each.label,
+                    implementation=each.implementation,
+                    options=each.options,
+                    baseline=each.is_baseline,
+                    compared_with=each.compared_with,
+                )
                 for each in design.variants
             ],
             workloads=[
-                Workload(label=each.label, name=each.name, parameters=each.parameters)
+                Workload(label=each.label, name=each.name, parameters=each.of_trials)
                 for each in design.workloads
             ],
             repetitions=1,
@@ -70,10 +76,20 @@ def fill(database: Database, design: designs.Design) -> None:
             "client": {"dct_s": dct_s},
             "server": {"packets_sent": 100.0, "coded_sent": 10.0, "spurious_losses": dct_s},
             "competition": {"foreground_mbps": 1.0, "background_mbps": 1.0},
+            "messages": of_messages(dct_s) if workload.name == "messages" else {},
         }
         key = TrialKey(variant.label, workload.label, point, 0)
         record = TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.0, metrics=metrics)
         database.record(campaign.id, record)
+
+
+def of_messages(dct_s: float) -> dict[str, float]:
+    """Metrics of messages that are the worse the longer that was."""
+    names = ("overhead", "received_bytes", "rebuffering_s", "received_2_bytes", "rebuffering_2_s")
+    shares = {
+        f"on_time_ratio_{playout_ms}ms": min(1.0, playout_ms / 300 / dct_s) for playout_ms in (25, 50, 200)
+    }
+    return {**dict.fromkeys(names, dct_s), **shares}
 
 
 def mark(design: designs.Design) -> tuple[pytest.MarkDecorator, ...]:

@@ -17,7 +17,7 @@ from runners.campaign.experiment import Experiment
 from runners.campaign.order import trial_keys
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
-from runners.workloads import har, page_graph, photo_site
+from runners.workloads import har, json_file, page_graph, photo_site
 from runners.workloads.page_graph import Page
 
 CATALOG = REPOSITORY / "designs" / "catalog"
@@ -33,7 +33,7 @@ def a_page(*objects: dict[str, Any]) -> dict[str, Any]:
 
 def refusal_of(document: object) -> str:
     with pytest.raises(Refusal) as refused:
-        page_graph.checked(Page, document, "page.json")
+        json_file.checked(Page, document, "page.json")
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
     return str(refused.value)

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
-use noq_fec::contract::Role;
+use host::contract::Role;
 use noq_fec::settings;
 use noq_proto::crypto::{
     self, CryptoError, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, Session, UnsupportedVersion,

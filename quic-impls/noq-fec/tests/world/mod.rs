@@ -13,11 +13,15 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fec::Code;
+use host::coding::{Coding, Flush, Redundancy};
+use host::contract::{Direction, Role, Transfer, Workload};
+use host::lane::{self, Lane, Losses, Pattern, Queue, Thresholds};
+use noq_fec::Assignment;
 use noq_fec::content;
-use noq_fec::contract::{Assignment, CongestionControl, Direction, Options, Role, Workload};
+use noq_fec::ends::MessageEnds;
 use noq_fec::hq::{Answers, Request};
-use noq_fec::lane::{self, Lane, Losses, Pattern, Queue, Thresholds};
-use noq_fec::schemes::{Complaints, Redundancy, Schemes};
+use noq_fec::options::{CongestionControl, Options};
+use noq_fec::schemes::{Complaints, Schemes};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::surroundings::{Seed, Surroundings};
@@ -170,7 +174,7 @@ impl Setting {
             role,
             address: SERVER.parse().unwrap(),
             server_name: SERVER_NAME.into(),
-            workload: Workload { direction: self.direction, size: self.size },
+            workload: Workload::Transfer(Transfer { direction: self.direction, size: self.size }),
             content_seed: self.seed,
             options: Options {
                 schemes: schemes.clone(),
@@ -183,7 +187,7 @@ impl Setting {
             private_key: certificate.clone(),
             authority: certificate,
             log_folder: PathBuf::new(),
-            cwnd_series: None,
+            series: Vec::new(),
             deadline: Duration::from_secs(600),
         }
     }
@@ -234,31 +238,39 @@ impl Setting {
 }
 
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
-    let redundancy = Redundancy::Constant;
-    let complaints = Complaints::default();
     Schemes {
-        code,
-        n,
-        k,
-        window: 20,
-        window_trim: true,
-        interleave: 1,
-        redundancy,
+        coding: Coding {
+            code,
+            n,
+            k,
+            window: 20,
+            window_trim: true,
+            interleave: 1,
+            redundancy: Redundancy::Constant,
+            flush: Flush::Idle,
+        },
+        ends: MessageEnds::default(),
         masks_losses: false,
         tells_losses_at_once: false,
-        complaints,
+        complaints: Complaints::default(),
     }
+}
+
+/// The same with other parameters of its code.
+pub fn coded(mut schemes: Schemes, change: impl FnOnce(&mut Coding)) -> Schemes {
+    change(&mut schemes.coding);
+    schemes
 }
 
 /// One set of parameters for each code and controller.
 pub fn all_schemes() -> Vec<Schemes> {
     vec![
         schemes(Code::Xor, 5, 4),
-        Schemes { interleave: 3, ..schemes(Code::Xor, 5, 4) },
+        coded(schemes(Code::Xor, 5, 4), |coding| coding.interleave = 3),
         schemes(Code::ReedSolomon, 9, 6),
         schemes(Code::RLC, 3, 2),
         schemes(Code::Vandermonde, 3, 2),
-        Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
+        coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail),
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
     ]
@@ -309,9 +321,9 @@ pub struct World<C, S> {
 
 impl World<Request, Answers> {
     pub fn of_transfer(setting: &Setting, client: ClientConfig, server: ServerConfig) -> Self {
-        let workload = Workload { direction: setting.direction, size: setting.size };
+        let transfer = Transfer { direction: setting.direction, size: setting.size };
         let seed = setting.seed;
-        World::new(setting, client, server, Request::new(workload, seed), Box::new(move || Answers::new(seed)))
+        World::new(setting, client, server, Request::new(transfer, seed), Box::new(move || Answers::new(seed)))
     }
 
     /// Until the transfer has ended, or an hour of virtual time is over.

@@ -35,19 +35,25 @@ func (r *Reader) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b = b[:min(int64(len(b)), r.size-r.offset)]
+	Fill(b, r.seed, r.offset)
+	r.offset += int64(len(b))
+	return len(b), nil
+}
+
+// Fill fills b with the content that a seed makes, from an offset on.
+func Fill(b []byte, seed uint64, offset int64) {
 	var word [8]byte
 	for n := 0; n < len(b); {
-		j, within := uint64(r.offset)/8, r.offset%8
+		j, within := uint64(offset)/8, offset%8
 		if within == 0 && len(b)-n >= 8 {
-			binary.LittleEndian.PutUint64(b[n:], Word(r.seed, j))
-			n, r.offset = n+8, r.offset+8
+			binary.LittleEndian.PutUint64(b[n:], Word(seed, j))
+			n, offset = n+8, offset+8
 			continue
 		}
-		binary.LittleEndian.PutUint64(word[:], Word(r.seed, j))
+		binary.LittleEndian.PutUint64(word[:], Word(seed, j))
 		copied := copy(b[n:], word[within:])
-		n, r.offset = n+copied, r.offset+int64(copied)
+		n, offset = n+copied, offset+int64(copied)
 	}
-	return len(b), nil
 }
 
 // WriteTo implements io.WriterTo.

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fecbench/fecbench/quic-impls/rquic/internal/messages"
 )
 
 // Exit codes.
@@ -41,21 +43,23 @@ type Assignment struct {
 	Deadline    time.Duration
 }
 
-// Workload is a transfer of Size bytes, "download" or "upload", or the load of a Page, "page".
+// Workload is a transfer of Size bytes, "download" or "upload", the load of a Page, "page", or Messages, "messages".
 type Workload struct {
-	Name string
-	Size int64
-	Page *Page
+	Name     string
+	Size     int64
+	Page     *Page
+	Messages *messages.Traffic
 }
 
 // Names of series.
 const (
 	CongestionWindow = "cwnd"
 	CodeRate         = "code_rate"
+	Messages         = "messages"
 )
 
 // Series are the tables over time that an endpoint was asked to leave in its log folder.
-type Series struct{ CongestionWindow, CodeRate bool }
+type Series struct{ CongestionWindow, CodeRate, Messages bool }
 
 // Unsupported says that this implementation doesn't have what was asked for.
 type Unsupported struct{ What string }
@@ -155,11 +159,14 @@ func (d document) assignment() (Assignment, error) {
 	return a, a.fitsTogether()
 }
 
-// fitsTogether refuses an upload that nothing would protect.
+// fitsTogether refuses content of a client that nothing would protect, and messages that cannot be sent.
 func (a Assignment) fitsTogether() error {
 	coded := a.Options.Scheme != "none" && a.Options.Scheme != "plain"
-	if coded && a.Workload.Name == "upload" && a.Options.ServerEncodesAlone() {
-		return Unsupported{"workload.name: \"upload\" with an encoder at the server alone"}
+	if coded && a.Workload.ClientSends() && a.Options.ServerEncodesAlone() {
+		return Unsupported{fmt.Sprintf("workload.name: %q with an encoder at the server alone", a.Workload.Name)}
+	}
+	if a.Workload.Messages != nil {
+		return a.fitMessages()
 	}
 	return nil
 }
@@ -185,6 +192,8 @@ func parseSeries(names []string) (Series, error) {
 			s.CongestionWindow = true
 		case CodeRate:
 			s.CodeRate = true
+		case Messages:
+			s.Messages = true
 		default:
 			return s, Unsupported{fmt.Sprintf("series: %q", name)}
 		}
@@ -195,7 +204,12 @@ func parseSeries(names []string) (Series, error) {
 func parseWorkload(values map[string]json.RawMessage) (Workload, error) {
 	var w Workload
 	if err := decode(values["name"], &w.Name); err != nil {
-		return w, errors.New(`workload.name: missing or not a string; "download", "upload" and "page" are supported`)
+		return w, errors.New(`workload.name: missing or not a string; "download", "upload", "page" and "messages" are supported`)
+	}
+	if w.Name == "messages" {
+		traffic, err := parseMessages(values)
+		w.Messages = traffic
+		return w, err
 	}
 	if w.Name == "page" {
 		page, err := parsePage(values)

@@ -203,6 +203,7 @@ func TestSeriesAreThoseThatWereAskedForAndNoneWithoutTheKey(t *testing.T) {
 		{[]string{}, Series{}},
 		{[]string{"cwnd"}, Series{CongestionWindow: true}},
 		{[]string{"code_rate", "cwnd"}, Series{CongestionWindow: true, CodeRate: true}},
+		{[]string{"messages"}, Series{Messages: true}},
 	} {
 		a, err := parse(t, with("series", c.asked))
 		if err != nil || a.Series != c.right {

@@ -24,8 +24,7 @@ type exchange interface {
 
 // fetch runs the client: one connection, one transfer, verified.
 func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
-		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
+	ctx, cancel := e.untilDeadline(ctx)
 	defer cancel()
 	workload := e.assignment.Workload
 	right := content.Hash(e.assignment.ContentSeed, workload.Size)
@@ -49,6 +48,12 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	metrics := e.metrics([]*quic.Conn{connection})
 	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
 	return contract.Done(out, metrics)
+}
+
+// untilDeadline is a context that ends with the time that a client has.
+func (e *endpoint) untilDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.assignment.Deadline,
+		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
 }
 
 func (e *endpoint) dial(ctx context.Context) (*quic.Conn, error) {

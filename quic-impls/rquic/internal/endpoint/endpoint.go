@@ -1,5 +1,5 @@
 // Package endpoint runs one end of a transfer over QUIC: a client that downloads or uploads one content
-// over one connection, or loads a web page, or a server that serves them.
+// over one connection, loads a web page, or exchanges messages, or a server that serves them.
 package endpoint
 
 import (
@@ -45,6 +45,7 @@ type endpoint struct {
 	fec          *rquic.Conn // nil with the scheme "plain"
 	observer     *observer.Observer
 	transport    *quic.Transport
+	messaging    messaging
 }
 
 // Surroundings are what an endpoint finds where it runs, besides its socket.
@@ -56,6 +57,8 @@ type Surroundings struct {
 	Qlog func(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace
 	// Log takes what a server has to say of its clients.
 	Log *log.Logger
+	// Clock is the time of the workload "messages", the same for both ends.
+	Clock func() time.Duration
 }
 
 // Run does what an assignment says, and writes the contract's events. A server
@@ -74,7 +77,7 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	surroundings := Surroundings{Credentials: credentials, Qlog: qlog.DefaultConnectionTracer, Log: log.Default()}
+	surroundings := Surroundings{Credentials: credentials, Qlog: qlog.DefaultConnectionTracer, Log: log.Default(), Clock: monotonic}
 	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
 		// For appending, since both ends may share it.
 		keyLog, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -102,6 +105,8 @@ func RunOver(
 		run = e.serve
 	case assignment.Workload.Page != nil:
 		run = e.loadPage
+	case assignment.Workload.Messages != nil:
+		run = e.exchangeMessages
 	}
 	err := run(ctx, out)
 	return &e.observer.Recording, cmp.Or(err, e.transport.Close(), e.observer.Flush())
@@ -117,6 +122,11 @@ func newEndpoint(s *socket.Socket, assignment contract.Assignment, surroundings 
 	var codeRate *series.Series
 	if assignment.Series.CodeRate {
 		codeRate = e.begin(contract.CodeRate, coderate.Columns)
+	}
+	e.messaging.fail = fail
+	e.beginMessages()
+	if assignment.Workload.Messages != nil {
+		e.followConnections()
 	}
 	if assignment.Options.Scheme == "plain" {
 		return e
@@ -189,7 +199,7 @@ func adaptive(rate contract.Rate) *coderate.Adaptive {
 
 // quicConfig is the same in all arms. Its timeouts are beyond the deadline, so that the deadline alone ends a trial.
 func (e *endpoint) quicConfig() *quic.Config {
-	return &quic.Config{
+	config := &quic.Config{
 		HandshakeIdleTimeout:           2 * e.assignment.Deadline,
 		MaxIdleTimeout:                 2 * e.assignment.Deadline,
 		InitialStreamReceiveWindow:     initialWindow,
@@ -200,13 +210,16 @@ func (e *endpoint) quicConfig() *quic.Config {
 		DisablePathMTUDiscovery:        true,
 		Tracer:                         e.observer.Trace,
 	}
+	if traffic := e.assignment.Workload.Messages; traffic != nil {
+		allowMessages(config, traffic)
+	}
+	return config
 }
 
 // tlsConfig has what either role needs: a server its certificate, a client whom it trusts.
 func (e *endpoint) tlsConfig() *tls.Config {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, NextProtos: []string{"hq-interop"}, KeyLogWriter: e.surroundings.KeyLog}
-	if e.assignment.Options.HTTP == "h3" {
-		config.NextProtos = []string{"h3"}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{e.applicationProtocol()}, KeyLogWriter: e.surroundings.KeyLog,
 	}
 	if e.assignment.Role == "server" {
 		config.Certificates = []tls.Certificate{e.surroundings.Certificate}
@@ -214,6 +227,17 @@ func (e *endpoint) tlsConfig() *tls.Config {
 		config.RootCAs, config.ServerName = e.surroundings.Authority, e.assignment.ServerName
 	}
 	return config
+}
+
+func (e *endpoint) applicationProtocol() string {
+	switch {
+	case e.assignment.Workload.Messages != nil:
+		return messagesProtocol
+	case e.assignment.Options.HTTP == "h3":
+		return "h3"
+	default:
+		return "hq-interop"
+	}
 }
 
 // metrics are those of the contract. Packets are counted as QUIC sees them: coded packets aren't
@@ -241,6 +265,9 @@ func (e *endpoint) metrics(connections []*quic.Conn) map[string]float64 {
 	if late, known := e.observer.Recoveries.Late(); known {
 		m["recovered_late"] = float64(late)
 		m["recovered_in_time"] = m["packets_recovered"] + m["recovered_spurious"] - m["recovered_late"]
+	}
+	if e.assignment.Workload.Messages != nil {
+		e.addMessages(m)
 	}
 	return m
 }

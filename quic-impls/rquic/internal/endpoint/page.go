@@ -17,8 +17,7 @@ import (
 
 // loadPage runs the client: every object of a page, verified, over one connection or one for each origin.
 func (e *endpoint) loadPage(ctx context.Context, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
-		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
+	ctx, cancel := e.untilDeadline(ctx)
 	defer cancel()
 	graph := e.assignment.Workload.Page.Graph
 	right := hashes(e.assignment.ContentSeed, graph)

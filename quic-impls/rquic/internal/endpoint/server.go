@@ -14,7 +14,7 @@ import (
 )
 
 // serve runs the server until ctx ends. What a client does wrong ends that client's
-// connection; what falsifies the experiment (rquic.ErrOutOfStep) ends the server.
+// connection; what falsifies the experiment (rquic.ErrOutOfStep, errMessages) ends the server.
 func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	listener, err := e.transport.Listen(e.tlsConfig(), e.quicConfig())
 	if err != nil {
@@ -46,13 +46,17 @@ func (e *endpoint) acceptUntil(ctx context.Context, listener *quic.Listener) ([]
 		connection.CloseWithError(0, "server stopped") // an error is the one that closed it before
 	}
 	serving.Wait()
-	if cause := context.Cause(ctx); errors.Is(cause, rquic.ErrOutOfStep) {
+	if cause := context.Cause(ctx); errors.Is(cause, rquic.ErrOutOfStep) || errors.Is(cause, errMessages) {
 		return nil, cause
 	}
 	return connections, nil
 }
 
 func (e *endpoint) serveConnection(connection *quic.Conn) {
+	if e.assignment.Workload.Messages != nil {
+		e.serveMessages(connection)
+		return
+	}
 	if e.assignment.Options.HTTP == "h3" {
 		serveHTTP3(connection, e.assignment.ContentSeed)
 		return

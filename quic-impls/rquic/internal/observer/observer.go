@@ -63,6 +63,8 @@ type Observer struct {
 	Congestion *series.Series
 	// SpuriousLosses counts the packets that quic-go had declared lost and whose acknowledgement came after all.
 	SpuriousLosses atomic.Int64
+	// Datagrams counts those of RFC 9221 that quic-go threw away.
+	Datagrams struct{ Dropped, Overflowed atomic.Int64 }
 	// Recoveries judges what was rebuilt, when Open is there.
 	Recoveries Recoveries
 
@@ -94,6 +96,9 @@ func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionI
 		t.file = o.Qlog(ctx, isClient, id)
 	}
 	t.congestion.number = o.Recording.Open()
+	if t.followed = FollowedBy(ctx); t.followed != nil {
+		t.followed.number = t.congestion.number
+	}
 	if o.Open != nil {
 		t.connection = o.Open(t.congestion.number)
 	}
@@ -104,6 +109,7 @@ func (o *Observer) Trace(ctx context.Context, isClient bool, id quic.ConnectionI
 type trace struct {
 	observer   *Observer
 	connection Connection
+	followed   *Followed        // nil when nobody follows the connection
 	file       qlogwriter.Trace // nil when nobody wants the events
 	producers  atomic.Int32
 
@@ -157,6 +163,7 @@ func (t *trace) observe(event qlogwriter.Event) {
 	if _, spurious := event.(qlog.SpuriousLoss); spurious {
 		t.observer.SpuriousLosses.Add(1)
 	}
+	t.follow(event)
 	if t.connection == nil && t.observer.Congestion == nil {
 		return
 	}

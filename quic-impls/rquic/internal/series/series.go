@@ -27,7 +27,13 @@ type Recording struct {
 	mu          sync.Mutex
 	begun       time.Time // zero before the first connection
 	connections int
-	series      []*Series
+	files       []file
+}
+
+// file is a series or a table.
+type file interface {
+	place() string
+	writeTo(io.Writer) error
 }
 
 // Series is a table of some values of each connection over time.
@@ -73,7 +79,7 @@ func (r *Recording) Begin(path string, columns ...string) *Series {
 	defer r.mu.Unlock()
 	// All rows have their place from the beginning, so that nothing waits while it grows.
 	s := &Series{recording: r, path: path, columns: columns, limit: limit, rows: make([]row, 0, limit+1)}
-	r.series = append(r.series, s)
+	r.files = append(r.files, s)
 	return s
 }
 
@@ -130,35 +136,45 @@ func (r *Recording) Write() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var first error
-	for _, s := range r.series {
-		if err := s.write(); err != nil {
+	for _, f := range r.files {
+		if err := write(f); err != nil {
 			first = cmp.Or(first, fmt.Errorf("series: %w", err))
 		}
 	}
 	return first
 }
 
-func (s *Series) write() error {
-	file, err := os.Create(s.path)
+func write(f file) error {
+	to, err := os.Create(f.place())
 	if err != nil {
 		return err
 	}
-	err = s.writeTo(file)
-	return cmp.Or(err, file.Close())
+	err = f.writeTo(to)
+	return cmp.Or(err, to.Close())
 }
+
+func (s *Series) place() string { return s.path }
 
 func (s *Series) writeTo(w io.Writer) error {
 	out := bufio.NewWriterSize(w, 1<<16)
-	header := append([]string{"t_s", "connection"}, s.columns...)
-	out.WriteString(strings.Join(header, ",") + "\n") // Flush has its error, and those below
+	writeHeader(out, s.columns) // Flush has its error, and those below
 	var line []byte
 	for _, r := range s.complete() {
-		line = strconv.AppendFloat(line[:0], r.at.Seconds(), 'f', 6, 64)
-		line = strconv.AppendInt(append(line, ','), int64(r.connection), 10)
+		line = appendStart(line[:0], r.at, r.connection)
 		for _, value := range r.values[:len(s.columns)] {
 			line = strconv.AppendFloat(append(line, ','), value, 'g', 10, 64)
 		}
 		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
+}
+
+func writeHeader(w io.StringWriter, columns []string) {
+	w.WriteString(strings.Join(append([]string{"t_s", "connection"}, columns...), ",") + "\n")
+}
+
+// appendStart appends what every line begins with.
+func appendStart(line []byte, at time.Duration, connection int) []byte {
+	line = strconv.AppendFloat(line, at.Seconds(), 'f', 6, 64)
+	return strconv.AppendInt(append(line, ','), int64(connection), 10)
 }

@@ -185,7 +185,7 @@ func TestAnAssignmentThatIsRefusedHasItsExitCode(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{object{"workload": object{"name": "messages"}}, 127, `rquic: workload.name: "messages" is not supported`},
+		{object{"workload": object{"name": "video"}}, 127, `rquic: workload.name: "video" is not supported`},
 		{object{"port": 0}, 2, "rquic: port: 0 is not in 1 to 65535"},
 		{object{"authority": "/nowhere.pem"}, 1, "rquic: client: authority: open /nowhere.pem: no such file or directory"},
 	} {

@@ -80,6 +80,7 @@ func (s *Simulator) carryOut(t *testing.T, task *Task) (Answer, error) {
 	cryptotest.SetGlobalRandom(t, *task.Seed)
 	synctest.Test(t, func(t *testing.T) {
 		x.begun = time.Now()
+		x.shareClock()
 		if err = x.connect(s); err == nil {
 			err = x.capture()
 		}
@@ -98,6 +99,15 @@ func (s *Simulator) carryOut(t *testing.T, task *Task) (Answer, error) {
 	x.leave(t)
 	x.conclude(s)
 	return x.answer, nil
+}
+
+// shareClock lets the time of all endpoints begin with the trial.
+func (x *trial) shareClock() {
+	for _, p := range x.pairs {
+		for _, process := range []*process{p.client, p.server} {
+			process.surroundings.Clock = func() time.Duration { return time.Since(x.begun) }
+		}
+	}
 }
 
 // connect makes the link and the ends of all pairs.

@@ -63,6 +63,8 @@ def report(direction: dict[str, Any], packets: int) -> dict[str, Any]:
 
 def answer(task: dict[str, Any]) -> dict[str, Any]:
     link, client = task["links"]["internet"], task["pairs"][0]["client"]
+    if client["workload"]["name"] == "messages":
+        return answer_messages(task)
     size = client["workload"]["size_bytes"]
     down_packets = math.ceil(size / PAYLOAD) + 3
     up, down = report(link["up"], down_packets // 2 + 2), report(link["down"], down_packets)
@@ -103,8 +105,57 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def answer_messages(task: dict[str, Any]) -> dict[str, Any]:
+    """Each part of a message in a datagram of its own, without anything else."""
+    pair, link = task["pairs"][0], task["links"]["internet"]
+    workload = pair["client"]["workload"]
+    down = workload["direction"] == "down"
+    way, sender, receiver = ("down", "server", "client") if down else ("up", "client", "server")
+    rtt_s = (link["up"]["delay_ns"] + link["down"]["delay_ns"]) / 1e9
+    sent, arrived, packets, free_s, began_s = [], [], 0, 0.0, 0.5
+    parts = [
+        (message, part, due_us / 1e6, min(workload["part_bytes"], size - part * workload["part_bytes"]))
+        for message, (due_us, size) in enumerate(workload["timetable"])
+        for part in range(-(-size // workload["part_bytes"]))
+    ]
+    bitmap = verdicts(link[way]["losses"], len(parts))
+    for message, part, due_s, size in parts:
+        free_s = max(free_s, due_s) + 8 * (PAYLOAD + OVERHEAD) / link[way]["rate_bps"]
+        due = f"{began_s + due_s:.9f}"
+        sent.append(f"{due_s:.6f},0,{message},{part},{due},{due},{size}")
+        if not bitmap[packets // 8] >> packets % 8 & 1:
+            at_s = free_s + link[way]["delay_ns"] / 1e9
+            arrived.append(f"{at_s:.6f},0,{message},{part},{began_s + at_s:.9f},{size}")
+        packets += 1
+    for role, columns, rows in (
+        (sender, "due_s,sent_s", sent),
+        (receiver, "arrived_s", arrived),
+    ):
+        if "messages" in pair[role].get("series", []):
+            path = Path(pair[role]["log_folder"]) / "messages.series.csv"
+            path.write_text("\n".join([f"t_s,connection,message,part,{columns},bytes", *rows, ""]))
+        leave_series(pair[role])
+    dct_s = free_s + rtt_s
+    ended = {"exit_code": 0, "stderr": ""}
+    return {
+        "number": task["number"],
+        "endpoints": {
+            "client": {"ready": False, "metrics": {"dct_s": dct_s, "handshake_s": rtt_s}, **ended},
+            "server": {"ready": True, "metrics": {}, **ended},
+        },
+        "timed_out": False,
+        "background_lasted": True,
+        "competition": None,
+        "links": {
+            "internet": {name: report(link[name], packets if name == way else 0) for name in ("up", "down")}
+        },
+        "client_s": dct_s,
+        "virtual_s": dct_s + rtt_s,
+    }
+
+
 def leave_series(end: dict[str, Any]) -> None:
-    for name in end.get("series", []):
+    for name in set(end.get("series", [])) - {"messages"}:
         path = Path(end["log_folder"]) / f"{name}.series.csv"
         path.write_text("t_s,connection,congestion_window_bytes\n0.0,0,12520\n")
 

@@ -22,22 +22,26 @@ mod trial;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
+use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::implementation::Implementation;
 use crate::lane::Lane;
-use crate::settings;
 use answer::Answer;
 use task::Task;
 use trial::Trial;
 
+/// From 1970 to 2000, when virtual time begins.
+pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
+
 /// Answers tasks until their end.
-pub fn run(mut tasks: impl BufRead, mut answers: impl Write) -> io::Result<()> {
-    let mut simulator = Simulator::default();
+pub fn run<I: Implementation>(mut tasks: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+    let mut simulator = Simulator::<I>::default();
     let mut line = Vec::new();
     while tasks.read_until(b'\n', &mut line)? > 0 {
         let mut answer = simulator.answer(&line);
@@ -50,7 +54,8 @@ pub fn run(mut tasks: impl BufRead, mut answers: impl Write) -> io::Result<()> {
 }
 
 /// What is kept from trial to trial.
-pub struct Simulator {
+pub struct Simulator<I> {
+    implementation: PhantomData<I>,
     lanes: Lanes,
     /// The instant 0 of virtual time. Only differences to it are ever used.
     zero: Instant,
@@ -65,9 +70,9 @@ struct Lanes {
     down: Lane,
 }
 
-impl Default for Simulator {
+impl<I> Default for Simulator<I> {
     fn default() -> Self {
-        Self { lanes: Lanes::default(), zero: Instant::now(), checked: BTreeSet::new() }
+        Self { implementation: PhantomData, lanes: Lanes::default(), zero: Instant::now(), checked: BTreeSet::new() }
     }
 }
 
@@ -77,7 +82,7 @@ struct Refusal {
     error: String,
 }
 
-impl Simulator {
+impl<I: Implementation> Simulator<I> {
     /// The answer to the line of a task, as a line without its end.
     pub fn answer(&mut self, line: &[u8]) -> String {
         match self.survive(|simulator| simulator.carry_out(line)) {
@@ -93,23 +98,23 @@ impl Simulator {
     fn survive<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
         panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|panic| {
             self.lanes = Lanes::default();
-            Err(format!("noq-fec has a bug: {}", message(panic.as_ref())))
+            Err(format!("{} has a bug: {}", I::NAME, message(panic.as_ref())))
         })
     }
 
     /// An error is why there can be no such trial.
     fn carry_out(&mut self, line: &[u8]) -> Result<Answer, String> {
-        let task = Task::parse(line)?;
+        let task = Task::<I>::parse(line)?;
         self.check_certificates(&task)?;
         Trial::new(task, &mut self.lanes, self.zero)?.run()
     }
 
-    /// Refuses servers whose handshakes differ in length from run to run. The files stay as they are while we run.
-    fn check_certificates(&mut self, task: &Task) -> Result<(), String> {
+    /// Refuses servers that would differ from run to run. The files stay as they are while we run.
+    fn check_certificates(&mut self, task: &Task<I>) -> Result<(), String> {
         for server in task.pairs.iter().filter_map(|pair| pair.server.as_ref().ok()) {
             let files = [&server.certificate, &server.private_key].map(PathBuf::clone);
             if !self.checked.contains(&files) {
-                settings::check_same_length(server)?;
+                I::check_repeatable(server)?;
                 self.checked.insert(files);
             }
         }
@@ -134,27 +139,82 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::contract::{self, Assignment, Values};
+    use crate::implementation::{Endpoint, Host, Turn};
     use crate::lane::{Losses, Queue, Settings};
+
+    /// An implementation whose endpoints do nothing.
+    struct Idle;
+
+    impl Endpoint for Idle {
+        fn turn(&mut self, _host: &mut impl Host) -> Result<Turn, String> {
+            Ok(Turn::Ended)
+        }
+
+        fn interrupt(&mut self) {}
+    }
+
+    impl Implementation for Idle {
+        const NAME: &'static str = "idle";
+        const WORKLOADS: &'static [&'static str] = &[];
+        const SERIES: &'static [&'static str] = &[];
+        const HAS_CERTIFICATES: bool = false;
+
+        type Options = ();
+        type Surroundings = ();
+        type Prepared = ();
+        type Endpoint = Self;
+
+        fn options(_values: &mut Values) -> contract::Result<()> {
+            Ok(())
+        }
+
+        fn settle(_assignment: &mut Assignment<()>) -> contract::Result<()> {
+            Ok(())
+        }
+
+        fn surroundings() -> Result<(), String> {
+            Ok(())
+        }
+
+        fn virtual_surroundings(_seed: u64, _name: &str, _logs: Option<&Path>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn check_repeatable(_server: &Assignment<()>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn prepare(_assignment: Assignment<()>, _surroundings: &()) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn start(_prepared: (), _host: &mut impl Host) -> Result<Self, String> {
+            Ok(Self)
+        }
+    }
 
     #[test]
     fn a_panic_is_an_error_in_one_line_and_leaves_nothing_behind() {
         let settings =
             Settings { rate_bps: 1, delay_ns: 0, queue: Queue::Packets(1), codel: false, losses: Losses::NONE };
-        let mut simulator = Simulator::default();
+        let mut simulator = Simulator::<Idle>::default();
         let error = simulator.survive(|simulator| -> Result<(), String> {
             simulator.lanes.up.begin(&settings)?;
             simulator.lanes.up.send(&[0; 100], 0, 0);
             panic!("{} is wrong", 7)
         });
-        assert_eq!(error.unwrap_err(), "noq-fec has a bug: 7 is wrong");
+        assert_eq!(error.unwrap_err(), "idle has a bug: 7 is wrong");
         assert_eq!(simulator.lanes.up.next_exit(), None);
         assert_eq!(simulator.survive(|_| Ok(3)), Ok(3));
     }
 
     #[test]
     fn an_error_has_the_number_of_its_task_if_that_has_one() {
-        let mut simulator = Simulator::default();
+        let mut simulator = Simulator::<Idle>::default();
         assert!(simulator.answer(br#"{"number": 5}"#).starts_with(r#"{"number":5,"error":"no task"#));
         assert!(simulator.answer(b"five").starts_with(r#"{"number":null,"error":"no task"#));
     }

@@ -7,42 +7,40 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use fec::Code;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::schemes::{Complaints, Redundancy, Schemes};
+use crate::implementation::Implementation;
+use crate::messages::Messages;
 
 const EXIT_FAILURE: u8 = 1;
 pub const EXIT_BAD_INPUT: u8 = 2;
 /// The convention of the QUIC interop runner.
 const EXIT_UNSUPPORTED: u8 = 127;
 
-/// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
-const DEFAULT_PACING: u32 = 5;
-
 /// The largest transfer, in bytes.
 const LARGEST: u64 = 1 << 40;
 
-/// What an endpoint has to do.
+/// What an endpoint has to do, with the options of its implementation.
 #[derive(Debug)]
-pub struct Assignment {
+pub struct Assignment<O> {
     pub role: Role,
     /// Where the server listens.
     pub address: SocketAddr,
     pub server_name: String,
     pub workload: Workload,
     pub content_seed: u64,
-    pub options: Options,
+    pub options: O,
     pub certificate: PathBuf,
     pub private_key: PathBuf,
     pub authority: PathBuf,
     /// Where an endpoint leaves files.
     pub log_folder: PathBuf,
-    /// Where to leave the series `cwnd`, when it was asked for.
-    pub cwnd_series: Option<PathBuf>,
+    /// The series that were asked for.
+    pub series: Vec<String>,
     pub deadline: Duration,
 }
 
@@ -61,14 +59,47 @@ impl Display for Role {
     }
 }
 
+impl<O> Assignment<O> {
+    /// Where to leave a series, if it was asked for.
+    pub fn series(&self, name: &str) -> Option<PathBuf> {
+        let is_wanted = self.series.iter().any(|series| series == name);
+        is_wanted.then(|| self.log_folder.join(format!("{name}.series.csv")))
+    }
+}
+
+/// What crosses the link.
+#[derive(Debug, Clone)]
+pub enum Workload {
+    Transfer(Transfer),
+    Messages(Arc<Messages>),
+}
+
+impl Workload {
+    pub fn direction(&self) -> Direction {
+        match self {
+            Self::Transfer(transfer) => transfer.direction,
+            Self::Messages(messages) => messages.direction,
+        }
+    }
+}
+
+impl Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transfer(transfer) => transfer.fmt(f),
+            Self::Messages(messages) => messages.fmt(f),
+        }
+    }
+}
+
 /// A transfer of `size` bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Workload {
+pub struct Transfer {
     pub direction: Direction,
     pub size: u64,
 }
 
-impl Display for Workload {
+impl Display for Transfer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let direction = match self.direction {
             Direction::Download => "download",
@@ -78,30 +109,21 @@ impl Display for Workload {
     }
 }
 
+/// Where content goes: to the client, or to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Download,
     Upload,
 }
 
-/// Those of impl.toml.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// None turns FEC off.
-    pub schemes: Option<Schemes>,
-    pub congestion_control: CongestionControl,
-    /// In bytes.
-    pub initial_window: u64,
-    /// Quarters of a congestion window per round-trip time.
-    pub slow_start_pacing: u32,
-    pub packet_size: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CongestionControl {
-    Cubic,
-    NewReno,
-    Bbr3,
+impl Direction {
+    /// Who sends the content.
+    pub fn sender(self) -> Role {
+        match self {
+            Self::Download => Role::Server,
+            Self::Upload => Role::Client,
+        }
+    }
 }
 
 /// Why an assignment is not taken on, in one line.
@@ -122,9 +144,10 @@ impl Display for Refused {
     }
 }
 
-type Result<T> = std::result::Result<T, Refused>;
+pub type Result<T> = std::result::Result<T, Refused>;
 
-fn wrong<T>(what: impl Into<String>) -> Result<T> {
+/// Refuses a value that is wrong.
+pub fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Refused::Wrong(what.into()))
 }
 
@@ -153,36 +176,39 @@ struct Document {
 }
 
 /// Reads an assignment. What it refuses names the file, the key and what would be right.
-pub fn read(path: &Path) -> Result<Assignment> {
+pub fn read<I: Implementation>(path: &Path) -> Result<Assignment<I::Options>> {
     let text = std::fs::read(path).or_else(|error| wrong(format!("cannot read {}: {error}", path.display())))?;
-    parse(&text).map_err(|refused| match refused {
+    parse::<I>(&text).map_err(|refused| match refused {
         Refused::Wrong(what) => Refused::Wrong(format!("{}: {what}", path.display())),
         Refused::Unsupported(what) => Refused::Unsupported(what),
     })
 }
 
 /// Refuses a JSON object that an assignment could not have as its options.
-pub fn check_options(text: &[u8]) -> Result<()> {
+pub fn check_options<I: Implementation>(text: &[u8]) -> Result<()> {
     let values = serde_json::from_slice(text).or_else(|error| wrong(format!("options: no JSON object: {error}")))?;
-    parse_options(values).map(drop)
+    parse_options::<I>(values).map(drop)
 }
 
 /// Reads an assignment from the text of its file.
-pub fn parse(text: &[u8]) -> Result<Assignment> {
-    accept(serde_json::from_slice(text))
+pub fn parse<I: Implementation>(text: &[u8]) -> Result<Assignment<I::Options>> {
+    accept::<I>(serde_json::from_slice(text))
 }
 
 /// Reads an assignment from what the text of its file means.
-pub fn parse_value(value: Value) -> Result<Assignment> {
-    accept(serde_json::from_value(value))
+pub fn parse_value<I: Implementation>(value: Value) -> Result<Assignment<I::Options>> {
+    accept::<I>(serde_json::from_value(value))
 }
 
-fn accept(document: serde_json::Result<Document>) -> Result<Assignment> {
-    document.or_else(|error| wrong(format!("not an assignment: {error}")))?.assignment()
+fn accept<I: Implementation>(document: serde_json::Result<Document>) -> Result<Assignment<I::Options>> {
+    let document = document.or_else(|error| wrong(format!("not an assignment: {error}")))?;
+    let mut assignment = document.assignment::<I>()?;
+    I::settle(&mut assignment)?;
+    Ok(assignment)
 }
 
 impl Document {
-    fn assignment(self) -> Result<Assignment> {
+    fn assignment<I: Implementation>(self) -> Result<Assignment<I::Options>> {
         if self.version != 1 {
             return wrong(format!("version: {}; this program knows version 1", self.version));
         }
@@ -200,15 +226,17 @@ impl Document {
         if !(self.deadline_s > 0.0 && self.deadline_s <= 1e6) {
             return wrong(format!("deadline_s: {} is not above 0 and up to 1000000", self.deadline_s));
         }
-        self.require_for(role)?;
+        if I::HAS_CERTIFICATES {
+            self.require_for(role)?;
+        }
         Ok(Assignment {
             role,
             address: SocketAddr::new(address, self.port),
             server_name: self.server_name,
-            workload: parse_workload(self.workload)?,
+            workload: parse_workload::<I>(self.workload)?,
             content_seed: self.content_seed,
-            options: parse_options(self.options)?,
-            cwnd_series: parse_series(&self.series, &self.log_folder)?,
+            options: parse_options::<I>(self.options)?,
+            series: parse_series::<I>(self.series)?,
             log_folder: self.log_folder,
             certificate: self.certificate,
             private_key: self.private_key,
@@ -234,119 +262,55 @@ impl Document {
     }
 }
 
-fn parse_workload(values: Map<String, Value>) -> Result<Workload> {
+fn parse_workload<I: Implementation>(values: Map<String, Value>) -> Result<Workload> {
     let mut values = Values::new("workload", values);
-    let direction = match values.take("name") {
-        Value::String(name) => match name.as_str() {
-            "download" => Direction::Download,
-            "upload" => Direction::Upload,
-            _ => return Err(Refused::Unsupported(format!("workload.name: {name:?}"))),
-        },
-        other => return wrong(format!("workload.name: {other} is not \"download\" or \"upload\"")),
+    let name = match values.take("name") {
+        Value::String(name) if I::WORKLOADS.contains(&name.as_str()) => name,
+        Value::String(name) => return Err(Refused::Unsupported(format!("workload.name: {name:?}"))),
+        other => return wrong(format!("workload.name: {other} is not one of {}", I::WORKLOADS.join(", "))),
     };
-    let size = values.integer("size_bytes", 0, LARGEST)?;
+    let workload = match name.as_str() {
+        "messages" => Workload::Messages(Arc::new(Messages::parse(&mut values)?)),
+        name => {
+            let direction = if name == "upload" { Direction::Upload } else { Direction::Download };
+            Workload::Transfer(Transfer { direction, size: values.integer("size_bytes", 0, LARGEST)? })
+        }
+    };
     values.end()?;
-    Ok(Workload { direction, size })
+    Ok(workload)
 }
 
-/// The file for the only series there is, if it was asked for.
-fn parse_series(names: &[String], log_folder: &Path) -> Result<Option<PathBuf>> {
-    match names.iter().find(|name| *name != "cwnd") {
+fn parse_series<I: Implementation>(names: Vec<String>) -> Result<Vec<String>> {
+    match names.iter().find(|name| !I::SERIES.contains(&name.as_str())) {
         Some(name) => Err(Refused::Unsupported(format!("series: {name:?}"))),
-        None => Ok((!names.is_empty()).then(|| log_folder.join("cwnd.series.csv"))),
+        None => Ok(names),
     }
 }
 
-fn parse_options(values: Map<String, Value>) -> Result<Options> {
+fn parse_options<I: Implementation>(values: Map<String, Value>) -> Result<I::Options> {
     let mut values = Values::new("options", values);
-    let codes = [
-        ("none", None),
-        ("xor", Some(Code::Xor)),
-        ("rs", Some(Code::ReedSolomon)),
-        ("rlc", Some(Code::RLC)),
-        ("vandermonde", Some(Code::Vandermonde)),
-        ("tetrys", Some(Code::Vandermonde)), // its older name
-    ];
-    let code = values.choice("scheme", &codes)?;
-    let n = values.integer("n", 2, 255)? as usize;
-    let k = values.integer("k", 1, 254)? as usize;
-    let window = values.integer("window", 1, 255)? as usize;
-    let window_trim = values.boolean("window_trim")?;
-    let interleave = values.integer("interleave", 1, 255)? as usize;
-    let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
-    let redundancy = values.choice("controller", &redundancies)?;
-    let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
-    let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
-    let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
-    let options = Options {
-        schemes: code.map(|code| Schemes {
-            code,
-            n,
-            k,
-            window,
-            window_trim,
-            interleave,
-            redundancy,
-            masks_losses,
-            tells_losses_at_once,
-            complaints: Complaints::default(),
-        }),
-        congestion_control: values.choice(
-            "congestion_control",
-            &[
-                ("cubic", CongestionControl::Cubic),
-                ("newreno", CongestionControl::NewReno),
-                ("bbr3", CongestionControl::Bbr3),
-            ],
-        )?,
-        initial_window: initial_window(&mut values, packet_size)?,
-        slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
-        packet_size,
-    };
-    if options.congestion_control == CongestionControl::Bbr3 && options.slow_start_pacing != DEFAULT_PACING {
-        return wrong("options: slow_start_pacing = \"2\": bbr3 has a pace of its own, so it must be \"1.25\"");
-    }
-    if let Some(schemes) = &options.schemes {
-        schemes.check().or_else(|why| wrong(format!("options: {why}")))?;
-    }
+    let options = I::options(&mut values)?;
     values.end()?;
     Ok(options)
 }
 
-/// In bytes, whichever of its two options says it.
-fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
-    let packets = values.integer("initial_window", 2, 64)?;
-    let bytes = values.integer("initial_window_bytes", 0, 100_000)?;
-    let packet_size = u64::from(packet_size);
-    match bytes {
-        0 => Ok(packets * packet_size),
-        // Room for the end of the handshake, some data and its repair symbol.
-        _ if bytes < 4 * packet_size => {
-            let least = 4 * packet_size;
-            wrong(format!(
-                "options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"
-            ))
-        }
-        _ => Ok(bytes),
-    }
-}
-
 /// The values of a JSON object, taken out one by one.
-struct Values {
+#[derive(Debug)]
+pub struct Values {
     key: &'static str,
     values: Map<String, Value>,
 }
 
 impl Values {
-    fn new(key: &'static str, values: Map<String, Value>) -> Self {
+    pub fn new(key: &'static str, values: Map<String, Value>) -> Self {
         Self { key, values }
     }
 
-    fn take(&mut self, name: &str) -> Value {
+    pub fn take(&mut self, name: &str) -> Value {
         self.values.remove(name).unwrap_or(Value::Null)
     }
 
-    fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T> {
+    pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T> {
         let value = self.take(name);
         match choices.iter().find(|(choice, _)| value == *choice) {
             Some((_, meaning)) => Ok(*meaning),
@@ -357,7 +321,7 @@ impl Values {
         }
     }
 
-    fn integer(&mut self, name: &str, minimum: u64, maximum: u64) -> Result<u64> {
+    pub fn integer(&mut self, name: &str, minimum: u64, maximum: u64) -> Result<u64> {
         let value = self.take(name);
         match value.as_u64() {
             Some(integer) if (minimum..=maximum).contains(&integer) => Ok(integer),
@@ -365,7 +329,7 @@ impl Values {
         }
     }
 
-    fn boolean(&mut self, name: &str) -> Result<bool> {
+    pub fn boolean(&mut self, name: &str) -> Result<bool> {
         let value = self.take(name);
         value.as_bool().map_or_else(|| wrong(format!("{}.{name}: {value} is not true or false", self.key)), Ok)
     }
@@ -413,20 +377,19 @@ pub struct Exit {
 
 impl Exit {
     /// That of an endpoint that has taken its assignment on; an error is one line.
-    pub fn of(role: Role, ended: std::result::Result<(), String>) -> Self {
+    pub fn of<I: Implementation>(role: Role, ended: std::result::Result<(), String>) -> Self {
         match ended {
             Ok(()) => Self { code: 0, line: None },
-            Err(error) => Self { code: EXIT_FAILURE, line: Some(format!("noq-fec: {role}: {error}")) },
+            Err(error) => Self { code: EXIT_FAILURE, line: Some(format!("{}: {role}: {error}", I::NAME)) },
         }
     }
-}
 
-impl From<Refused> for Exit {
-    fn from(refused: Refused) -> Self {
+    /// That of one that has not.
+    pub fn refusing<I: Implementation>(refused: Refused) -> Self {
         let code = match refused {
             Refused::Wrong(_) => EXIT_BAD_INPUT,
             Refused::Unsupported(_) => EXIT_UNSUPPORTED,
         };
-        Self { code, line: Some(format!("noq-fec: {refused}")) }
+        Self { code, line: Some(format!("{}: {refused}", I::NAME)) }
     }
 }

@@ -9,15 +9,15 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Lanes;
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
 use super::filling::{Filling, Readings};
 use super::guest::{Clock, Guest, Location};
 use super::task::Task;
+use super::{Lanes, VIRTUAL_TIME_BEGINS};
 use crate::capture::Capture;
-use crate::contract::{Assignment, Refused, Role};
+use crate::contract::{Assignment, Exit, Refused, Role};
+use crate::implementation::Implementation;
 use crate::lane::Lane;
-use crate::surroundings::{Seed, Surroundings, VIRTUAL_TIME_BEGINS};
 
 /// The names of the ends of each pair, the address of its client, and the folder of its captures.
 const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
@@ -30,7 +30,7 @@ const CLIENT_PORT: u16 = 40_000;
 const CLIENT: usize = 0;
 const BACKGROUND_CLIENT: usize = 2;
 
-pub struct Trial<'a> {
+pub struct Trial<'a, I: Implementation> {
     number: u64,
     link: String,
     lanes: &'a mut Lanes,
@@ -38,15 +38,15 @@ pub struct Trial<'a> {
     timeout: Duration,
     filling: Option<(Filling, u64)>,
     /// Client and server of each pair.
-    guests: Vec<Guest>,
+    guests: Vec<Guest<I>>,
     /// What each of these is told, until it is started.
-    told: Vec<Option<Told>>,
+    told: Vec<Option<Told<I>>>,
 }
 
 /// What an endpoint is started with.
-struct Told {
-    assignment: Result<Assignment, Refused>,
-    surroundings: Surroundings,
+struct Told<I: Implementation> {
+    assignment: Result<Assignment<I::Options>, Refused>,
+    surroundings: I::Surroundings,
 }
 
 /// What the harness sees of the transfers.
@@ -58,9 +58,9 @@ struct Seen {
     client_s: Option<f64>,
 }
 
-impl<'a> Trial<'a> {
+impl<'a, I: Implementation> Trial<'a, I> {
     /// An error is why there can be no such trial.
-    pub fn new(task: Task, lanes: &'a mut Lanes, zero: Instant) -> Result<Self, String> {
+    pub fn new(task: Task<I>, lanes: &'a mut Lanes, zero: Instant) -> Result<Self, String> {
         lanes.up.begin(&task.up)?;
         lanes.down.begin(&task.down)?;
         let (mut guests, mut told) = (Vec::new(), Vec::new());
@@ -75,13 +75,11 @@ impl<'a> Trial<'a> {
                 (Location { role: Role::Client, tag, address: client, peer: server }, pair.client),
                 (Location { role: Role::Server, tag, address: server, peer: client }, pair.server),
             ] {
-                let seed = Seed::of(task.seed, names[location.role as usize]);
-                let mut surroundings = Surroundings::virtual_time(seed);
-                let mut capture = None;
-                if let (Some(captures), Ok(assignment)) = (&task.capture, &assignment) {
-                    surroundings = surroundings.recording(&assignment.log_folder)?;
-                    capture = Some(open_capture(&captures.join(folder), location.role)?);
-                }
+                let recorded = task.capture.as_ref().zip(assignment.as_ref().ok());
+                let logs = recorded.map(|(_, assignment)| assignment.log_folder.as_path());
+                let surroundings = I::virtual_surroundings(task.seed, names[location.role as usize], logs)?;
+                let capture = recorded.map(|(captures, _)| open_capture(&captures.join(folder), location.role));
+                let capture = capture.transpose()?;
                 guests.push(Guest::new(location, task.costs, capture));
                 told.push(Some(Told { assignment, surroundings }));
             }
@@ -172,7 +170,7 @@ impl<'a> Trial<'a> {
 
     /// Bytes that have come in at each guest.
     fn arrived(&self) -> Vec<u64> {
-        self.guests.iter().map(Guest::frame_bytes).collect()
+        self.guests.iter().map(Guest::<I>::frame_bytes).collect()
     }
 
     fn deadline_ns(&self) -> u64 {
@@ -191,7 +189,7 @@ impl<'a> Trial<'a> {
         let left = self.timeout.saturating_sub(Duration::from_nanos(self.clock.now_ns));
         let (guest, lane) = (&mut self.guests[place], outgoing(self.lanes, place));
         match assignment {
-            Err(refused) => guest.end(refused.into()),
+            Err(refused) => guest.end(Exit::refusing::<I>(refused)),
             Ok(mut assignment) => {
                 if role(place) == Role::Client {
                     assignment.deadline = assignment.deadline.min(left);
@@ -223,7 +221,7 @@ impl<'a> Trial<'a> {
 
     fn next_ns(&self) -> Option<u64> {
         let exits = [self.lanes.up.next_exit(), self.lanes.down.next_exit()];
-        exits.into_iter().chain(self.guests.iter().map(Guest::next_ns)).flatten().min()
+        exits.into_iter().chain(self.guests.iter().map(Guest::<I>::next_ns)).flatten().min()
     }
 
     /// What has left the link arrives, and what processors were busy with enters it.
@@ -257,7 +255,7 @@ impl<'a> Trial<'a> {
         for (place, guest) in self.guests.iter_mut().enumerate() {
             guest.interrupt(self.clock, outgoing(self.lanes, place));
         }
-        while let Some(ready_ns) = self.guests.iter().filter_map(Guest::next_ns).min() {
+        while let Some(ready_ns) = self.guests.iter().filter_map(Guest::<I>::next_ns).min() {
             self.send(ready_ns);
         }
     }

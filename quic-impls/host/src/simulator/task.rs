@@ -12,13 +12,14 @@ use serde_json::Value;
 use super::filling::Filling;
 use super::processor::Costs;
 use crate::contract::{self, Assignment, Refused, Role};
+use crate::implementation::Implementation;
 use crate::lane::{Losses, Pattern, Queue, Settings};
 
 /// A task that can be carried out.
-pub struct Task {
+pub struct Task<I: Implementation> {
     pub number: u64,
     /// The first is measured; a second one fills the link before.
-    pub pairs: Vec<Pair>,
+    pub pairs: Vec<Pair<I>>,
     pub link: String,
     pub up: Settings,
     pub down: Settings,
@@ -32,9 +33,9 @@ pub struct Task {
 }
 
 /// What the ends of a pair are told; one that refuses it ends with that.
-pub struct Pair {
-    pub client: Result<Assignment, Refused>,
-    pub server: Result<Assignment, Refused>,
+pub struct Pair<I: Implementation> {
+    pub client: Result<Assignment<I::Options>, Refused>,
+    pub server: Result<Assignment<I::Options>, Refused>,
 }
 
 #[derive(Deserialize)]
@@ -113,7 +114,7 @@ impl<'de> Deserialize<'de> for LossesDocument {
     }
 }
 
-impl Task {
+impl<I: Implementation> Task<I> {
     pub fn parse(line: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(line).map_err(|error| format!("no task: {error}"))?;
         if document.version != 1 {
@@ -149,8 +150,9 @@ impl Task {
 }
 
 impl PairDocument {
-    fn pair(self) -> Result<Pair, String> {
-        let pair = Pair { client: contract::parse_value(self.client), server: contract::parse_value(self.server) };
+    fn pair<I: Implementation>(self) -> Result<Pair<I>, String> {
+        let pair =
+            Pair { client: contract::parse_value::<I>(self.client), server: contract::parse_value::<I>(self.server) };
         for (role, assignment) in [(Role::Client, &pair.client), (Role::Server, &pair.server)] {
             if let Ok(assignment) = assignment
                 && assignment.role != role

@@ -9,9 +9,8 @@ use super::answer::EndpointReport;
 use super::processor::{Costs, Processor};
 use crate::capture::Capture;
 use crate::contract::{Assignment, Event, Exit, Role};
-use crate::endpoint::{Endpoint, Host, Prepared, Received, Turn};
+use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
 use crate::lane::{self, Lane};
-use crate::surroundings::Surroundings;
 
 /// Virtual time, in ns since its instant 0.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +30,8 @@ impl Clock {
 }
 
 /// The host of an endpoint, and the endpoint when it is at work.
-pub struct Guest {
-    endpoint: Option<Endpoint>,
+pub struct Guest<I: Implementation> {
+    endpoint: Option<I::Endpoint>,
     /// When it has its next turn, unless a datagram arrives before.
     next_turn_ns: Option<u64>,
     room: Room,
@@ -63,7 +62,7 @@ struct Room {
     report: EndpointReport,
 }
 
-impl Guest {
+impl<I: Implementation> Guest<I> {
     pub fn new(location: Location, costs: Costs, capture: Option<Capture>) -> Self {
         Self {
             endpoint: None,
@@ -75,21 +74,27 @@ impl Guest {
                 received: Vec::new(),
                 has_received: false,
                 frame_bytes: 0,
-                processor: Processor::new(costs),
+                processor: Processor::new(if I::HAS_CERTIFICATES { costs } else { costs.without_handshake() }),
                 report: EndpointReport::default(),
             },
         }
     }
 
     /// Starts its endpoint.
-    pub fn start(&mut self, assignment: Assignment, surroundings: &Surroundings, clock: Clock, lane: &mut Lane) {
+    pub fn start(
+        &mut self,
+        assignment: Assignment<I::Options>,
+        surroundings: &I::Surroundings,
+        clock: Clock,
+        lane: &mut Lane,
+    ) {
         let mut port = Port { clock, lane, room: &mut self.room };
-        match Prepared::new(assignment, surroundings).and_then(|prepared| prepared.start(&mut port)) {
+        match I::prepare(assignment, surroundings).and_then(|prepared| I::start(prepared, &mut port)) {
             Ok(endpoint) => {
                 self.endpoint = Some(endpoint);
                 self.next_turn_ns = Some(clock.now_ns);
             }
-            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
+            Err(error) => self.end(Exit::of::<I>(self.room.location.role, Err(error))),
         }
     }
 
@@ -156,8 +161,8 @@ impl Guest {
         let mut port = Port { clock, lane, room: &mut self.room };
         match endpoint.turn(&mut port) {
             Ok(Turn::Until(time)) => self.next_turn_ns = time.map(|time| clock.ns(time)),
-            Ok(Turn::Ended) => self.end(Exit::of(self.room.location.role, Ok(()))),
-            Err(error) => self.end(Exit::of(self.room.location.role, Err(error))),
+            Ok(Turn::Ended) => self.end(Exit::of::<I>(self.room.location.role, Ok(()))),
+            Err(error) => self.end(Exit::of::<I>(self.room.location.role, Err(error))),
         }
     }
 
@@ -198,6 +203,10 @@ struct Port<'a> {
 impl Host for Port<'_> {
     fn now(&self) -> Instant {
         self.clock.now()
+    }
+
+    fn monotonic(&self, time: Instant) -> Duration {
+        Duration::from_nanos(self.clock.ns(time))
     }
 
     fn send(&mut self, datagram: &[u8], _to: SocketAddr) -> io::Result<()> {

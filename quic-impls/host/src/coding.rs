@@ -1,0 +1,157 @@
+//! The options of erasure codes that implementations have in common, and what they make: what protects, and what rebuilds.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use fec::{Block, Code, Controller, Decoder, Malformed, Recovered, SlidingWindow};
+
+use crate::contract::{Result, Values, wrong};
+
+/// What is sent beside the source symbols.
+#[derive(Debug, Clone)]
+pub struct Coding {
+    pub code: Code,
+    /// n − k repair symbols for k source symbols.
+    pub n: usize,
+    pub k: usize,
+    /// The length of a sliding window.
+    pub window: usize,
+    /// Whether symbols that the receiver has leave a sliding window's beginning.
+    pub window_trim: bool,
+    /// How many blocks are filled in turn.
+    pub interleave: usize,
+    pub redundancy: Redundancy,
+    pub flush: Flush,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redundancy {
+    Constant,
+    /// Only when there is no data to send.
+    Tail,
+}
+
+/// When what is unprotected gets its repair symbols, before there is enough of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// When there is no data to send.
+    Idle,
+    /// When a message has been sent.
+    Message,
+    Never,
+}
+
+/// The values of the option `flush`.
+const FLUSHES: [(&str, Flush); 3] = [("idle", Flush::Idle), ("message", Flush::Message), ("never", Flush::Never)];
+
+/// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
+/// as lost, and its content comes twice. QUIC itself takes no packet that is 129 packets late.
+const REMEMBERED: usize = 4096;
+
+impl Coding {
+    /// Takes the options that all have out of the values: a constant redundancy, whose windows are whole.
+    pub fn parse(values: &mut Values, code: Code) -> Result<Self> {
+        Ok(Self {
+            code,
+            n: values.integer("n", 2, 255)? as usize,
+            k: values.integer("k", 1, 254)? as usize,
+            window: values.integer("window", 1, 255)? as usize,
+            window_trim: false,
+            interleave: values.integer("interleave", 1, 255)? as usize,
+            redundancy: Redundancy::Constant,
+            flush: values.choice("flush", &FLUSHES)?,
+        })
+    }
+
+    /// Refuses parameters that make no controller.
+    pub fn check(&self) -> Result<()> {
+        match self.controller(self.code) {
+            Ok(_) => Ok(()),
+            Err(why) => wrong(format!("options: {why}")),
+        }
+    }
+
+    fn is_block(&self, code: Code) -> bool {
+        self.redundancy == Redundancy::Constant && matches!(code, Code::Xor | Code::ReedSolomon)
+    }
+
+    /// What decides on redundancy with a code. An error is one line.
+    pub fn controller(&self, code: Code) -> std::result::Result<Box<dyn Controller>, String> {
+        let refused = |refused: fec::Refused| refused.to_string();
+        if self.redundancy == Redundancy::Tail && self.flush == Flush::Never {
+            return Err("flush = \"never\": with controller = \"tail\" there would be no repair symbols".into());
+        }
+        if self.is_block(code) {
+            return Ok(Box::new(Block::new(code, self.n, self.k, self.interleave).map_err(refused)?));
+        }
+        if self.interleave != 1 {
+            return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
+        }
+        let sliding_window = match self.redundancy {
+            Redundancy::Constant => SlidingWindow::constant,
+            Redundancy::Tail => SlidingWindow::tail,
+        };
+        let trimmed = sliding_window(code, self.n, self.k, self.window).map_err(refused)?;
+        Ok(Box::new(if self.window_trim { trimmed } else { trimmed.whole() }))
+    }
+
+    /// Over how many source symbols a repair symbol ranges.
+    pub fn span(&self) -> usize {
+        match self.is_block(self.code) {
+            true => self.k * self.interleave,
+            false => self.window,
+        }
+    }
+
+    /// What rebuilds symbols of at most so many bytes.
+    pub fn decoding(&self, longest_symbol: usize) -> Decoding {
+        Decoding { decoder: Decoder::new(self.code, self.span(), longest_symbol), recovered: BTreeSet::new() }
+    }
+}
+
+/// A decoder, and what it recovered that has not come.
+#[derive(Debug)]
+pub struct Decoding {
+    decoder: Decoder,
+    recovered: BTreeSet<u64>,
+}
+
+impl Decoding {
+    /// Takes a source symbol.
+    pub fn source(&mut self, sid: u64, symbol: Bytes) -> std::result::Result<Vec<Recovered>, Malformed> {
+        let recovered = self.decoder.source(sid, symbol);
+        self.remember(recovered)
+    }
+
+    /// Takes a repair payload.
+    pub fn repair(&mut self, payload: &[u8]) -> std::result::Result<Vec<Recovered>, Malformed> {
+        let recovered = self.decoder.repair(payload);
+        self.remember(recovered)
+    }
+
+    /// Whether this symbol, which has come now, was recovered before. It is asked once.
+    pub fn take_recovered(&mut self, sid: u64) -> bool {
+        self.recovered.remove(&sid)
+    }
+
+    /// Over how many source symbols a repair symbol may range.
+    pub fn window(&self) -> usize {
+        self.decoder.window()
+    }
+
+    fn remember(
+        &mut self,
+        recovered: std::result::Result<Vec<Recovered>, Malformed>,
+    ) -> std::result::Result<Vec<Recovered>, Malformed> {
+        let recovered = match recovered {
+            // A receiver may ignore repair symbols, and the window may have become smaller when this one was on its way.
+            Err(Malformed::Window) => Vec::new(),
+            recovered => recovered?,
+        };
+        self.recovered.extend(recovered.iter().map(|(sid, _)| *sid));
+        while self.recovered.len() > REMEMBERED {
+            self.recovered.pop_first();
+        }
+        Ok(recovered)
+    }
+}

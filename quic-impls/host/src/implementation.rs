@@ -1,0 +1,100 @@
+//! What an implementation has, and what its endpoints do with what they run on. An endpoint is the same in a process with a
+//! socket and in a simulator: [`Host`] is what these differ in.
+
+use std::fmt::Debug;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::contract::{Assignment, Event, Result, Values};
+
+/// One of the implementations, as its impl.toml declares it.
+pub trait Implementation: Sized + 'static {
+    /// That of its folder.
+    const NAME: &'static str;
+    const WORKLOADS: &'static [&'static str];
+    const SERIES: &'static [&'static str];
+    /// Whether endpoints have TLS, and so certificates, and work to do in a handshake.
+    const HAS_CERTIFICATES: bool;
+
+    type Options: Debug;
+    /// What is around an endpoint beside its assignment.
+    type Surroundings;
+    /// An endpoint that has yet to start.
+    type Prepared;
+    type Endpoint: Endpoint;
+
+    /// Takes its options out of the values.
+    fn options(values: &mut Values) -> Result<Self::Options>;
+
+    /// Settles what options and workload together mean, and refuses those that it does not have together.
+    fn settle(assignment: &mut Assignment<Self::Options>) -> Result<()>;
+
+    /// The surroundings of a process. An error is one line.
+    fn surroundings() -> std::result::Result<Self::Surroundings, String>;
+
+    /// Those of an endpoint in virtual time, whose randomness the seed and its name decide, and which leaves its logs in a
+    /// folder, if there is one. An error is one line.
+    fn virtual_surroundings(
+        seed: u64,
+        name: &str,
+        logs: Option<&Path>,
+    ) -> std::result::Result<Self::Surroundings, String>;
+
+    /// Refuses a server that would differ from run to run, in one line.
+    fn check_repeatable(server: &Assignment<Self::Options>) -> std::result::Result<(), String>;
+
+    /// An error is one line.
+    fn prepare(
+        assignment: Assignment<Self::Options>,
+        surroundings: &Self::Surroundings,
+    ) -> std::result::Result<Self::Prepared, String>;
+
+    /// Begins: a client dials, a server listens. An error is one line.
+    fn start(prepared: Self::Prepared, host: &mut impl Host) -> std::result::Result<Self::Endpoint, String>;
+}
+
+/// An endpoint that is at work. Errors are one line, and its end.
+pub trait Endpoint {
+    /// Takes in what has arrived, and sends what that and the time have brought.
+    fn turn(&mut self, host: &mut impl Host) -> std::result::Result<Turn, String>;
+
+    /// Has it end at its next turn: a server when it has taken in what had arrived, a client as a failure.
+    fn interrupt(&mut self);
+}
+
+/// What an endpoint runs on: its network, its clock and its outputs.
+pub trait Host {
+    fn now(&self) -> Instant;
+
+    /// A time by the clock that both ends of a trial have: the machine's monotonic one, or that of the simulation.
+    fn monotonic(&self, time: Instant) -> Duration;
+
+    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
+
+    /// The next datagram that has arrived.
+    fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
+
+    /// On standard output.
+    fn say(&mut self, event: Event) -> io::Result<()>;
+
+    /// A line on standard error.
+    fn complain(&mut self, line: &str);
+}
+
+/// A datagram that has arrived.
+pub struct Received<'a> {
+    pub at: Instant,
+    pub from: SocketAddr,
+    pub datagram: &'a [u8],
+}
+
+/// When an endpoint has its next turn.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// At this time, if there is one, and before it when a datagram has arrived or it is interrupted.
+    Until(Option<Instant>),
+    /// Never: it was a success, and has reported.
+    Ended,
+}

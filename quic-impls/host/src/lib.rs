@@ -1,0 +1,28 @@
+//! What endpoints of fecbench in Rust run on, and have in common: the contract, a socket and the machine's clock, or lanes in
+//! virtual time. It knows no transport.
+//!
+//! | module | its one job |
+//! |---|---|
+//! | [`implementation`] | what an implementation has, and its endpoints do |
+//! | [`contract`] | assignments, events, exit codes |
+//! | [`content`] | the content of a transfer |
+//! | [`messages`] | the workload `messages`: timetable, what has arrived, the series |
+//! | [`coding`] | the options of erasure codes, and what they make |
+//! | [`program`] | the command line |
+//! | [`process`] | an endpoint over a socket, by the machine's clock |
+//! | [`socket`] | the UDP socket, waiting, signals |
+//! | [`lane`] | one direction of the link in virtual time |
+//! | [`capture`] | what a host sends and receives, as a file |
+//! | [`simulator`] | whole trials: endpoints over lanes |
+
+pub mod capture;
+pub mod coding;
+pub mod content;
+pub mod contract;
+pub mod implementation;
+pub mod lane;
+pub mod messages;
+pub mod process;
+pub mod program;
+pub mod simulator;
+pub mod socket;

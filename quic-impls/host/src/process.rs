@@ -1,0 +1,115 @@
+//! An endpoint as a process: over a socket, by the machine's clock, until a signal.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::contract::{Assignment, Event, Role};
+use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
+use crate::socket::{Socket, Woken};
+
+/// Does what an assignment says, and writes the contract's events. A server serves until a signal
+/// ends it; a client fails then. An error is one line.
+pub fn run<I: Implementation>(assignment: Assignment<I::Options>) -> Result<(), String> {
+    let (role, address) = (assignment.role, assignment.address);
+    let prepared = I::prepare(assignment, &I::surroundings()?)?;
+    let socket = match role {
+        Role::Client => Socket::towards(address).map_err(|error| format!("no socket: {error}"))?,
+        Role::Server => Socket::listen(address).map_err(|error| format!("cannot listen at {address}: {error}"))?,
+    };
+    let mut host = Process { socket, clock: Clock::read() };
+    let mut endpoint = I::start(prepared, &mut host)?;
+    while let Turn::Until(time) = endpoint.turn(&mut host)? {
+        match host.socket.wait(time).map_err(|error| format!("cannot wait: {error}"))? {
+            Woken::Proceed => {}
+            Woken::Signal => endpoint.interrupt(),
+        }
+    }
+    Ok(())
+}
+
+struct Process {
+    socket: Socket,
+    clock: Clock,
+}
+
+impl Host for Process {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn monotonic(&self, time: Instant) -> Duration {
+        self.clock.monotonic(time)
+    }
+
+    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+        self.socket.send(datagram, to)
+    }
+
+    fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
+        let received = self.socket.receive()?;
+        Ok(received.map(|(from, datagram)| Received { at: Instant::now(), from, datagram }))
+    }
+
+    fn say(&mut self, event: Event) -> io::Result<()> {
+        event.write(&mut io::stdout())
+    }
+
+    fn complain(&mut self, line: &str) {
+        eprintln!("{line}");
+    }
+}
+
+/// What an [`Instant`] is by CLOCK_MONOTONIC, which an `Instant` has and does not tell.
+struct Clock {
+    instant: Instant,
+    monotonic: Duration,
+}
+
+impl Clock {
+    /// How often both are read, one after the other: the pair that is closest together counts.
+    const READINGS: usize = 16;
+
+    fn read() -> Self {
+        let readings = (0..Self::READINGS).map(|_| {
+            let (before, monotonic, after) = (Instant::now(), monotonic_now(), Instant::now());
+            (after - before, Self { instant: before + (after - before) / 2, monotonic })
+        });
+        let (_, closest) = readings.min_by_key(|(apart, _)| *apart).expect("there are some");
+        closest
+    }
+
+    fn monotonic(&self, time: Instant) -> Duration {
+        match time.checked_duration_since(self.instant) {
+            Some(later) => self.monotonic + later,
+            None => self.monotonic.saturating_sub(self.instant - time),
+        }
+    }
+}
+
+fn monotonic_now() -> Duration {
+    // SAFETY: the pointer is to a timespec, which the call fills; this clock is always there.
+    let now = unsafe {
+        let mut now: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now);
+        now
+    };
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_between_the_readings_of_the_monotonic_clock_around_it() {
+        let clock = Clock::read();
+        let tolerance = Duration::from_micros(100);
+        let (before, time, after) = (monotonic_now(), Instant::now(), monotonic_now());
+        let told = clock.monotonic(time);
+        assert!(before <= told + tolerance && told <= after + tolerance, "{before:?} {told:?} {after:?}");
+        let hour = Duration::from_secs(3600);
+        assert_eq!(clock.monotonic(time + hour), told + hour);
+    }
+}

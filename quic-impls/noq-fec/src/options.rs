@@ -1,0 +1,108 @@
+//! The options of impl.toml. What doesn't fit together is refused.
+
+use fec::Code;
+use host::coding::{Coding, Redundancy};
+use host::contract::{Result, Values, wrong};
+
+use crate::ends::MessageEnds;
+use crate::schemes::{Complaints, Schemes};
+
+/// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
+const DEFAULT_PACING: u32 = 5;
+
+/// Those of impl.toml.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// None turns FEC off.
+    pub schemes: Option<Schemes>,
+    pub congestion_control: CongestionControl,
+    /// In bytes.
+    pub initial_window: u64,
+    /// Quarters of a congestion window per round-trip time.
+    pub slow_start_pacing: u32,
+    pub packet_size: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CongestionControl {
+    Cubic,
+    NewReno,
+    Bbr3,
+    /// Neither a window nor pacing.
+    None,
+}
+
+impl Options {
+    /// Takes them out of the values.
+    pub fn parse(values: &mut Values) -> Result<Self> {
+        let codes = [
+            ("none", None),
+            ("xor", Some(Code::Xor)),
+            ("rs", Some(Code::ReedSolomon)),
+            ("rlc", Some(Code::RLC)),
+            ("vandermonde", Some(Code::Vandermonde)),
+            ("tetrys", Some(Code::Vandermonde)), // its older name
+        ];
+        let code = values.choice("scheme", &codes)?;
+        let coding = Coding::parse(values, code.unwrap_or(Code::RLC))?;
+        let window_trim = values.boolean("window_trim")?;
+        let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
+        let redundancy = values.choice("controller", &redundancies)?;
+        let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
+        let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
+        let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
+        let options = Self {
+            schemes: code.map(|_| Schemes {
+                coding: Coding { window_trim, redundancy, ..coding },
+                ends: MessageEnds::default(),
+                masks_losses,
+                tells_losses_at_once,
+                complaints: Complaints::default(),
+            }),
+            congestion_control: values.choice(
+                "congestion_control",
+                &[
+                    ("cubic", CongestionControl::Cubic),
+                    ("newreno", CongestionControl::NewReno),
+                    ("bbr3", CongestionControl::Bbr3),
+                    ("none", CongestionControl::None),
+                ],
+            )?,
+            initial_window: initial_window(values, packet_size)?,
+            slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
+            packet_size,
+        };
+        let paces_itself = match options.congestion_control {
+            CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
+            CongestionControl::None => Some("without congestion control there is no slow start"),
+            CongestionControl::Cubic | CongestionControl::NewReno => None,
+        };
+        if let Some(why) = paces_itself
+            && options.slow_start_pacing != DEFAULT_PACING
+        {
+            return wrong(format!("options: slow_start_pacing = \"2\": {why}, so it must be \"1.25\""));
+        }
+        if let Some(schemes) = &options.schemes {
+            schemes.coding.check()?;
+        }
+        Ok(options)
+    }
+}
+
+/// In bytes, whichever of its two options says it.
+fn initial_window(values: &mut Values, packet_size: u16) -> Result<u64> {
+    let packets = values.integer("initial_window", 2, 64)?;
+    let bytes = values.integer("initial_window_bytes", 0, 100_000)?;
+    let packet_size = u64::from(packet_size);
+    match bytes {
+        0 => Ok(packets * packet_size),
+        // Room for the end of the handshake, some data and its repair symbol.
+        _ if bytes < 4 * packet_size => {
+            let least = 4 * packet_size;
+            wrong(format!(
+                "options.initial_window_bytes: {bytes} is neither 0 nor {least} or more, which is four packets"
+            ))
+        }
+        _ => Ok(bytes),
+    }
+}

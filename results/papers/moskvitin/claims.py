@@ -1,0 +1,124 @@
+"""The claims of the slides, judged by our trials by signs and ratios: their runs were not on equal paths.
+
+Judged as `results.papers.claims` says. The slides name no code, so a cell agrees where one of ours is faster
+than its own baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import pandas as pd
+
+from results.analysis.intervals import LEVEL
+from results.analysis.units import size
+from results.papers.claims import Claim, Estimate, all_hold, one_holds, shown
+from results.papers.moskvitin.slides import (
+    LARGE,
+    LOSSES,
+    SIZES,
+    TABLE,
+    Direction,
+    Ways,
+    means,
+    ratios,
+    with_fec,
+)
+from results.store.records import CampaignInfo
+
+# Ours: the slides' least gain is 2 %, and without losses, times differ by less than a packet.
+_LEAST_GAIN = 0.01
+
+Cells = dict[tuple[str, int, float], Estimate]
+"""Ratios by variant, size and loss rate."""
+Table = Callable[[float], Cells]
+"""With intervals of confidence 1 - the level that it is given."""
+
+
+def claims(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways) -> list[Claim]:
+    @cache
+    def cells(level: float) -> Cells:
+        table = ratios(frame, campaign, direction, ways, level)
+        return {
+            (row["variant"], row["size_bytes"], row["loss"]): Estimate(row["ratio"], row["low"], row["high"])
+            for row in table.to_dict("records")
+        }
+
+    return [
+        *(_of_cell(cells, direction, size_bytes, loss) for loss in LOSSES for size_bytes in SIZES),
+        *(_of_growth(cells, variant) for variant in with_fec(campaign)),
+        *_of_columns(frame, campaign, direction, ways),
+    ]
+
+
+def _of_cell(cells: Table, direction: Direction, size_bytes: int, loss: float) -> Claim:
+    """Whether FEC shortens the messages of a cell."""
+    slides = TABLE[size_bytes, loss]
+    times = f"{slides.with_fec_ms:.0f} / {slides.without_ms:.0f} ms"
+
+    def of_variants(level: float) -> dict[str, Estimate]:
+        return {
+            variant: ratio
+            for (variant, of_size, of_loss), ratio in cells(level).items()
+            if (of_size, of_loss) == (size_bytes, loss)
+        }
+
+    measured = "; ".join(f"{variant}: {ratio:.2f}" for variant, ratio in of_variants(LEVEL).items())
+    return Claim(
+        f"{direction}s of {size(size_bytes)} at {_percent(loss)} loss: mean time with FEC / without",
+        f"{slides.ratio:.2f} ({times}; judged here: below {1 - _LEAST_GAIN:g} with one of the codes)",
+        measured or "not measured",
+        one_holds(lambda level: [ratio.below(1 - _LEAST_GAIN) for ratio in of_variants(level).values()]),
+    )
+
+
+def _of_growth(cells: Table, variant: str) -> Claim:
+    """The slides' gain at 7 % loss is above that without losses, whatever the size."""
+
+    def gains(level: float) -> dict[int, tuple[Estimate, Estimate]]:
+        table = cells(level)
+        ends = {
+            size_bytes: (
+                table.get((variant, size_bytes, LOSSES[0])),
+                table.get((variant, size_bytes, LOSSES[-1])),
+            )
+            for size_bytes in SIZES
+        }
+        return {
+            size_bytes: (first, last)
+            for size_bytes, (first, last) in ends.items()
+            if first is not None and last is not None
+        }
+
+    measured = "; ".join(
+        f"{size(size_bytes)}: {shown(first.value, '.2f')} → {shown(last.value, '.2f')}"
+        for size_bytes, (first, last) in gains(LEVEL).items()
+    )
+    return Claim(
+        f"{variant}: the ratio falls from no loss to {_percent(LOSSES[-1])}, of every size",
+        "it does: from 0.89 to 0.98 without losses to 0.72 to 0.84",
+        measured or "not measured",
+        all_hold(lambda level: [first.exceeds(last) for first, last in gains(level).values()]),
+    )
+
+
+def _of_columns(
+    frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways
+) -> Iterator[Claim]:
+    """The slides' column of 3 % against that of 7 %, without FEC."""
+    for baseline in dict.fromkeys(with_fec(campaign).values()):
+        of_cells = means(frame, campaign, direction, ways, baseline)
+        for size_bytes in LARGE:
+            less, more = (of_cells.get((size_bytes, loss), Estimate()) for loss in LOSSES[1:])
+            slides = [TABLE[size_bytes, loss].without_ms / 1000 for loss in LOSSES[1:]]
+            yield Claim(
+                f"{baseline}: {direction}s of {size(size_bytes)}, mean time at 3 % loss / at 7 %",
+                f"{slides[0] / slides[1]:.1f} ({slides[0]:.1f} / {slides[1]:.1f} s; judged here: above 1)",
+                f"{less.value / more.value:.2f} ({shown(less.value, '.1f')} / {shown(more.value, '.1f')} s)",
+                less.exceeds(more),
+            )
+
+
+def _percent(loss: float) -> str:
+    return shown(loss, ".0%")

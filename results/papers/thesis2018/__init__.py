@@ -1,0 +1,78 @@
+"""Figures 5.6 to 5.19 of Michel's thesis, from campaigns of `thesis2018-*`, and its claims.
+
+F. Michel: "Improving QUIC. Bringing Forward Erasure Correction and unreliable transfer to a reliable
+protocol", UCLouvain, 2018, chapter 5.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from results.papers.claims import PaperFigure, none_without_a_figure
+from results.papers.thesis2018 import claims, figures
+from results.papers.thesis2018.claims import Claims
+from results.papers.thesis2018.figures import Draw
+from results.store.records import CampaignInfo
+
+__all__ = ["FIGURES"]
+
+_ECDF = (
+    "ECDF over the points of the design, of the median over repetitions. With FEC and with UDP, messages are"
+    " sent in datagrams; with reliable QUIC, in one stream."
+)
+
+
+def _differences(_: pd.DataFrame, __: CampaignInfo) -> list[str]:
+    return [
+        "Messages without retransmission travel in DATAGRAM frames (RFC 9221): an unreliable stream in the"
+        " thesis' message mode delivers a frame whole or not at all, too.",
+        "The thesis names no bandwidth; ours is 20 Mbit/s, and our windows of flow control do not bind: its"
+        " re-bufferings at the beginning of connections with long delays are not to be seen here.",
+        "The reader's clock does not wait for a message that is late: each is asked for on its own.",
+    ]
+
+
+def _figure(number: str, draw: Draw, judge: Claims, caption: str = _ECDF) -> PaperFigure:
+    return PaperFigure(
+        name=f"thesis2018-fig{number.replace('.', '-')}",
+        number=f"Michel's thesis, Fig. {number}",
+        caption=caption,
+        draw=draw,
+        claims=none_without_a_figure(judge),
+        differences=none_without_a_figure(_differences),
+    )
+
+
+# By the name of the design: `results.papers`.
+FIGURES: dict[str, list[PaperFigure]] = {
+    "thesis2018-ge": [
+        _figure("5.6", figures.fig5_6, claims.claims_of_fig5_6),
+        _figure("5.7", figures.fig5_7, claims.claims_of_fig5_7),
+        _figure("5.8", figures.fig5_8, claims.claims_of_fig5_8),
+        _figure("5.9", figures.fig5_9, claims.claims_of_fig5_9),
+        _figure("5.13", figures.received_by_codes, claims.claims_of_received_by_codes),
+        _figure("5.14", figures.rebuffering_by_codes, claims.claims_of_bursty_rebuffering),
+        _figure("5.15", figures.fig5_15, claims.claims_of_fig5_15),
+        _figure("5.18", figures.fig5_18, claims.claims_of_fig5_18),
+        _figure("5.19", figures.rebuffering_low, claims.claims_of_bursty_low),
+    ],
+    "thesis2018-delay": [
+        _figure(
+            "5.10",
+            figures.over_the_delay,
+            claims.claims_of_fig5_10,
+            "Re-buffering time over the one-way delay, the median over repetitions; the losses are those of"
+            " Table 5.2.",
+        )
+    ],
+    "thesis2018-uniform": [
+        _figure("5.11", figures.received_by_codes, claims.claims_of_received_by_codes),
+        _figure("5.12", figures.rebuffering_by_codes, claims.claims_of_uniform_rebuffering),
+        _figure("5.16", figures.received_low, claims.none_of),
+        _figure("5.17", figures.rebuffering_low, claims.claims_of_uniform_low),
+    ],
+    "thesis2018-low-desync": [
+        _figure("5.16", figures.received_low, claims.none_of),
+        _figure("5.17", figures.rebuffering_low, claims.claims_of_uniform_low),
+    ],
+}

@@ -1,0 +1,166 @@
+"""Figures 5.6 to 5.19 of Michel's thesis, drawn from campaigns of `thesis2018-*`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import PercentFormatter
+
+from results import metrics
+from results.analysis.intervals import LEVEL, ecdf
+from results.figures.nothing import NothingToDraw
+from results.figures.style import WIDTH, Look, heading, legend_below, looks, plain_ticks, style
+from results.papers.thesis2018.arms import (
+    OVERHEAD,
+    REBUFFERING,
+    REBUFFERING_2,
+    RECEIVED,
+    RECEIVED_2,
+    REED_SOLOMON,
+    RELIABLE,
+    RLC,
+    UDP,
+    XOR,
+    Arm,
+    at_points,
+    ratio,
+    variant_of,
+)
+from results.store.records import CampaignInfo
+
+Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
+
+_Line = Literal["-", "--", "-.", ":"]
+_LINES: tuple[_Line, ...] = ("-", "--", "-.", ":")
+
+
+def of_metric(metric: str, arms: Sequence[Arm], question: str) -> Draw:
+    """The ECDFs over points of what several arms measured, in one panel."""
+
+    def draw(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+        table = at_points(frame, campaign, metric, arms).dropna(subset=[arm.name for arm in arms])
+        curves = {arm: table[arm.name] for arm in arms}
+        return _ecdfs(curves, campaign, metrics.of(metric).title, question)
+
+    return draw
+
+
+def of_ratio(metric: str, of: Sequence[Arm], to: Arm, question: str) -> Draw:
+    """The ECDFs over points of what some arms measured divided by what another one did."""
+
+    def draw(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+        table = at_points(frame, campaign, metric, [*of, to])
+        curves = {arm: ratio(table, arm, to).dropna() for arm in of}
+        return _ecdfs(curves, campaign, f"{metrics.of(metric).words} / that of {to.name}", question, at=1.0)
+
+    return draw
+
+
+def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 5.10: the re-buffering time over the one-way delay."""
+    arms = (RELIABLE, REED_SOLOMON, UDP)
+    table = at_points(frame, campaign, REBUFFERING, arms).sort_values("owd_ms")
+    with style():
+        figure = Figure(figsize=(WIDTH, 5.2))
+        axes = figure.subplots()
+        for number, (arm, look) in enumerate(_looks_of(campaign, arms).items()):
+            axes.plot(
+                table["owd_ms"],
+                table[arm.name],
+                color=look.color,
+                linestyle=_LINES[number],
+                marker=look.marker,
+            )
+        axes.axvline(45, color="black", linewidth=1)
+        axes.set_xlabel("one-way delay (ms); the line is the thesis' 45 ms")
+        axes.set_ylabel(metrics.of(REBUFFERING).title)
+        plain_ticks(axes.xaxis)
+        plain_ticks(axes.yaxis)
+        axes.set_ylim(bottom=0)
+        _legend(figure, campaign, arms)
+        heading(
+            figure,
+            "From which delay on does a reliable stream re-buffer?",
+            f"{campaign.heading} · {table['point'].nunique()} delays, {campaign.statistic} of repetitions",
+        )
+    return figure
+
+
+def _looks_of(campaign: CampaignInfo, arms: Sequence[Arm]) -> dict[Arm, Look]:
+    known = looks(campaign)
+    return {arm: known[variant_of(campaign, arm)] for arm in arms}
+
+
+def _ecdfs(
+    curves: dict[Arm, pd.Series], campaign: CampaignInfo, across: str, question: str, at: float | None = None
+) -> Figure:
+    if not all(len(values) for values in curves.values()):
+        raise NothingToDraw("At no point are all of these arms ok.")
+    with style():
+        figure = Figure(figsize=(WIDTH, 5.2))
+        axes = figure.subplots()
+        if at is not None:
+            axes.axvline(at, color="black", linewidth=1)
+        for number, (arm, look) in enumerate(_looks_of(campaign, list(curves)).items()):
+            _draw(axes, ecdf(curves[arm]), look, _LINES[number])
+        axes.set_xlabel(across)
+        axes.set_ylabel("share of points with at most this")
+        axes.set_ylim(-0.02, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+        plain_ticks(axes.xaxis)
+        _legend(figure, campaign, list(curves))
+        points = min(len(values) for values in curves.values())
+        heading(
+            figure,
+            question,
+            f"{campaign.heading} · {points} points of {len(campaign.points)}"
+            f" · band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence (DKW)",
+        )
+    return figure
+
+
+def _draw(axes: Axes, curve: pd.DataFrame, look: Look, line: _Line) -> None:
+    least = curve["value"].iloc[1]
+    value = curve["value"].replace(-np.inf, least)
+    axes.fill_between(
+        value, curve["low"], curve["high"], step="post", color=look.color, alpha=0.12, linewidth=0
+    )
+    axes.step(value, curve["share"], where="post", color=look.color, linewidth=2.2, linestyle=line)
+
+
+def _legend(figure: Figure, campaign: CampaignInfo, arms: Sequence[Arm]) -> None:
+    legend_below(
+        figure,
+        [
+            Line2D([], [], color=look.color, linestyle=_LINES[number], linewidth=2.2, label=arm.name)
+            for number, (arm, look) in enumerate(_looks_of(campaign, arms).items())
+        ],
+    )
+
+
+fig5_6 = of_ratio(OVERHEAD, (REED_SOLOMON, RLC, RELIABLE), UDP, "How much more is sent than with UDP?")
+fig5_7 = of_metric(RECEIVED, (UDP, REED_SOLOMON, RELIABLE), "How much data is received?")
+fig5_8 = of_metric(REBUFFERING, (UDP, REED_SOLOMON, RELIABLE), "For how long does the receiver re-buffer?")
+fig5_9 = of_ratio(RECEIVED, (REED_SOLOMON,), UDP, "Is more received with Reed-Solomon than with UDP?")
+received_by_codes = of_metric(RECEIVED, (RLC, REED_SOLOMON, XOR), "With which code is most received?")
+rebuffering_by_codes = of_metric(
+    REBUFFERING, (RLC, REED_SOLOMON, XOR), "With which code does the receiver re-buffer least?"
+)
+fig5_15 = of_ratio(RECEIVED, (RLC,), REED_SOLOMON, "Is more received with RLC than with Reed-Solomon?")
+received_low = of_metric(
+    RECEIVED_2, (RLC, REED_SOLOMON, UDP), "How much data is received with a buffer of two messages?"
+)
+rebuffering_low = of_metric(
+    REBUFFERING_2,
+    (RLC, REED_SOLOMON, UDP),
+    "For how long does the receiver re-buffer with a buffer of two messages?",
+)
+fig5_18 = of_ratio(
+    RECEIVED_2, (RLC,), REED_SOLOMON, "Is more received with RLC, with a buffer of two messages?"
+)

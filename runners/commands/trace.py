@@ -1,0 +1,76 @@
+"""`fecbench trace`: makes the traces that the workload `messages` sends. Needs no root."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from runners.commands import arguments
+from runners.commands.destination import check_file, writing
+from runners.commands.terminal import say
+from runners.workloads import real_time
+from runners.workloads.traffic import Trace
+
+trace = typer.Typer(
+    no_args_is_help=True,
+    help="Make a trace for the workload messages: traces/NAME.json beside the designs that send it.",
+)
+
+Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1)]
+Duration = Annotated[float, typer.Option(help="Messages are due for so long.", min=0.1, max=1600.0)]
+
+
+@trace.command()
+def chat(
+    output: arguments.OutputFile,
+    seed: Seed = 2018,
+    duration_s: Duration = 60.0,
+    bitrate_mbps: Annotated[float, typer.Option(help="Of the video.", min=0.01, max=200.0)] = 2.0,
+) -> None:
+    """Make a video chat of 30 frames a second, with rare large frames, from a seed."""
+    command = f"fecbench trace chat --seed {seed} --duration-s {duration_s:g} --bitrate-mbps {bitrate_mbps:g}"
+    _write(real_time.chat(seed, duration_s, bitrate_mbps, command), output)
+
+
+@trace.command()
+def voice(output: arguments.OutputFile, seed: Seed = 2018, duration_s: Duration = 60.0) -> None:
+    """Make speech in 50 frames a second from a seed."""
+    command = f"fecbench trace voice --seed {seed} --duration-s {duration_s:g}"
+    _write(real_time.voice(seed, duration_s, command), output)
+
+
+@trace.command()
+def game(output: arguments.OutputFile, seed: Seed = 2018, duration_s: Duration = 60.0) -> None:
+    """Make a game's 60 messages a second from a seed."""
+    command = f"fecbench trace game --seed {seed} --duration-s {duration_s:g}"
+    _write(real_time.game(seed, duration_s, command), output)
+
+
+@trace.command("from-list")
+def from_list(
+    listed: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A frame a line: its size in bytes, or columns that end with its time in s and its size.",
+        ),
+    ],
+    output: arguments.OutputFile,
+    rate_hz: Annotated[
+        float, typer.Option(help="Frames a second, where lines have no times.", min=0.001, max=10_000.0)
+    ] = 30.0,
+) -> None:
+    """Make a trace of a list of frames, such as those of cisco/syncodecs."""
+    name = "".join(letter for letter in listed.name if letter.isprintable())[:60] or "-"
+    _write(real_time.from_list(listed, rate_hz, f"fecbench trace from-list {name}"), output)
+
+
+def _write(made: Trace, output: Path) -> None:
+    check_file("--output", output, [".json"])
+    with writing("--output", output):
+        output.write_text(made.text())
+    sizes = [size_bytes for _, size_bytes in made.messages]
+    say(
+        f"{output}: {len(sizes)} messages of {sum(sizes)} bytes in {made.messages[-1][0] / 1e6:g} s,"
+        f" the largest of {max(sizes)}"
+    )

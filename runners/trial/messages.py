@@ -1,0 +1,351 @@
+"""What there is to say of the messages of a trial, computed from what both ends noted: one place for all of
+them (quic-impls/README.md, "Messages").
+
+`read` takes the two files, of which an endpoint may have written anything, and refuses rows that no message
+of the timetable can have. `measure` computes the metrics. All latencies count from when a message was due,
+not from when its sender came to hand it over. A message is *whole* when its last part has arrived.
+
+The reader of Michel's thesis (2018, §5.1.5) reads a message as soon as the first bytes of the fourth one,
+itself the first, can have arrived, and reads on at the rate of the messages. So it reads each when it was
+due, plus the least latency of any message's first bytes, plus three intervals between messages. One that is
+not whole by then is a re-buffering of one interval, whatever comes later (§5.1.6.1): the reader's clock does
+not wait for it. Over streams it blocks there until the message is whole, and gets all bytes; without them it
+goes on when bytes of a later one let it, and gets what of the message is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runners.trial import series
+from runners.trial.outcome import Outcome
+from runners.trial.series import SeriesError
+from runners.trial.task import PairTask, Role, Task
+from runners.workloads.messages import SERIES, WHOLE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SENT_COLUMNS = ("t_s", "connection", "message", "part", "due_s", "sent_s", "bytes")
+ARRIVED_COLUMNS = ("t_s", "connection", "message", "part", "arrived_s", "bytes")
+CLOCK_S = 2e-6
+"""Timetables are in microseconds, and the times of endpoints have nine decimals."""
+LATEST_S = 1e9
+"""Of a clock that begins when a machine does."""
+BUFFER_MESSAGES, LOW_BUFFER_MESSAGES = 4, 2
+"""The desynchronization buffer of §5.1.5, and that of §5.7."""
+PERCENTILES = (50, 95, 99)
+SENT_LATE_S = 0.005
+"""A message whose last part is handed over later than this after its time was not sent in time."""
+FREEZE_FRAMES = 30
+"""W3C, webrtc-stats: a frame's duration is held against the mean of the last 30."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """What a sender was asked for."""
+
+    due_s: Floats
+    """Of each message, since the sender began."""
+    sizes: Integers
+    part_bytes: int
+
+    @classmethod
+    def of(cls, pair: PairTask) -> Timetable:
+        """That of a pair's workload."""
+        table = np.array(pair.workload["timetable"], dtype=np.int64).reshape(-1, 2)
+        return cls(table[:, 0] / 1e6, table[:, 1], int(pair.workload["part_bytes"]))
+
+    @cached_property
+    def parts(self) -> Integers:
+        """Of each message."""
+        return -(-self.sizes // self.part_bytes)
+
+    @cached_property
+    def first_part(self) -> Integers:
+        """Of each message: how many parts all before it have; at the end, how many there are in all."""
+        return np.concatenate(([0], np.cumsum(self.parts)))
+
+    @property
+    def messages(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def interval_s(self) -> float:
+        """The mean time between messages; 0 of a single one."""
+        return float(self.due_s[-1] - self.due_s[0]) / max(1, self.messages - 1)
+
+    def bytes_of(self, message: Integers, part: Integers) -> Integers:
+        """How large these parts have to be."""
+        size: Integers = np.minimum(self.part_bytes, self.sizes[message] - part * self.part_bytes)
+        return size
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What one end noted, in the order in which it did: a row for each part."""
+
+    message: Integers
+    part: Integers
+    bytes: Integers
+    at_s: Floats
+    """When it was handed over, or became whole: seconds since the sender began."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What became of the messages of a trial."""
+
+    timetable: Timetable
+    delivery: str
+    sent: Parts
+    arrived: Parts
+
+    @cached_property
+    def handed_over_s(self) -> Floats:
+        """When the last part of each message was handed over; −∞ for one of which none was."""
+        at_s = np.full(self.timetable.messages, -math.inf)
+        np.maximum.at(at_s, self.sent.message, self.sent.at_s)
+        return at_s
+
+    @cached_property
+    def first_s(self) -> Floats:
+        """When the first part of each message arrived; ∞ for one of which none did."""
+        at_s = np.full(self.timetable.messages, math.inf)
+        np.minimum.at(at_s, self.arrived.message, self.arrived.at_s)
+        return at_s
+
+    @cached_property
+    def arrived_parts(self) -> Integers:
+        """How many parts of each message arrived."""
+        return np.bincount(self.arrived.message, minlength=self.timetable.messages)
+
+    @cached_property
+    def whole_s(self) -> Floats:
+        """When each message was whole; ∞ for one that never was."""
+        last_s = np.full(self.timetable.messages, -math.inf)
+        np.maximum.at(last_s, self.arrived.message, self.arrived.at_s)
+        return np.where(self.arrived_parts == self.timetable.parts, last_s, math.inf)
+
+    @property
+    def latency_s(self) -> Floats:
+        """Of each message, from when it was due until it was whole; ∞ for one that never was."""
+        return self.whole_s - self.timetable.due_s
+
+
+def ends(pair: PairTask) -> tuple[Role, Role]:
+    """Who sends the messages of a pair, and who receives them."""
+    return ("server", "client") if pair.workload["direction"] == "down" else ("client", "server")
+
+
+def read(task: Task, outcome: Outcome) -> Messages:
+    """What both ends noted. Raises SeriesError with the end and the first thing that cannot be."""
+    pair = task.pairs[0]
+    sender, receiver = ends(pair)
+    timetable = Timetable.of(pair)
+    table = _table(sender, outcome, timetable, SENT_COLUMNS)
+    due_s = _times(sender, table, "due_s")
+    message, part, size = _rows(sender, table, timetable)
+    began_s = float(due_s[0] - timetable.due_s[message[0]]) if len(due_s) else 0.0
+    if (wrong := np.flatnonzero(np.abs(due_s - began_s - timetable.due_s[message]) > CLOCK_S)).size:
+        raise _problem(
+            sender,
+            message[wrong[0]],
+            part[wrong[0]],
+            f"due_s = {due_s[wrong[0]]:.9f}: is not by the timetable",
+        )
+    sent = Parts(message, part, size, _times(sender, table, "sent_s") - began_s)
+    table = _table(receiver, outcome, timetable, ARRIVED_COLUMNS)
+    message, part, size = _rows(receiver, table, timetable)
+    arrived = Parts(message, part, size, _times(receiver, table, "arrived_s") - began_s)
+    return Messages(timetable, str(pair.workload["delivery"]), sent, arrived)
+
+
+def _table(end: Role, outcome: Outcome, timetable: Timetable, columns: tuple[str, ...]) -> pa.Table:
+    content = outcome.endpoints[end].series.get(SERIES, b"")
+    most = int(timetable.first_part[-1])
+    # Before it is parsed: what is parsed takes more memory than the file does.
+    if content.count(b"\n") > most + 1:
+        raise SeriesError(f"{end}: series {SERIES}: has more than {most} rows, the parts of all messages")
+    try:
+        table = series.table(SERIES, content)
+    except SeriesError as error:
+        raise SeriesError(f"{end}: {error}") from None
+    if tuple(table.column_names) != columns:
+        raise SeriesError(
+            f"{end}: series {SERIES}: columns {', '.join(table.column_names)}: must be {', '.join(columns)}"
+        )
+    return table
+
+
+def _column(table: pa.Table, name: str) -> Floats:
+    column: Floats = table[name].to_numpy()
+    return column
+
+
+def _times(end: Role, table: pa.Table, name: str) -> Floats:
+    column = _column(table, name)
+    if (wrong := np.flatnonzero((column < 0) | (column > LATEST_S))).size:
+        raise SeriesError(
+            f"{end}: series {SERIES}: row {wrong[0] + 1}: {name} = {column[wrong[0]]:.12g}:"
+            f" must be from 0 to {LATEST_S:g}, seconds of the monotonic clock"
+        )
+    return column
+
+
+def _rows(end: Role, table: pa.Table, timetable: Timetable) -> tuple[Integers, Integers, Integers]:
+    """The message, the part and the bytes of each row: each part is one of the timetable's, and is there
+    once."""
+    message = _whole(end, table, "message", timetable.messages - 1)
+    part = _whole(end, table, "part", int(timetable.parts.max()) - 1)
+    size = _whole(end, table, "bytes", timetable.part_bytes)
+    if (wrong := np.flatnonzero(part >= timetable.parts[message])).size:
+        row = wrong[0]
+        most = timetable.parts[message[row]]
+        raise SeriesError(
+            f"{end}: series {SERIES}: message {message[row]} has {most} parts, and part {part[row]} is noted"
+        )
+    if (wrong := np.flatnonzero(size != timetable.bytes_of(message, part))).size:
+        row = wrong[0]
+        right = timetable.bytes_of(message[row : row + 1], part[row : row + 1])[0]
+        raise _problem(end, message[row], part[row], f"bytes = {size[row]}: must be {right}")
+    number = timetable.first_part[message] + part
+    distinct, counts = np.unique(number, return_counts=True)
+    if len(distinct) < len(number):
+        row = int(np.flatnonzero(number == distinct[np.argmax(counts > 1)])[1])
+        raise _problem(end, message[row], part[row], "is noted twice")
+    return message, part, size
+
+
+def _whole(end: Role, table: pa.Table, name: str, most: int) -> Integers:
+    values = _column(table, name)
+    if (wrong := np.flatnonzero((values != np.floor(values)) | (values < 0) | (values > most))).size:
+        value = values[wrong[0]]
+        raise SeriesError(
+            f"{end}: series {SERIES}: row {wrong[0] + 1}: {name} = {value:.12g}:"
+            f" must be a whole number from 0 to {most}"
+        )
+    return values.astype(np.int64)
+
+
+def _problem(end: Role, message: int, part: int, problem: str) -> SeriesError:
+    return SeriesError(f"{end}: series {SERIES}: message {message}, part {part}: {problem}")
+
+
+def measure(messages: Messages, playout_ms: Sequence[float], sent_bytes: int | None) -> dict[str, float]:
+    """Every metric of messages, by its name.
+
+    `sent_bytes` is all that the sender has sent on the wire, as UDP payload; None: nobody knows. A percentile
+    that falls on a message that never was whole is none: it would be infinite.
+    """
+    timetable, latency_s = messages.timetable, messages.latency_s
+    metrics = dict(_latencies(latency_s))
+    for playout in playout_ms:
+        metrics[f"on_time_ratio_{playout:g}ms"] = float(np.mean(latency_s <= playout / 1e3))
+    for buffer, of_buffer in ((BUFFER_MESSAGES, ""), (LOW_BUFFER_MESSAGES, f"_{LOW_BUFFER_MESSAGES}")):
+        read_s = _read_s(messages, buffer)
+        late = int(np.count_nonzero(messages.whole_s > read_s + CLOCK_S))
+        metrics[f"rebuffering{of_buffer}_s"] = late * timetable.interval_s
+        metrics[f"received{of_buffer}_bytes"] = float(_received_bytes(messages, buffer, read_s))
+    whole = np.isfinite(messages.whole_s)
+    metrics["messages_lost"] = float(np.count_nonzero(~whole))
+    metrics["messages_partial"] = float(np.count_nonzero(~whole & (messages.arrived_parts > 0)))
+    metrics["messages_late"] = float(
+        np.count_nonzero(whole & (messages.whole_s > _read_s(messages, BUFFER_MESSAGES) + CLOCK_S))
+    )
+    metrics["freezes"], metrics["freeze_s"] = _freezes(messages)
+    lag_s = messages.handed_over_s - timetable.due_s
+    metrics["messages_sent_late"] = float(np.count_nonzero(lag_s > SENT_LATE_S))
+    metrics["send_lag_max_ms"] = 1e3 * max(0.0, float(lag_s.max()))
+    if sent_bytes is not None:
+        metrics["overhead"] = sent_bytes / int(timetable.sizes.sum())
+    return metrics
+
+
+def _latencies(latency_s: Floats) -> Iterator[tuple[str, float]]:
+    """The percentiles of all messages, by nearest rank, and the longest of those that were whole."""
+    in_order = np.sort(latency_s)
+    for percent in PERCENTILES:
+        value = in_order[math.ceil(percent / 100 * len(in_order)) - 1]
+        if math.isfinite(value):
+            yield f"latency_p{percent}_ms", 1e3 * float(value)
+    if len(whole := in_order[np.isfinite(in_order)]):
+        yield "latency_max_ms", 1e3 * float(whole[-1])
+
+
+def _read_s(messages: Messages, buffer: int) -> Floats:
+    """When the reader with a buffer of so many messages reads each."""
+    timetable = messages.timetable
+    least_s = float(np.min(messages.first_s - timetable.due_s))
+    waits_s = (buffer - 1) * timetable.interval_s
+    # Nothing has arrived at all: then it reads nothing, whenever that is.
+    return timetable.due_s + waits_s + (least_s if math.isfinite(least_s) else 0.0)
+
+
+def _received_bytes(messages: Messages, buffer: int, read_s: Floats) -> int:
+    """The bytes that the reader gets, those of messages that are not whole included."""
+    arrived = messages.arrived
+    if messages.delivery in WHOLE:
+        return int(arrived.bytes.sum())
+    # It waits for bytes of the last message that its buffer takes, or of a later one; behind the last one for
+    # whatever comes.
+    later_s = np.minimum.accumulate(messages.first_s[::-1])[::-1]
+    threshold_s = np.concatenate((later_s[buffer - 1 :], np.full(buffer - 1, math.inf)))
+    goes_on_s = np.maximum(read_s, threshold_s[: len(read_s)])
+    return int(arrived.bytes[arrived.at_s <= goes_on_s[arrived.message] + CLOCK_S].sum())
+
+
+def _freezes(messages: Messages) -> tuple[float, float]:
+    """How often and for how long the picture froze, as W3C's webrtc-stats counts it, where each message is a
+    frame.
+
+    The player shows a frame when the thesis' reader would read it, or as soon as it is whole, unless it has
+    shown a later one. A frame that is followed by the next only after max(3 · mean, mean + 150 ms) was
+    frozen; the mean is that of the durations of the 30 frames before it. At 30 Hz that is 183 ms: a single
+    lost message is no freeze.
+    """
+    whole = np.isfinite(messages.whole_s)
+    shown_s = np.maximum(_read_s(messages, BUFFER_MESSAGES), messages.whole_s)[whole]
+    # From behind: a frame is left out that a later one is shown before.
+    shown_s = shown_s[shown_s <= np.minimum.accumulate(shown_s[::-1])[::-1]]
+    durations_s = np.diff(shown_s)
+    sums_s = np.concatenate(([0.0], np.cumsum(durations_s)))
+    place = np.arange(1, len(durations_s))
+    first = np.maximum(0, place - FREEZE_FRAMES)
+    mean_s = (sums_s[place] - sums_s[first]) / (place - first)
+    frozen_s = durations_s[1:][durations_s[1:] >= np.maximum(3 * mean_s, mean_s + 0.15)]
+    return float(len(frozen_s)), float(frozen_s.sum())
+
+
+def rows(messages: Messages) -> pa.Table:
+    """A row for each message, as a campaign keeps the series of a trial: times are seconds since the sender
+    began, −1 where there is none."""
+    import pyarrow as pa
+
+    timetable = messages.timetable
+    columns: Mapping[str, Floats | Integers] = {
+        "t_s": timetable.due_s,
+        "connection": np.zeros(timetable.messages, dtype=np.int64),
+        "message": np.arange(timetable.messages),
+        "size_bytes": timetable.sizes,
+        "parts": timetable.parts,
+        "parts_arrived": messages.arrived_parts,
+        "sent_s": _known(messages.handed_over_s),
+        "first_s": _known(messages.first_s),
+        "whole_s": _known(messages.whole_s),
+    }
+    return pa.table(dict(columns))
+
+
+def _known(at_s: Floats) -> Floats:
+    return np.where(np.isfinite(at_s), at_s, -1.0)

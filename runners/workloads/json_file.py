@@ -1,0 +1,75 @@
+"""JSON documents beside a design, or from a browser: found, read within bounds, and checked."""
+
+import json
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ValidationError
+
+from fecbench.hints import nearest
+from runners.refusal import Refusal
+
+# A page is some kilobytes, a HAR with all contents some hundred megabytes.
+LARGEST_FILE_BYTES = 2**30
+LONGEST_COMPLAINT = 300
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable() or not 1 <= len(text) <= 200:
+        raise ValueError("must be 1 to 200 printable characters")
+    return text
+
+
+Model = TypeVar("Model", bound=BaseModel)
+Line = Annotated[str, AfterValidator(_printable)]
+
+
+def beside(design_path: str, kind: str, name: str, parameter: str) -> Path:
+    """The file of the `kind` (page, trace) of that name: in the folder `KINDs` beside the design.
+
+    Raises Refusal, which says which `parameter` of which workload names it.
+    """
+    folder = Path(design_path).parent / f"{kind}s"
+    known = sorted(path.stem for path in folder.glob("*.json"))
+    if name not in known:
+        there = f"there is no {kind} {name!r} in {folder}"
+        raise Refusal(f"{design_path}: {parameter} = {name!r}: {there}; {nearest(name, known)}")
+    return folder / f"{name}.json"
+
+
+def read_json(path: Path) -> object:
+    """The JSON document in a file. Raises Refusal."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise Refusal(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > LARGEST_FILE_BYTES:
+        raise Refusal(f"{path}: is larger than {LARGEST_FILE_BYTES} bytes")
+    try:
+        document: object = json.loads(content.decode("utf-8-sig"))  # some browsers begin a HAR with a BOM
+    except RecursionError:
+        raise Refusal(f"{path}: is nested too deeply") from None
+    except ValueError as error:  # neither UTF-8 nor JSON, and integers too long to be converted
+        raise Refusal(f"{path}: is no JSON: {error}") from None
+    return document
+
+
+def checked(model: type[Model], document: object, where: str) -> Model:
+    """The document as a model. Raises Refusal with the first thing that is wrong, in one short line."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        # A name or a value can hold line breaks, and megabytes.
+        line = " ".join(f"{where}: {_complaint(error)}".split())
+        raise Refusal(line if len(line) <= LONGEST_COMPLAINT else f"{line[:LONGEST_COMPLAINT]}…") from None
+
+
+def _complaint(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    key = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "missing":
+        return f"{key}: is missing"
+    value = "" if isinstance(problem["input"], dict | list) else f" = {problem['input']!r:.80}"
+    message = problem["msg"].removeprefix("Value error, ")
+    return f"{key}{value}: {message}" if key else message

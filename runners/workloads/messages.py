@@ -1,0 +1,195 @@
+"""The workload `messages`: real-time traffic, messages that become due at given times, in one direction."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from runners.options import Option
+from runners.refusal import Refusal
+from runners.workloads import traffic
+from runners.workloads.traffic import Timetable
+from runners.workloads.workload import Demand, Surroundings, Transfer, Workload
+
+SERIES = "messages"
+"""What both ends leave of it, whatever the design asks for: the harness computes all metrics from that."""
+USUAL_PLAYOUT_MS = 100.0
+"""The on-time ratio at this playout delay is always computed."""
+MOST_PLAYOUTS = 50
+WHOLE = ("stream", "reliable")
+"""Of these deliveries all bytes arrive, however late."""
+OF_RATE = ("rate_hz", "packets")
+"""What a trace says itself."""
+
+
+class Messages(Workload):
+    name = asked_for = "messages"
+    summary = "Messages that become due at given times, as video frames and voice do, in one direction."
+    parameters: ClassVar = {
+        "rate_hz": Option(
+            type="number",
+            minimum=0.001,
+            maximum=10_000,
+            default=30,
+            help="Messages that become due a second.",
+        ),
+        "packets": Option(
+            type="integer", minimum=1, maximum=traffic.MOST_PARTS, default=8, help="Parts of each message."
+        ),
+        "payload_bytes": Option(
+            type="integer",
+            minimum=1,
+            maximum=1400,
+            default=1000,
+            help="Bytes of a part; the last may be less.",
+        ),
+        "duration_s": Option(
+            type="number",
+            minimum=0.001,
+            maximum=traffic.LONGEST_S,
+            default=25,
+            help="Messages become due for so long; without it, all of a trace.",
+        ),
+        "trace": Option(
+            type="string",
+            default="",
+            help="traces/NAME.json beside the design: the messages, in the place of rate_hz and packets.",
+        ),
+        "direction": Option(
+            type="string", choices=["down", "up"], default="down", help="From the server, or from the client."
+        ),
+        "delivery": Option(
+            type="string",
+            choices=["datagram", "deadline", "stream", "reliable"],
+            default="datagram",
+            help="A DATAGRAM frame a part, a stream a message with a deadline or without, or one for all.",
+        ),
+        "deadline_ms": Option(
+            type="number",
+            minimum=1,
+            maximum=3_600_000,
+            default=100,
+            help="With delivery deadline: a message's stream is reset when it was due so long ago.",
+        ),
+        "playout_ms": Option(
+            type="number",
+            minimum=0,
+            maximum=3_600_000,
+            default=USUAL_PLAYOUT_MS,
+            help="A list: on_time_ratio_…ms is the share of messages whole by then, the first compared.",
+        ),
+    }
+    compared: ClassVar[str] = f"messages.on_time_ratio_{USUAL_PLAYOUT_MS:g}ms"
+
+    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+        """What is not chosen has its default: the thesis' traffic."""
+        playouts = _playouts(chosen)
+        self.check_values({name: value for name, value in chosen.items() if name != "playout_ms"}, where)
+        shown = f"{where}: workload {self.name}: playout_ms = {list(playouts)!r:.200}"
+        if not 1 <= len(playouts) <= MOST_PLAYOUTS:
+            raise Refusal(f"{shown}: must be 1 to {MOST_PLAYOUTS} numbers")
+        for playout_ms in playouts:
+            if problem := self.parameters["playout_ms"].problem_of(playout_ms):
+                raise Refusal(f"{shown}: each {problem}")
+        if len(set(playouts)) < len(playouts):
+            raise Refusal(f"{shown}: each must be another")
+        for parameter in OF_RATE if chosen.get("trace") else ():
+            if parameter in chosen:
+                raise Refusal(
+                    f"{where}: workload {self.name}: trace = {chosen['trace']!r} says sizes and times itself:"
+                    f" leave out {parameter}"
+                )
+        if not chosen.get("trace"):
+            self._check_regular(chosen, where)
+
+    def compared_with(self, chosen: Mapping[str, Any]) -> str:
+        """The share of messages that are whole by the first playout delay."""
+        return f"messages.on_time_ratio_{_playouts(chosen)[0]:g}ms"
+
+    def _check_regular(self, chosen: Mapping[str, Any], where: str) -> None:
+        given = self._with_defaults(chosen)
+        # Counted before it is made: a rate and a duration may ask for more than there is memory.
+        messages = traffic.count(given["rate_hz"], given["duration_s"])
+        size_bytes = given["packets"] * given["payload_bytes"]
+        problem = ""
+        if messages > traffic.MOST_MESSAGES:
+            problem = f"has {messages} messages; there may be {traffic.MOST_MESSAGES}"
+        elif messages * given["packets"] > traffic.MOST_PARTS_IN_ALL:
+            problem = (
+                f"has {messages * given['packets']} parts in all; {traffic.MOST_PARTS_IN_ALL} are the most"
+            )
+        elif size_bytes > traffic.LARGEST_MESSAGE_BYTES:
+            problem = f"has messages of {size_bytes} bytes; {traffic.LARGEST_MESSAGE_BYTES} are the most"
+        if problem:
+            raise Refusal(
+                f"{where}: workload {self.name}: rate_hz = {given['rate_hz']:g},"
+                f" packets = {given['packets']}, duration_s = {given['duration_s']:g}: {problem}"
+            )
+
+    def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
+
+    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        given = self._with_defaults(chosen)
+        timetable = self._timetable(chosen, given, around)
+        last_s = timetable[-1][0] / 1e6
+        if last_s >= around.timeout_s:
+            raise Refusal(
+                f"workload {self.name}: its last message is due after {last_s:g} s,"
+                f" and timeout_s = {around.timeout_s:g}: it must be more"
+            )
+        workload = {
+            "name": self.asked_for,
+            "direction": given["direction"],
+            "delivery": given["delivery"],
+            "deadline_ms": float(given["deadline_ms"]),
+            "part_bytes": given["payload_bytes"],
+            "timetable": timetable,
+        }
+        playouts = sorted({USUAL_PLAYOUT_MS, *map(float, _playouts(chosen))})
+        return [Transfer(around.variant, workload, demand(workload), tuple(playouts))]
+
+    def _timetable(
+        self, chosen: Mapping[str, Any], given: Mapping[str, Any], around: Surroundings
+    ) -> Timetable:
+        if not given["trace"]:
+            return traffic.regular(
+                given["rate_hz"], given["packets"] * given["payload_bytes"], given["duration_s"]
+            )
+        timetable: Timetable = around.traces[given["trace"]]
+        if "duration_s" in chosen:
+            timetable = [message for message in timetable if message[0] < 1e6 * chosen["duration_s"]]
+        where = f"workload {self.name}: trace = {given['trace']!r}"
+        if not timetable:
+            raise Refusal(f"{where}: no message is due before duration_s = {chosen['duration_s']:g}")
+        if problem := traffic.problem_of(timetable, given["payload_bytes"]):
+            raise Refusal(f"{where}, payload_bytes = {given['payload_bytes']}: {problem}")
+        return timetable
+
+    def trace(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+        name = str(chosen.get("trace", ""))
+        return (name, traffic.path_of(name, design_path)) if name else None
+
+
+def demand(workload: Mapping[str, Any]) -> Demand:
+    """The last message is due at its time, and nobody knows before that that all is over. What may be lost
+    need not arrive."""
+    timetable = workload["timetable"]
+    size_bytes = sum(message[1] for message in timetable)
+    down = workload["direction"] == "down"
+    return Demand(
+        up_bytes=0 if down else size_bytes,
+        down_bytes=size_bytes if down else 0,
+        round_trips=1,
+        pauses_s=timetable[-1][0] / 1e6,
+        may_be_lost=workload["delivery"] not in WHOLE,
+    )
+
+
+def is_messages(workload: Mapping[str, Any]) -> bool:
+    """Whether this is what endpoints of this workload are asked for."""
+    return bool(workload["name"] == Messages.asked_for)
+
+
+def _playouts(chosen: Mapping[str, Any]) -> tuple[Any, ...]:
+    given = chosen.get("playout_ms", USUAL_PLAYOUT_MS)
+    return tuple(given) if isinstance(given, list | tuple) else (given,)

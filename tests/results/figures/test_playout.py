@@ -1,0 +1,102 @@
+"""The figures of messages show what was measured, or say what is not there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from results.figures.nothing import NothingToDraw
+from results.figures.playout import latency_ecdf, on_time
+from results.store.database import Database
+from results.store.records import CampaignInfo, Workload
+
+POINTS = 9
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+
+@pytest.fixture
+def campaign(filled: Filled) -> CampaignInfo:
+    workloads = [
+        Workload(label=f"messages-{delivery}", name="messages", parameters={"delivery": delivery})
+        for delivery in ("datagram", "reliable")
+    ]
+    _, made = filled({}, workloads=workloads, points=[{"owd_ms": owd_ms} for owd_ms in range(POINTS)])
+    return made
+
+
+def trials(campaign: CampaignInfo, state: str = "ok") -> pd.DataFrame:
+    """Of two repetitions; the share on time grows with the delay, and falls with the point."""
+    return pd.DataFrame(
+        {
+            "variant": variant["label"],
+            "workload": workload["label"],
+            "point": point,
+            "repetition": repetition,
+            "state": state,
+            "messages.on_time_ratio_100ms": 0.9 - point / 100 - repetition / 50,
+            "messages.on_time_ratio_25ms": 0.5 - point / 100,
+            "messages.on_time_ratio_33.3ms": 0.6 - point / 100,
+        }
+        for variant in campaign.variants
+        for workload in campaign.workloads
+        for point in range(POINTS)
+        for repetition in range(2)
+    )
+
+
+def lines_of(figure: Figure) -> list[list[tuple[float, float]]]:
+    return [
+        list(zip(map(float, line.get_xdata()), map(float, line.get_ydata()), strict=True))
+        for axes in figure.axes
+        for line in axes.lines
+    ]
+
+
+def test_a_line_has_the_median_over_points_at_each_delay_in_order(campaign: CampaignInfo) -> None:
+    figure = on_time(trials(campaign), campaign)
+    drawn = lines_of(figure)
+    assert len(drawn) == len(campaign.variants) * 2
+    middle = 4 / 100
+    for line in drawn:
+        delays, shares = zip(*line, strict=True)
+        assert delays == (25, 33.3, 100)
+        assert shares == pytest.approx((0.5 - middle, 0.6 - middle, 0.89 - middle))
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["messages-datagram", "messages-reliable"]
+
+
+def test_a_band_is_drawn_where_points_are_enough_for_an_interval(campaign: CampaignInfo) -> None:
+    frame = trials(campaign)
+    assert all(axes.collections for axes in on_time(frame, campaign).axes)
+    few = frame[frame["point"] < 3]
+    assert not any(axes.collections for axes in on_time(few, campaign).axes)
+
+
+def test_without_messages_or_without_a_trial_that_is_ok_there_is_nothing_to_draw(
+    campaign: CampaignInfo,
+) -> None:
+    with pytest.raises(NothingToDraw, match="No trial that is ok sent messages"):
+        on_time(trials(campaign, "failed"), campaign)
+    with pytest.raises(NothingToDraw, match="No trial that is ok sent messages"):
+        on_time(trials(campaign)[["variant", "workload", "point", "repetition", "state"]], campaign)
+
+
+def test_the_curve_of_latencies_ends_at_the_share_of_messages_that_were_whole(campaign: CampaignInfo) -> None:
+    label = campaign.variants[0]["label"]
+    series = pd.DataFrame(
+        {
+            "id": 1,
+            "variant": label,
+            "workload": "messages-datagram",
+            "t_s": [0.0, 0.1, 0.2, 0.3],
+            "whole_s": [0.02, 0.13, -1.0, 0.34],
+        }
+    )
+    (line,) = lines_of(latency_ecdf(series, campaign))
+    steps = [step for step in line if math.isfinite(step[0])]
+    assert steps == [(pytest.approx(20), 0.25), (pytest.approx(30), 0.5), (pytest.approx(40), 0.75)]
+    with pytest.raises(NothingToDraw, match="left the series messages"):
+        latency_ecdf(series.iloc[:0], campaign)

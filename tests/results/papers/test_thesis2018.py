@@ -1,0 +1,173 @@
+"""The figures and claims of Michel's thesis: which trials they are about, and what makes a claim hold."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from results.figures.nothing import NothingToDraw
+from results.papers import figures_of
+from results.papers.claims import Claim
+from results.papers.thesis2018.arms import REED_SOLOMON, RELIABLE, RLC, UDP, XOR, Arm, at_points, ratio
+from results.store.records import CampaignInfo, Variant, Workload
+
+CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
+POINTS = 60
+ARMS = (UDP, RELIABLE, REED_SOLOMON, XOR, RLC)
+
+Measured = dict[str, float]
+Measure = Callable[[Arm, dict[str, float]], Measured]
+Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
+
+
+def values_of(point: int) -> dict[str, float]:
+    return {"owd_ms": 2.5 * point, "loss.r": 0.03 if point == 0 else 0.3}
+
+
+def as_the_thesis_says(arm: Arm, point: dict[str, float]) -> Measured:
+    """What was claimed, with a difference at each point."""
+    noise = point["owd_ms"] / 1e4
+    high = point["owd_ms"] > 45
+    rebuffering = {UDP: 5.0, RELIABLE: 15.0 if high else 1.0, REED_SOLOMON: 0.5, XOR: 0.9, RLC: 0.1}
+    received = {UDP: 5.8e6, RELIABLE: 6.0e6, REED_SOLOMON: 5.99e6, XOR: 5.95e6, RLC: 5.98e6}
+    if arm == REED_SOLOMON and point["loss.r"] < 0.06:
+        received[arm] = 5.7e6
+    low = {**rebuffering, REED_SOLOMON: 4.0, RLC: 0.12}
+    sent = {UDP: 1.007, RELIABLE: 1.05, REED_SOLOMON: 1.56, XOR: 1.56, RLC: 1.57}
+    return {
+        "messages.overhead": sent[arm],
+        "messages.received_bytes": received[arm],
+        "messages.rebuffering_s": rebuffering[arm] + noise,
+        "messages.received_2_bytes": {**received, REED_SOLOMON: 5.85e6}[arm],
+        "messages.rebuffering_2_s": low[arm] + noise,
+    }
+
+
+def the_contrary(arm: Arm, point: dict[str, float]) -> Measured:
+    """Nothing of what was claimed."""
+    noise = point["owd_ms"] / 1e4
+    high = point["owd_ms"] > 45
+    rebuffering = {UDP: 1.0, RELIABLE: 0.5 if high else 2.0, REED_SOLOMON: 11.0 if high else 6.0}
+    rebuffering |= {XOR: 3.0, RLC: 9.0 if not high else 14.0}
+    received = {UDP: 5.8e6, RELIABLE: 5.0e6 + 1e3 * point["owd_ms"], REED_SOLOMON: 5.0e6, XOR: 5.5e6}
+    received |= {RLC: 5.9e6}
+    low = {**rebuffering, REED_SOLOMON: 0.1, RLC: 20.0}
+    sent = {UDP: 1.0, RELIABLE: 0.9, REED_SOLOMON: 1.2, XOR: 1.5, RLC: 1.8}
+    return {
+        "messages.overhead": sent[arm],
+        "messages.received_bytes": received[arm],
+        "messages.rebuffering_s": rebuffering[arm] + noise,
+        "messages.received_2_bytes": {**received, REED_SOLOMON: 5.95e6}[arm],
+        "messages.rebuffering_2_s": low[arm] + noise,
+    }
+
+
+@pytest.fixture
+def made(filled: Any) -> Made:
+    """Trials of a design of the catalogue, of which a function gives what each arm measured."""
+
+    def make(name: str, measure: Measure, state: str = "ok") -> tuple[pd.DataFrame, CampaignInfo]:
+        design = tomllib.loads((CATALOG / f"{name}.toml").read_text())
+        variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
+        (table,) = design["workloads"]
+        deliveries = table["delivery"] if isinstance(table["delivery"], list) else [table["delivery"]]
+        workloads = [
+            Workload(label=f"messages-{delivery}", name="messages", parameters={"delivery": delivery})
+            for delivery in deliveries
+        ]
+        rows = []
+        for arm in ARMS:
+            for variant in variants:
+                options = variant["options"]
+                is_arm = (variant["implementation"], options["scheme"]) == (arm.implementation, arm.scheme)
+                if not is_arm or arm.n not in (None, options.get("n")) or arm.delivery not in deliveries:
+                    continue
+                rows += [
+                    {
+                        "variant": variant["label"],
+                        "workload": f"messages-{arm.delivery}",
+                        "point": point,
+                        "repetition": repetition,
+                        "state": state,
+                        **measure(arm, values_of(point)),
+                    }
+                    for point in range(POINTS)
+                    for repetition in range(2)
+                ]
+        _, campaign = filled(
+            {},
+            design_text=f'name = "{name}"\n',
+            variants=variants,
+            workloads=workloads,
+            points=[values_of(point) for point in range(POINTS)],
+            repetitions=2,
+        )
+        return pd.DataFrame(rows), campaign
+
+    return make
+
+
+def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """The claims of all figures of the campaign, each of which can be drawn."""
+    found = figures_of(campaign)
+    for figure in found:
+        assert figure.draw(frame, campaign).axes
+        assert figure.differences(frame, campaign)
+    return [claim for figure in found for claim in figure.claims(frame, campaign)]
+
+
+DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis2018-low-desync-short")
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made, name: str) -> None:
+    claims = judged(*made(name, as_the_thesis_says))
+    assert claims
+    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not True] == []
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_each_claim_differs_where_it_is_the_contrary(made: Made, name: str) -> None:
+    claims = judged(*made(name, the_contrary))
+    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not False] == []
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_without_trials_that_are_ok_there_is_nothing_to_draw_and_nothing_is_claimed(
+    made: Made, name: str
+) -> None:
+    frame, campaign = made(name, as_the_thesis_says, "failed")
+    for figure in figures_of(campaign):
+        with pytest.raises(NothingToDraw):
+            figure.draw(frame, campaign)
+        assert figure.claims(frame, campaign) == []
+
+
+def test_the_figures_of_both_loss_models_are_those_of_chapter_5(made: Made) -> None:
+    numbers = [
+        figure.number.rpartition(" ")[2]
+        for name in DESIGNS[:3]
+        for figure in figures_of(made(name, as_the_thesis_says)[1])
+    ]
+    assert sorted(numbers, key=lambda number: int(number.partition(".")[2])) == [
+        f"5.{number}" for number in range(6, 20)
+    ]
+
+
+def test_arms_are_compared_at_points_and_repetitions_that_both_have(made: Made) -> None:
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    lost = (frame["variant"] == "UDP") & (frame["point"] == 3)
+    frame.loc[lost, "state"] = "failed"
+    table = at_points(frame, campaign, "messages.rebuffering_s", [UDP, RELIABLE])
+    assert table.loc[table["point"] == 3, [UDP.name, RELIABLE.name]].isna().all(axis=None)
+    assert table.loc[table["point"] != 3, UDP.name].notna().all()
+
+
+def test_a_ratio_to_nothing_is_none() -> None:
+    table = pd.DataFrame({UDP.name: [0.0, 2.0], RLC.name: [1.0, 1.0]})
+    assert list(ratio(table, RLC, UDP).isna()) == [True, False]

@@ -1,0 +1,147 @@
+"""Campaigns of messages: metrics without asking, the series when it is asked for, traces that are kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import results
+from tests.runners.conftest import WriteDesign
+from tests.runners.engines.conftest import HERE
+
+# Where it is not the little design.
+DESIGN = """
+repetitions = 2
+timeout_s = 60
+[plan]
+method = "grid"
+[factors]
+loss.p = { choices = [0.0, 0.05] }
+[constants]
+bandwidth_mbps = 20
+owd_ms = 20
+loss.model = "uniform"
+[[workloads]]
+name = "messages"
+duration_s = 3
+direction = ["down", "up"]
+playout_ms = [22, 30]
+"""
+OF_TRACE = DESIGN.replace("duration_s = 3", 'trace = "own"')
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def run(fecbench_here: Callable[..., Any], tmp_path: Path) -> Run:
+    """Runs a design in virtual time, in this process."""
+
+    def run(design: Path, *options: object) -> Any:
+        folder = ("--implementations", HERE)
+        return fecbench_here(
+            "run", design, "--engine", "virtual", "--db", tmp_path / "x.sqlite", *folder, *options
+        )
+
+    return run
+
+
+def write_trace(folder: Path, *messages: list[int]) -> None:
+    (folder / "traces").mkdir(exist_ok=True)
+    document = {"title": "own", "made_by": "hand", "messages": list(messages)}
+    (folder / "traces" / "own.json").write_text(json.dumps(document))
+
+
+def test_every_trial_has_the_metrics_of_messages_and_keeps_no_series(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    ran = run(made_up(more=DESIGN))
+    assert ran.returncode == 0, ran.stderr
+    with results.open(str(tmp_path / "x.sqlite")) as database:
+        (name,) = database.campaigns()["campaign"]
+        campaign = database[name]
+        trials = campaign.trials()
+        assert len(trials) == 2 * 2 * 2 * 2
+        assert set(trials["state"]) == {"ok"}
+        lossless = trials[trials["loss.p"] == 0]
+        assert (lossless["messages.on_time_ratio_22ms"] == 0).all()
+        assert (lossless["messages.on_time_ratio_30ms"] == 1).all()
+        # 20 ms of delay and eight times 1,242 bytes at 20 Mbit/s.
+        assert lossless["messages.latency_max_ms"].to_numpy() == pytest.approx(20 + 8 * 0.4968, abs=0.002)
+        lossy = trials[trials["loss.p"] > 0]
+        assert (lossy["messages.messages_lost"] > 0).all()
+        rebuffering = lossy["messages.messages_lost"] + lossy["messages.messages_late"]
+        assert lossy["messages.rebuffering_s"].to_numpy() == pytest.approx(rebuffering / 30, abs=1e-4)
+        assert (
+            set(campaign.metrics()["endpoint"]) >= {"messages"} if "endpoint" in campaign.metrics() else True
+        )
+        assert campaign.info.workloads[0].get("metric") == "messages.on_time_ratio_22ms"
+
+
+def test_the_series_is_kept_by_who_receives_when_the_design_wants_it(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    path = made_up(more=DESIGN)
+    path.write_text(
+        path.read_text().replace(
+            'implementation = "made-up"', 'implementation = "made-up"\nseries = ["messages"]', 1
+        )
+    )
+    ran = run(path)
+    assert ran.returncode == 0, ran.stderr
+    with results.open(str(tmp_path / "x.sqlite")) as database:
+        (name,) = database.campaigns()["campaign"]
+        series = database[name].series("messages")
+    assert len(series) == 90 * 2 * 2 * 2
+    receivers = {(row.workload, row.endpoint) for row in series.itertuples()}
+    assert receivers == {("messages-3-down", "client"), ("messages-3-up", "server")}
+    assert series["variant"].nunique() == 1
+
+
+def test_a_campaign_is_not_gone_on_with_another_trace(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
+    path = made_up(more=OF_TRACE)
+    write_trace(tmp_path, [0, 500], [40_000, 2500])
+    assert run(path, "--filter", "point=0").returncode == 0
+    write_trace(tmp_path, [0, 500], [40_000, 2501])
+    refused = run(path)
+    assert "other traces: trace own was" in refused.refusal()
+    write_trace(tmp_path, [0, 500], [40_000, 2500])
+    assert run(path).returncode == 0
+
+
+def test_a_trial_of_a_trace_is_replayed_without_its_file(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = made_up(more=OF_TRACE)
+    write_trace(tmp_path, [0, 500], [40_000, 2500])
+    assert run(path).returncode == 0
+    (tmp_path / "traces" / "own.json").unlink()
+    words = ("replay", 1, "--db", tmp_path / "x.sqlite", "--implementations", HERE)
+    replayed = fecbench_here(*words, "--output", tmp_path / "again", "--json")
+    assert replayed.returncode == 0, replayed.stderr
+    assert json.loads(replayed.stdout)["replayed"]["metrics"]["messages"]["messages_lost"] == 0
+
+
+def test_a_report_draws_the_share_on_time(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    assert run(made_up(more=DESIGN)).returncode == 0
+    done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "report")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "report").glob("**/on-time*"))
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "Share of messages that were whole within the playout delay" in page
+
+
+def test_an_end_that_leaves_nothing_fails(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
+    assert run(made_up("forgets", more=DESIGN)).returncode == 1
+    with results.open(str(tmp_path / "x.sqlite")) as database:
+        (name,) = database.campaigns()["campaign"]
+        trials = database[name].trials()
+    assert set(trials.loc[trials["variant"] == "good", "state"]) == {"ok"}
+    other = trials[trials["variant"] == "other"]
+    assert set(other["state"]) == {"failed"}
+    assert other["reason"].str.contains("left no series messages").all()

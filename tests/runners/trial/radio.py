@@ -1,0 +1,213 @@
+"""A trial of messages that never ran: datagrams over one link, by the oracle's verdicts alone.
+
+Times are exact: a part is sent when its message is due, one behind the other at the link's rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dropper.command import Counters
+from dropper.model import loss_model, pack, verdicts
+from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.workloads import messages, traffic
+from topologies.link import DIRECTIONS, Direction, LinkSettings
+from topologies.link_report import DirectionReport, LinkReport
+
+BEGAN_S = 81_234.5
+"""Of the monotonic clock."""
+OWD_MS, BANDWIDTH_MBPS = 20.0, 10.0
+OVERHEAD_BYTES = 42
+HEADER_BYTES = 6
+SENT_HEADER = "t_s,connection,message,part,due_s,sent_s,bytes"
+ARRIVED_HEADER = "t_s,connection,message,part,arrived_s,bytes"
+
+
+@dataclass
+class Row:
+    """A part on its way."""
+
+    message: int
+    part: int
+    bytes: int
+    due_s: float
+    sent_s: float
+    arrived_s: float
+    lost: bool
+
+
+@dataclass
+class Radio:
+    """What is sent over it; a test changes the rows, or what is in the files."""
+
+    loss: dict[str, Any] = field(default_factory=lambda: {"model": "uniform", "p": 0.02})
+    seed: int = 7
+    timetable: Sequence[Sequence[int]] = field(default_factory=lambda: traffic.regular(30, 8000, 10))
+    part_bytes: int = 1000
+    delivery: str = "datagram"
+    direction: Direction = "down"
+    deadline_ms: float = 100.0
+    playout_ms: tuple[float, ...] = (50.0, 100.0, 200.0)
+    series: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows: list[Row] = []
+        free_s = 0.0
+        for number, (due_us, size) in enumerate(self.timetable):
+            for part in range(traffic.parts(size, self.part_bytes)):
+                content = min(self.part_bytes, size - part * self.part_bytes)
+                takes_s = 8 * (content + HEADER_BYTES + OVERHEAD_BYTES) / (1e6 * BANDWIDTH_MBPS)
+                due_s = due_us / 1e6
+                free_s = max(free_s, due_s) + takes_s
+                row = Row(number, part, content, due_s, due_s, free_s + OWD_MS / 1e3, False)
+                self.rows.append(row)
+        self.dropped = verdicts(loss_model(self.loss), self.seed, len(self.rows))
+        for row, lost in zip(self.rows, self.dropped, strict=True):
+            row.lost = bool(lost)
+        self.lasted_s = self.rows[-1].arrived_s + 2 * OWD_MS / 1e3
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The sender's name and the receiver's."""
+        return ("server", "client") if self.direction == "down" else ("client", "server")
+
+    @property
+    def arrived(self) -> list[Row]:
+        """In order of arrival."""
+        return sorted((row for row in self.rows if not row.lost), key=lambda row: row.arrived_s)
+
+    def task(self) -> Task:
+        end = EndpointTask(implementation="radio", options={}, series=self.series)
+        workload = {
+            "name": "messages",
+            "direction": self.direction,
+            "delivery": self.delivery,
+            "deadline_ms": self.deadline_ms,
+            "part_bytes": self.part_bytes,
+            "timetable": [list(message) for message in self.timetable],
+        }
+        link = LinkTask(
+            settings=LinkSettings.symmetric(bandwidth_mbps=BANDWIDTH_MBPS, owd_ms=OWD_MS),
+            late_bound_us=1000,
+            losses=dict.fromkeys(DIRECTIONS, self.loss),
+        )
+        return Task(
+            topology="single-path",
+            backend="virtual",
+            links={"internet": link},
+            seeds=Seeds(content=1, losses={"internet": {"up": self.seed, "down": self.seed}}),
+            pairs=[
+                PairTask(
+                    client=end,
+                    server=end,
+                    workload=workload,
+                    demand=messages.demand(workload),
+                    playout_ms=list(self.playout_ms),
+                )
+            ],
+            completion="dct_s",
+            timeout_s=60,
+        )
+
+    def sent_file(self) -> str:
+        lines = [
+            f"{row.sent_s:.6f},0,{row.message},{row.part},{BEGAN_S + row.due_s:.9f},"
+            f"{BEGAN_S + row.sent_s:.9f},{row.bytes}"
+            for row in self.rows
+        ]
+        return "\n".join([SENT_HEADER, *lines, ""])
+
+    def arrived_file(self) -> str:
+        lines = [
+            f"{row.arrived_s:.6f},0,{row.message},{row.part},{BEGAN_S + row.arrived_s:.9f},{row.bytes}"
+            for row in self.arrived
+        ]
+        return "\n".join([ARRIVED_HEADER, *lines, ""])
+
+    def outcome(self, sent: str | bytes | None = None, arrived: str | bytes | None = None) -> Outcome:
+        """What happened; with other files in the place of those that would be right."""
+        files = {
+            self.ends[0]: _bytes(self.sent_file() if sent is None else sent),
+            self.ends[1]: _bytes(self.arrived_file() if arrived is None else arrived),
+        }
+        metrics: dict[str, dict[str, float]] = {"client": {"dct_s": self.lasted_s}, "server": {}}
+        return Outcome(
+            backend="virtual",
+            client_s=self.lasted_s,
+            virtual_s=self.lasted_s,
+            stalled_s=0.0,
+            endpoints={
+                name: EndpointOutcome(
+                    ready=True, exit_code=0, metrics=metrics[name], series={"messages": files[name]}
+                )
+                for name in ("client", "server")
+            },
+            links={"internet": self._link()},
+            droppers={"internet": {direction: self._dropped(direction) for direction in DIRECTIONS}},
+        )
+
+    def _packets(self, direction: Direction) -> int:
+        """The other direction carries nothing."""
+        return len(self.rows) if direction == self.direction else 0
+
+    def _dropped(self, direction: Direction) -> DropperOutcome:
+        packets = self._packets(direction)
+        dropped = self.dropped[:packets]
+        counters = Counters(
+            seen=packets, dropped=int(dropped.sum()), other=0, gso=0, truncated=0, fragments=0
+        )
+        return DropperOutcome(counters=counters, packets=packets, bitmap=pack(dropped))
+
+    def _link(self) -> LinkReport:
+        return LinkReport(
+            backend="virtual",
+            version=None,
+            command=None,
+            configuration=None,
+            scheduling=None,
+            cpu_s=None,
+            elapsed_s=None,
+            late_bound_us=None,
+            directions={direction: self._direction(direction) for direction in DIRECTIONS},
+        )
+
+    def _direction(self, direction: Direction) -> DirectionReport:
+        frames = self._packets(direction)
+        size = sum(row.bytes + HEADER_BYTES + OVERHEAD_BYTES for row in self.rows) if frames else 0
+        return DirectionReport(
+            frames_in=frames,
+            bytes_in=size,
+            frames_out=frames,
+            bytes_out=size,
+            queue_dropped=0,
+            oversize_dropped=0,
+            in_flight=0,
+            max_queue_bytes=None,
+            max_queue_packets=None,
+            write_errors=0,
+            kernel_dropped=0,
+            lateness_us=None,
+            read_lag_us=None,
+            late=0,
+            conserved=True,
+        )
+
+
+def in_stream_order(radio: Radio, delay_s: float) -> None:
+    """What was lost comes `delay_s` later, and one stream delivers all of it in its order."""
+    ready_s = 0.0
+    for row in radio.rows:
+        ready_s = max(ready_s, row.arrived_s + delay_s * row.lost)
+        row.arrived_s, row.lost = ready_s, False
+
+
+def lossless(**changes: Any) -> Radio:
+    """A radio that loses nothing."""
+    return Radio(loss={"model": "uniform", "p": 0.0}, **changes)
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content

@@ -1,0 +1,285 @@
+"""The workload `messages`: its traffic, its traces, and what endpoints are asked for."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import designs
+from designs import DesignError
+from runners.campaign.experiment import Experiment
+from runners.campaign.order import trial_keys
+from runners.implementations.finding import ours
+from runners.refusal import Refusal
+from runners.workloads import real_time, traffic
+from runners.workloads.traffic import Trace
+
+# Where it is not the little design.
+DESIGN = """
+repetitions = 1
+timeout_s = 60
+
+[plan]
+method = "grid"
+
+[factors]
+owd_ms = { choices = [10, 20] }
+
+[constants]
+bandwidth_mbps = 20
+
+[[workloads]]
+name = "messages"
+WORKLOAD
+
+[[variants]]
+label = "off"
+implementation = "rquic"
+"""
+
+Resolve = Callable[..., Experiment]
+
+
+@pytest.fixture
+def resolve(write_design: Any, tmp_path: Path) -> Resolve:
+    """The design with this workload, and with this trace beside it."""
+
+    def resolve(workload: str = "", trace: object = None, traces: dict[str, Any] | None = None) -> Experiment:
+        if trace is not None:
+            (tmp_path / "traces").mkdir(exist_ok=True)
+            (tmp_path / "traces" / "own.json").write_text(json.dumps(trace))
+        design = designs.load(write_design(tmp_path, DESIGN.replace("WORKLOAD", workload)))
+        return Experiment(design, design.plan().points, ours(), traces=traces)
+
+    return resolve
+
+
+def workload_of(experiment: Experiment) -> dict[str, Any]:
+    key = trial_keys(experiment.design, 1)[0]
+    return experiment.task(key, "wire").pairs[0].workload
+
+
+def a_trace(*messages: list[int]) -> dict[str, Any]:
+    return {"title": "a trace", "made_by": "hand", "messages": list(messages)}
+
+
+def test_without_a_word_the_traffic_is_that_of_the_thesis(resolve: Resolve) -> None:
+    workload = workload_of(resolve())
+    timetable = workload.pop("timetable")
+    assert workload == {
+        "name": "messages",
+        "direction": "down",
+        "delivery": "datagram",
+        "deadline_ms": 100,
+        "part_bytes": 1000,
+    }
+    assert len(timetable) == 30 * 25
+    assert timetable[:4] == [[0, 8000], [33_333, 8000], [66_667, 8000], [100_000, 8000]]
+    assert timetable[-1][0] == round(1e6 * 749 / 30)
+
+
+def test_endpoints_are_asked_for_their_series_and_know_nothing_of_playout_delays(resolve: Resolve) -> None:
+    experiment = resolve("playout_ms = [50, 20]\nduration_s = 1")
+    task = experiment.task(trial_keys(experiment.design, 1)[0], "wire")
+    assert task.pairs[0].playout_ms == [20, 50, 100]
+    assert task.pairs[0].series("client") == task.pairs[0].series("server") == ["messages"]
+    assert "playout_ms" not in task.pairs[0].workload
+
+
+def test_a_list_of_playout_delays_makes_one_workload_and_any_other_list_makes_several(
+    resolve: Resolve,
+) -> None:
+    workloads = resolve('playout_ms = [50, 100]\ndelivery = ["datagram", "reliable"]').design.workloads
+    assert [workload.label for workload in workloads] == ["messages-datagram", "messages-reliable"]
+
+
+@given(rate_hz=st.floats(0.5, 1000), duration_s=st.floats(0.01, 100))
+def test_messages_are_due_before_the_duration_is_over_and_no_interval_is_left_out(
+    rate_hz: float, duration_s: float
+) -> None:
+    due_us = [due for due, _ in traffic.regular(rate_hz, 1, duration_s)]
+    assert due_us[0] == 0
+    assert due_us == sorted(due_us)
+    assert due_us[-1] <= 1e6 * duration_s + 1
+    assert 1e6 * len(due_us) / rate_hz >= 1e6 * duration_s - 1
+
+
+def test_what_arrives_whatever_is_lost_is_demanded_and_the_time_of_the_last_message(
+    resolve: Resolve,
+) -> None:
+    for delivery, direction, up, down in (
+        ("datagram", "down", 0, 0),
+        ("deadline", "up", 0, 0),
+        ("stream", "up", 6_000_000, 0),
+        ("reliable", "down", 0, 6_000_000),
+    ):
+        experiment = resolve(f'delivery = "{delivery}"\ndirection = "{direction}"')
+        demand = experiment.task(trial_keys(experiment.design, 1)[0], "wire").pairs[0].demand
+        assert (demand.arriving_bytes("up"), demand.arriving_bytes("down")) == (up, down)
+        assert max(demand.up_bytes, demand.down_bytes) == 6_000_000
+        assert demand.pauses_s == pytest.approx(749 / 30, abs=1e-6)
+
+
+WRONG = {
+    "an unknown parameter": ("rate = 30", "has no parameter 'rate'; did you mean 'rate_hz'?"),
+    "no rate": ("rate_hz = 0", "rate_hz = 0 must be at least 0.001"),
+    "a delivery that there is not": ('delivery = "carrier"', "delivery = 'carrier' must be one of datagram"),
+    "a direction": ('direction = "left"', "direction = 'left' must be one of down, up"),
+    "a payload that fits no packet": ("payload_bytes = 1401", "payload_bytes = 1401 must be at most 1400"),
+    "no deadline": ("deadline_ms = 0", "deadline_ms = 0 must be at least 1"),
+    "a playout delay of words": ('playout_ms = ["soon"]', "must be a number, 0 or more"),
+    "a playout delay of nothing": ("playout_ms = []", "must have at least one value"),
+    "a playout delay below 0": ("playout_ms = [50, -1]", "must be a number, 0 or more"),
+    "a playout delay twice": ("playout_ms = [50, 50.0]", "playout_ms = [50, 50.0]: each must be another"),
+    "a playout delay without end": ("playout_ms = 1e9", "each must be at most 3.6e+06"),
+    "too many messages": ("rate_hz = 10000", "has 250000 messages; there may be 100000"),
+    "too many parts": ("packets = 60000", "has 45000000 parts in all; 500000 are the most"),
+    "a message that is too large": ("packets = 65000\nduration_s = 0.2", "has messages of 65000000 bytes"),
+    "a trace that there is not": ('trace = "none"', "trace = 'none': there is no trace 'none' in"),
+    "a trace and a rate": ('trace = "own"\nrate_hz = 30', "says sizes and times itself: leave out rate_hz"),
+    "more time than there is": (
+        "duration_s = 61",
+        "after 60.9667 s, and timeout_s = 60: it must be more",
+    ),
+    "nothing of a trace": (
+        'trace = "own"\nduration_s = 0.001',
+        "no message is due before duration_s = 0.001",
+    ),
+}
+
+
+@pytest.mark.parametrize(("workload", "said"), WRONG.values(), ids=list(WRONG))
+def test_a_wrong_value_is_refused_in_one_line(resolve: Resolve, workload: str, said: str) -> None:
+    with pytest.raises((Refusal, DesignError)) as refused:
+        workload_of(resolve(workload, a_trace([1000, 1])))
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_trace_is_sent_as_it_was_kept_without_its_file(resolve: Resolve, tmp_path: Path) -> None:
+    messages = [[0, 500], [0, 2500], [40_000, 1]]
+    experiment = resolve('trace = "own"', a_trace(*messages))
+    assert workload_of(experiment)["timetable"] == messages
+    kept = json.loads(json.dumps(experiment.traces))
+    assert len(kept["own"]["sha256"]) == 64
+    (tmp_path / "traces" / "own.json").unlink()
+    assert workload_of(resolve('trace = "own"', traces=kept))["timetable"] == messages
+
+
+def test_a_duration_cuts_a_trace(resolve: Resolve) -> None:
+    experiment = resolve('trace = "own"\nduration_s = 0.04', a_trace([0, 500], [39_999, 2], [40_000, 1]))
+    assert workload_of(experiment)["timetable"] == [[0, 500], [39_999, 2]]
+
+
+BAD_TRACES = {
+    "no JSON": ("{", "is no JSON"),
+    "a list": ([], "valid dictionary"),
+    "no messages": (a_trace(), "messages: "),
+    "a time that goes back": (a_trace([5, 1], [4, 1]), "message 1: is due at 4 µs, and the one before at 5"),
+    "a message of nothing": (a_trace([0, 0]), "message 0: 0 bytes must be from 1 to 16777216"),
+    "a huge message": (a_trace([0, 2**40]), "must be from 1 to 16777216"),
+    "a time before all": (a_trace([-1, 1]), "message 0: -1 µs must be from 0 to"),
+    "three numbers": (a_trace([0, 1, 2]), "messages.0"),
+    "a half byte": (a_trace([0, 1.5]), "messages.0.1 = 1.5"),  # type: ignore[list-item]
+    "another key": ({**a_trace([0, 1]), "rate": 1}, "rate = 1"),
+    "a hundred thousand and one": (a_trace(*[[0, 1]] * 100_001), "messages: "),
+}
+
+
+@pytest.mark.parametrize(("document", "said"), BAD_TRACES.values(), ids=list(BAD_TRACES))
+def test_a_bad_trace_is_refused_in_one_short_line(tmp_path: Path, document: object, said: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    with pytest.raises(Refusal) as refused:
+        traffic.load(path)
+    assert str(path) in str(refused.value)
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 600
+
+
+def sizes(trace: Trace) -> list[int]:
+    return [size_bytes for _, size_bytes in trace.messages]
+
+
+def test_a_chat_has_the_rate_that_was_asked_for_and_rare_large_frames() -> None:
+    made = real_time.chat(1, 240, 2.0, "a test")
+    frames = sizes(made)
+    mean = statistics.fmean(frames)
+    assert len(frames) == 7200
+    assert 8 * mean * 30 == pytest.approx(2e6, rel=0.03)
+    # As in syncodecs' chat of 2 Mbit/s at 1080p: deviation 0.17 of the mean, p99 1.45, largest 5 times it.
+    assert 0.12 < statistics.pstdev(frames) / mean < 0.25
+    assert 1.2 < sorted(frames)[int(0.99 * len(frames))] / mean < 2.0
+    assert 3 < max(frames) / mean < 6
+    assert made.messages[30][0] == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("make", "rate", "bounds"),
+    [(real_time.voice, 50, real_time.VOICE_BYTES), (real_time.game, 60, real_time.GAME_BYTES)],
+    ids=["voice", "game"],
+)
+def test_voice_and_game_keep_their_rate_and_their_sizes(
+    make: Callable[[int, float, str], Trace], rate: int, bounds: tuple[int, int]
+) -> None:
+    made = make(3, 10, "a test")
+    assert len(made.messages) == 10 * rate
+    assert bounds[0] <= min(sizes(made)) < max(sizes(made)) <= bounds[1]
+    assert made == make(3, 10, "a test")
+    assert sizes(made) != sizes(make(4, 10, "a test"))
+
+
+@pytest.mark.parametrize("kind", ["chat", "voice", "game"])
+def test_a_trace_that_a_command_made_is_made_again_by_what_stands_in_it(
+    fecbench_here: Any, tmp_path: Path, kind: str
+) -> None:
+    first, again = tmp_path / "first.json", tmp_path / "again.json"
+    done = fecbench_here("trace", kind, "--output", first, "--seed", 5, "--duration-s", 2)
+    assert done.returncode == 0, done.stderr
+    program, *arguments = traffic.load(first).made_by.split()
+    assert program == "fecbench"
+    fecbench_here(*arguments, "--output", again)
+    assert first.read_text() == again.read_text()
+
+
+def test_a_list_of_sizes_and_one_of_syncodecs_become_traces(fecbench_here: Any, tmp_path: Path) -> None:
+    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    listed.write_text("# a comment\n8000\n\n 41000 \n")
+    done = fecbench_here("trace", "from-list", listed, "--output", made, "--rate-hz", 25)
+    assert done.returncode == 0, done.stderr
+    assert traffic.load(made).messages == [[0, 8000], [40_000, 41000]]
+    listed.write_text("1 U 0. 1.500000 8000\n2 U 0. 1.533333 7000\n")
+    fecbench_here("trace", "from-list", listed, "--output", made)
+    assert traffic.load(made).messages == [[0, 8000], [33_333, 7000]]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "messages: "),
+        ("eight\n", "line 1: 'eight': must be a size in bytes"),
+        ("1\n-5\n", "line 2: '-5': must be a size in bytes"),
+        ("soon 5\n", "line 1: 'soon': must be a time in s"),
+        ("nan 5\n", "line 1: 'nan': must be a time in s"),
+        ("2 5\n1 5\n", "message 1: is due at"),
+        ("0\n", "message 0: 0 bytes must be"),
+        ("\x00\x1b[31m\n", "must be a size in bytes"),
+    ],
+    ids=["nothing", "word", "negative", "time", "nan", "back", "zero", "control"],
+)
+def test_a_bad_list_ends_the_command_with_one_line_and_status_2(
+    fecbench_here: Any, tmp_path: Path, content: str, said: str
+) -> None:
+    listed, made = tmp_path / "frames.txt", tmp_path / "made.json"
+    listed.write_text(content)
+    done = fecbench_here("trace", "from-list", listed, "--output", made)
+    assert said in done.refusal()
+    assert not made.exists()
