@@ -198,6 +198,7 @@ func (e *endpoint) quicConfig() *quic.Config {
 		MaxConnectionReceiveWindow:     maxWindow,
 		InitialPacketSize:              e.assignment.Options.PacketSize,
 		DisablePathMTUDiscovery:        true,
+		Recovery2020:                   e.assignment.Options.Recovery == "2020",
 		Tracer:                         e.observer.Trace,
 	}
 }

@@ -23,6 +23,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/qlogwriter"
+
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
@@ -38,6 +41,8 @@ type transfer struct {
 	series   contract.Series // of both ends
 	// hostile is called with the ends of the link before the transfer.
 	hostile func(client, server *lossylink.End)
+	// heard takes what QUIC at the server tells of a connection; nil when nobody listens.
+	heard func(qlogwriter.Event)
 }
 
 type outcome struct {
@@ -48,6 +53,7 @@ type outcome struct {
 
 var fecOptions = contract.Options{
 	Scheme: "xor", Flush: "stream_end", BTO: 25 * time.Millisecond, HTTP: "hq", PacketSize: 1252,
+	Recovery: "current",
 	Rate: contract.Rate{
 		Preset: "constant", CodeRate: 0.9, GenerationMax: 63, Redundancies: 1, Overlap: 1,
 		Periods: 3, Gamma: 0.01, Delta: 0.33,
@@ -94,7 +100,7 @@ func (x transfer) run(t *testing.T) (o outcome) {
 		var serving sync.WaitGroup
 		var serverOut, clientOut bytes.Buffer
 		serving.Go(func() {
-			o.serverErr = run(ctx, serverEnd, server, &serverOut)
+			o.serverErr = runTelling(ctx, serverEnd, server, &serverOut, x.heard)
 		})
 		time.Sleep(1) // the server listens
 		o.clientErr = run(ctx, clientEnd, client, &clientOut)
@@ -123,13 +129,30 @@ func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.
 
 // run runs an endpoint at an end of a link.
 func run(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
+	return runTelling(ctx, end, assignment, out, nil)
+}
+
+// runTelling is run, of which somebody hears the events of QUIC.
+func runTelling(
+	ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer, heard func(qlogwriter.Event),
+) error {
 	surroundings, err := readSurroundings(assignment)
 	if err != nil {
 		return err
 	}
+	if heard != nil {
+		surroundings.Qlog = func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace { return listening(heard) }
+	}
 	recording, err := RunOver(ctx, &socket.Socket{PacketConn: end}, assignment, surroundings, out)
 	return cmp.Or(err, recording.Write())
 }
+
+// listening is a trace of which somebody hears the events.
+type listening func(qlogwriter.Event)
+
+func (l listening) AddProducer() qlogwriter.Recorder   { return l }
+func (l listening) RecordEvent(event qlogwriter.Event) { l(event) }
+func (l listening) Close() error                       { return nil }
 
 func readSurroundings(assignment contract.Assignment) (Surroundings, error) {
 	credentials, err := ReadCredentials(assignment)
