@@ -22,7 +22,7 @@ from results import papers
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
 LIMIT_S = 120  # of a cell
-MOST_SAMPLES_BYTES = 8_000_000
+MOST_SAMPLES_BYTES = 9_000_000
 
 # What notebooks/README.md says that is recorded: the databases of each notebook, and the campaigns of each.
 RECORDED = {
@@ -38,13 +38,14 @@ RECORDED = {
     "rquic2021.ipynb": {
         "rquic2021": {f"rquic2021-{name}-short" for name in ("bulk", "page")},
         "rquic2021-virtual": {
-            f"rquic2021-{name}{length}" for name in ("bulk", "page", "bto") for length in ("", "-more")
+            f"rquic2021-{name}" for name in ("bulk", "page", "bto", "page-more", "bto-more")
         },
+        "rquic2021-recovery2020": {f"rquic2021-{name}-recovery2020" for name in ("bulk", "page", "bto")},
     },
     "how-much-fec.ipynb": {},
 }
 # How a notebook calls what shows the figures of a database.
-SHOW = {"": "show", "-virtual": "show_virtual"}
+SHOW = {"": "show", "-virtual": "show_virtual", "-recovery2020": "show_2020"}
 # What is recorded as a table of trials alone, for the notebook of that name.
 TABLES = {"how-much-fec.ipynb": "how-much-fec.parquet"}
 # The figures of campaigns that are not.

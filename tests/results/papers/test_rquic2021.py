@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -353,6 +354,15 @@ def test_packets_recovered_late_are_counted_by_network() -> None:
     assert "Wi-Fi 50 and 20, cellular 50 and 20, satellite 50 and 20" in " ".join(
         figure(campaign, "5").differences(frame, campaign)
     )
+
+
+@pytest.mark.parametrize("recovery", ["current", "2020"])
+def test_which_recovery_quic_go_has_is_said(recovery: str) -> None:
+    frame, campaign = plant(repetitions=2)
+    text = f'{campaign.design_text}[constants]\noption.recovery = "{recovery}"\n'
+    said = " ".join(figure(campaign, "5").differences(frame, replace(campaign, design_text=text)))
+    assert ("recovers from losses as in 2020" in said) == (recovery == "2020")
+    assert ("has changed since 2021" in said) == (recovery == "current")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ func good(role string) map[string]any {
 		"options": map[string]any{
 			"scheme": "xor", "rate": "constant", "encoder": "preset", "code_rate": 0.9, "q_min": 2, "generation_max": 60, "redundancies": 1, "overlap": 2,
 			"period_rtt": 0, "period_ms": 75, "periods": 3, "gamma": 0.01, "delta": 0.33,
-			"flush": "stream_end", "bto_ms": 2.5, "bto_rtt": 1.5, "http": "hq", "packet_size": 1252,
+			"flush": "stream_end", "bto_ms": 2.5, "bto_rtt": 1.5, "http": "hq", "packet_size": 1252, "recovery": "2020",
 		},
 		"certificate": "/c.pem", "private_key": "/k.pem", "authority": "/a.pem", "log_folder": "/log", "deadline_s": 0.5,
 	}
@@ -61,6 +61,7 @@ func TestAnAssignmentIsRead(t *testing.T) {
 		Options: Options{
 			Scheme: "xor", Rate: Rate{"constant", 0.9, 60, 1, 2, 2, 75 * time.Millisecond, 0, 3, 0.01, 0.33}, Encoder: "preset",
 			Flush: "stream_end", BTO: 2500 * time.Microsecond, BTORTT: 1.5, HTTP: "hq", PacketSize: 1252,
+			Recovery: "2020",
 		},
 		Certificate: "/c.pem", PrivateKey: "/k.pem", Authority: "/a.pem", LogFolder: "/log", Deadline: 500 * time.Millisecond,
 	}
@@ -117,6 +118,7 @@ func TestBadInputIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		{with("options.http", "h2"), `options.http: "h2"`},
 		{with("options.packet_size", 1199), "options.packet_size: 1199"},
 		{with("options.packet_size", 1300.5), "options.packet_size: 1300.5 is not an integer"},
+		{with("options.recovery", "2021"), `options.recovery: "2021" is not one of current, 2020`},
 		{with("options.colour", "red"), "options.colour: unknown; known are scheme, "},
 		{[]any{}, "not an assignment"},
 		{object{}, "version: 0"},

@@ -18,6 +18,7 @@ type Options struct {
 	BTO        time.Duration
 	BTORTT     float64 // above 0: in smoothed RTTs, in the place of BTO
 	HTTP       string
+	Recovery   string // from losses, as quic-go had it: "current" or "2020"
 	PacketSize uint16
 }
 
@@ -85,8 +86,9 @@ func parseOptions(values map[string]json.RawMessage) (Options, error) {
 		number(values, "bto_rtt", &o.BTORTT, 0, 100),
 		choice(values, "http", &o.HTTP, "hq", "h3"),
 		integer(values, "packet_size", &packetSize, 1200, 1445),
+		choice(values, "recovery", &o.Recovery, "current", "2020"),
 		unknown("options", values, "scheme", "rate", "encoder", "code_rate", "q_min", "generation_max", "redundancies", "overlap",
-			"period_rtt", "period_ms", "periods", "gamma", "delta", "flush", "bto_ms", "bto_rtt", "http", "packet_size"),
+			"period_rtt", "period_ms", "periods", "gamma", "delta", "flush", "bto_ms", "bto_rtt", "http", "packet_size", "recovery"),
 	)
 	if err != nil {
 		return o, err

@@ -208,6 +208,7 @@ func (e *endpoint) quicConfig() *quic.Config {
 		MaxConnectionReceiveWindow:     maxWindow,
 		InitialPacketSize:              e.assignment.Options.PacketSize,
 		DisablePathMTUDiscovery:        true,
+		Recovery2020:                   e.assignment.Options.Recovery == "2020",
 		Tracer:                         e.observer.Trace,
 	}
 	if traffic := e.assignment.Workload.Messages; traffic != nil {

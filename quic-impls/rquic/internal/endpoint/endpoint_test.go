@@ -53,6 +53,7 @@ type outcome struct {
 
 var fecOptions = contract.Options{
 	Scheme: "xor", Flush: "stream_end", BTO: 25 * time.Millisecond, HTTP: "hq", PacketSize: 1252,
+	Recovery: "current",
 	Rate: contract.Rate{
 		Preset: "constant", CodeRate: 0.9, GenerationMax: 63, Redundancies: 1, Overlap: 1,
 		Periods: 3, Gamma: 0.01, Delta: 0.33,

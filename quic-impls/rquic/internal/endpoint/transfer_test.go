@@ -578,8 +578,9 @@ func TestTheHoldTimeFollowsTheSmoothedRTT(t *testing.T) {
 	}
 }
 
-// comesLate takes the n-th datagram with a source packet that fills it out of the link, and hands it to the client later on.
-func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(client, server *lossylink.End) {
+// comesLate takes datagrams with source packets that fill them out of the link, by their number from 1, and hands them to the
+// client later on.
+func comesLate(isLate func(n int) bool, lateness time.Duration, down *lossylink.Settings) func(client, server *lossylink.End) {
 	var deliver func(datagram []byte)
 	sources := 0
 	down.Loses = func(_ uint64, datagram []byte) bool {
@@ -588,10 +589,10 @@ func comesLate(n int, lateness time.Duration, down *lossylink.Settings) func(cli
 			return false
 		}
 		sources++
-		if sources == n {
+		if isLate(sources) {
 			deliver(slices.Clone(datagram))
 		}
-		return sources == n
+		return isLate(sources)
 	}
 	return func(client, server *lossylink.End) {
 		deliver = func(datagram []byte) {
@@ -607,7 +608,7 @@ func TestAPacketThatWasMerelyLateIsNotRecovered(t *testing.T) {
 		down.QueueBytes = 1 << 20
 		o := transfer{
 			workload: download(500_000), options: fecOptions, up: wifi(lossylink.Nothing),
-			hostile: comesLate(100, lateness, &down), down: down,
+			hostile: comesLate(func(n int) bool { return n == 100 }, lateness, &down), down: down,
 		}.succeed(t)
 		c, s := o.client, o.server
 		if c["packets_recovered"] != 0 || c["recovered_spurious"] != 1 || c["repair_useless"] != c["repair_received"]-1 {

@@ -42,8 +42,9 @@ type Judgement struct {
 // Connection hears of one QUIC connection's packets, in the order in which they'll be written.
 type Connection interface {
 	PacketSent(SentPacket)
-	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet.
-	PacketJudged(Judgement)
+	// PacketJudged is called for each datagram that QUIC read, and that begins with a short-header packet. It returns what was
+	// rebuilt, if that is it; known is false where nobody can tell which datagram it was.
+	PacketJudged(Judgement) (rebuilt *Recovery, known bool)
 	// Progressed is called when acknowledgements came, and when a packet that needs one was sent.
 	Progressed(Progress)
 	// Closed says that no more events will come.
@@ -183,16 +184,9 @@ func (t *trace) inform(event qlogwriter.Event) {
 	case qlog.PacketSent:
 		t.packetSent(&e)
 	case qlog.PacketReceived:
-		t.judge(&e)
-		t.packetReceived(&e)
+		t.packetReceived(&e, t.accept(&e))
 	case qlog.PacketDropped:
 		t.refuse(&e)
-		switch {
-		case e.Header.PacketType == qlog.PacketType1RTT:
-			t.arrivals.dropped(&t.observer.Recoveries, &e)
-		case isUnread(&e):
-			t.observer.Recoveries.unread(t.received)
-		}
 	case qlog.PacketLost:
 		if e.Header.PacketType == qlog.PacketType1RTT && t.outstanding.lost(int64(e.Header.PacketNumber)) {
 			t.progress.Lost++
@@ -228,14 +222,16 @@ func (t *trace) packetSent(e *qlog.PacketSent) {
 	t.connection.PacketSent(sent)
 }
 
-// judge passes on that a packet could be decrypted. One with a checksum came behind a long-header packet.
-func (t *trace) judge(e *qlog.PacketReceived) {
+// accept passes on that a packet could be decrypted, and returns what was rebuilt, if that is it. One with a checksum came
+// behind a long-header packet.
+func (t *trace) accept(e *qlog.PacketReceived) *Recovery {
 	if id := e.Header.DestConnectionID; id.Len() == header.ConnectionIDLength {
 		copy(t.received[:], id.Bytes())
 	}
-	if e.Header.PacketType == qlog.PacketType1RTT && e.DatagramPayloadChecksum == 0 {
-		t.connection.PacketJudged(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: true})
+	if e.Header.PacketType != qlog.PacketType1RTT || e.DatagramPayloadChecksum != 0 {
+		return nil
 	}
+	return t.judge(Judgement{ConnectionID: t.received, Length: e.Raw.Length, Authentic: true})
 }
 
 // refuse passes on that a packet was dropped. A duplicate was decrypted before.
@@ -244,9 +240,18 @@ func (t *trace) refuse(e *qlog.PacketDropped) {
 	if e.DatagramPayloadChecksum != 0 || e.Header.PacketType != qlog.PacketType1RTT && !unread {
 		return
 	}
-	t.connection.PacketJudged(Judgement{
+	t.judge(Judgement{
 		ConnectionID: t.received, Length: e.Raw.Length, Authentic: e.Trigger == qlog.PacketDropDuplicate, Unread: unread,
 	})
+}
+
+// judge passes on a judgement.
+func (t *trace) judge(j Judgement) *Recovery {
+	rebuilt, known := t.connection.PacketJudged(j)
+	if !known {
+		t.observer.Recoveries.doubt()
+	}
+	return rebuilt
 }
 
 // isUnread reports whether the packet that was read last had no place in QUIC's queue.
@@ -254,11 +259,11 @@ func isUnread(e *qlog.PacketDropped) bool {
 	return e.Header.PacketType == "" && e.Trigger == qlog.PacketDropDOSPrevention
 }
 
-func (t *trace) packetReceived(e *qlog.PacketReceived) {
+func (t *trace) packetReceived(e *qlog.PacketReceived, rebuilt *Recovery) {
 	if e.Header.PacketType != qlog.PacketType1RTT {
 		return
 	}
-	t.arrivals.packet(&t.observer.Recoveries, e, time.Now(), t.progress.MinRTT/2)
+	t.arrivals.packet(e, rebuilt, time.Now(), t.progress.MinRTT/2)
 	for _, f := range e.Frames {
 		if ack, ok := f.Frame.(*qlog.AckFrame); ok {
 			for _, r := range ack.AckRanges {

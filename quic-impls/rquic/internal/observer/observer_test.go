@@ -22,12 +22,19 @@ type listener struct {
 	judged   []Judgement
 	progress Progress
 	closed   int
+
+	rebuilt *Recovery // the next packet that is judged
+	unknown bool      // it isn't known which one that is
 }
 
-func (l *listener) PacketSent(p SentPacket)  { l.heard = append(l.heard, p) }
-func (l *listener) PacketJudged(j Judgement) { l.judged = append(l.judged, j) }
-func (l *listener) Progressed(p Progress)    { l.progress = p }
-func (l *listener) Closed()                  { l.closed++ }
+func (l *listener) PacketSent(p SentPacket) { l.heard = append(l.heard, p) }
+func (l *listener) Progressed(p Progress)   { l.progress = p }
+func (l *listener) Closed()                 { l.closed++ }
+
+func (l *listener) PacketJudged(j Judgement) (rebuilt *Recovery, known bool) {
+	l.judged = append(l.judged, j)
+	return l.rebuilt, !l.unknown
+}
 
 func listening(t *testing.T) (*Observer, qlogwriter.Trace, *listener) {
 	t.Helper()

@@ -6,118 +6,50 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go/qlog"
-
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
-
-// remembered is how many of the newest packets that were rebuilt are known by their content.
-const remembered = 4096
 
 // Recoveries judges packets that were rebuilt below QUIC by what that has saved. One is late if the packet itself came after all,
 // if its stream data had come before, or if another packet brings some of that so soon that it was on its way already: within half
 // of the smallest round-trip time.
 //
-// A nil one hears nothing. quic-go doesn't tell which datagram it has a packet from, but it takes those of a connection in the order in which it read them.
-// Should the lengths ever differ, nothing can be said any more.
+// quic-go doesn't tell which datagram it has a packet from: a Connection finds that out. Where it can't, nothing can be said any more.
 type Recoveries struct {
-	mu        sync.Mutex
-	late      int64
-	unsure    bool
-	ring      []recovery           // the newest ones, each in the place of one that is remembered older
-	rebuilt   map[uint32]*recovery // those of the ring, by the checksum of the packet
-	count     int
-	delivered map[header.ConnectionID][]delivery
+	mu     sync.Mutex
+	late   int64
+	unsure bool
 }
 
-// delivery is a packet that QUIC has read and not yet told of.
-type delivery struct {
-	length   int
-	recovery *recovery // nil for one that came
+// Recovery is a packet that was rebuilt. A nil one is none.
+type Recovery struct {
+	recoveries *Recoveries
+	checksum   uint32
+	at         time.Time // when QUIC took it
+	frames     []qlog.StreamFrame
+	late       bool
 }
 
-// maxDelivered is how many packets QUIC may have read and not told of; it keeps 256.
-const maxDelivered = 4096
-
-// recovery is a packet that was rebuilt.
-type recovery struct {
-	checksum uint32
-	at       time.Time // when QUIC took it
-	frames   []qlog.StreamFrame
-	late     bool
-}
-
-// Rebuilt says that a packet was rebuilt.
-func (r *Recoveries) Rebuilt(packet []byte) {
+// Rebuilt says that a packet was rebuilt; nil when nobody hears.
+func (r *Recoveries) Rebuilt(packet []byte) *Recovery {
 	if r == nil {
-		return
+		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.rebuilt == nil {
-		r.ring, r.rebuilt = make([]recovery, remembered), make(map[uint32]*recovery, remembered)
-	}
-	place := &r.ring[r.count%remembered]
-	if r.rebuilt[place.checksum] == place {
-		delete(r.rebuilt, place.checksum)
-	}
-	*place = recovery{checksum: checksum(packet)}
-	r.rebuilt[place.checksum] = place
-	r.count++
+	return &Recovery{recoveries: r, checksum: checksum(packet)}
 }
 
 func checksum(packet []byte) uint32 { return uint32(qlog.CalculateDatagramPayloadChecksum(packet)) }
 
-// Delivered says that QUIC reads a 1-RTT packet that is a datagram, and whether it is one that was rebuilt.
-func (r *Recoveries) Delivered(packet []byte, rebuilt bool) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.delivered == nil {
-		r.delivered = map[header.ConnectionID][]delivery{}
-	}
-	id := header.ConnectionID(packet[1:])
-	if len(r.delivered[id]) == maxDelivered {
-		return
-	}
-	d := delivery{length: len(packet)}
-	if rebuilt {
-		d.recovery = r.rebuilt[checksum(packet)]
-	}
-	r.delivered[id] = append(r.delivered[id], d)
-}
-
-// told takes the packet that QUIC tells of next.
-func (r *Recoveries) told(id header.ConnectionID, length int) *recovery {
-	queue := r.delivered[id]
-	if len(queue) == 0 || queue[0].length != length {
-		r.unsure = true
-		return nil
-	}
-	r.delivered[id] = queue[1:]
-	return queue[0].recovery
-}
-
-// unread says that QUIC threw the packet away that it read last.
-func (r *Recoveries) unread(id header.ConnectionID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if queue := r.delivered[id]; len(queue) > 0 {
-		r.delivered[id] = queue[:len(queue)-1]
+// Came says that a packet has come in the place of the one that was rebuilt: it is late if they are the same.
+func (r *Recovery) Came(packet []byte) {
+	if r != nil && r.checksum == checksum(packet) {
+		r.countLate()
 	}
 }
 
-// Came says that a packet has come itself that had been rebuilt.
-func (r *Recoveries) Came(packet []byte) {
-	if r == nil {
-		return
-	}
+// doubt says that nobody knows which packet it was that QUIC told of.
+func (r *Recoveries) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if rebuilt := r.rebuilt[checksum(packet)]; rebuilt != nil {
-		r.isLate(rebuilt)
-	}
+	r.unsure = true
 }
 
 // Late is how many recoveries have saved nothing, if that is known.
@@ -127,18 +59,19 @@ func (r *Recoveries) Late() (late int64, known bool) {
 	return r.late, !r.unsure
 }
 
-func (r *Recoveries) isLate(rebuilt *recovery) {
-	if !rebuilt.late {
-		rebuilt.late = true
-		r.late++
+func (r *Recovery) countLate() {
+	r.recoveries.mu.Lock()
+	defer r.recoveries.mu.Unlock()
+	if !r.late {
+		r.late = true
+		r.recoveries.late++
 	}
 }
 
 // arrivals is the stream data that a connection has received.
 type arrivals struct {
 	streams map[qlog.StreamID]*received
-	recent  []*recovery         // the oldest first
-	id      header.ConnectionID // of the newest packet
+	recent  []*Recovery // the oldest first
 }
 
 // received is what has come of a stream.
@@ -152,51 +85,35 @@ type span struct{ start, end int64 }
 
 func spanOf(f qlog.StreamFrame) span { return span{f.Offset, f.Offset + f.Length} }
 
-// packet takes a 1-RTT packet that QUIC has received; oneWay is the least time that packets take.
-func (a *arrivals) packet(recoveries *Recoveries, e *qlog.PacketReceived, now time.Time, oneWay time.Duration) {
+// packet takes a 1-RTT packet that QUIC has received, and what was rebuilt if that is it; oneWay is the least time that packets take.
+func (a *arrivals) packet(e *qlog.PacketReceived, rebuilt *Recovery, now time.Time, oneWay time.Duration) {
 	var frames []qlog.StreamFrame
 	for _, f := range e.Frames {
 		if stream, ok := f.Frame.(*qlog.StreamFrame); ok {
 			frames = append(frames, *stream)
 		}
 	}
-	recoveries.mu.Lock()
-	defer recoveries.mu.Unlock()
-	var rebuilt *recovery
-	if e.DatagramPayloadChecksum == 0 { // it didn't share its datagram with the handshake
-		copy(a.id[:], e.Header.DestConnectionID.Bytes())
-		rebuilt = recoveries.told(a.id, e.Raw.Length)
-	}
 	if rebuilt != nil {
 		rebuilt.at, rebuilt.frames = now, frames
 		if len(frames) > 0 && !slices.ContainsFunc(frames, a.isNews) {
-			recoveries.isLate(rebuilt)
+			rebuilt.countLate()
 		}
 		a.recent = append(a.recent, rebuilt)
 	} else {
-		a.repeat(recoveries, frames, now, oneWay)
+		a.repeat(frames, now, oneWay)
 	}
 	for _, f := range frames {
 		a.add(f)
 	}
 }
 
-// dropped takes a 1-RTT packet that QUIC has thrown away.
-func (a *arrivals) dropped(recoveries *Recoveries, e *qlog.PacketDropped) {
-	recoveries.mu.Lock()
-	defer recoveries.mu.Unlock()
-	if e.DatagramPayloadChecksum == 0 {
-		recoveries.told(a.id, e.Raw.Length)
-	}
-}
-
 // repeat takes frames that came in a packet of their own.
-func (a *arrivals) repeat(recoveries *Recoveries, frames []qlog.StreamFrame, now time.Time, oneWay time.Duration) {
-	a.recent = slices.DeleteFunc(a.recent, func(rebuilt *recovery) bool { return now.Sub(rebuilt.at) > oneWay })
+func (a *arrivals) repeat(frames []qlog.StreamFrame, now time.Time, oneWay time.Duration) {
+	a.recent = slices.DeleteFunc(a.recent, func(rebuilt *Recovery) bool { return now.Sub(rebuilt.at) > oneWay })
 	for _, rebuilt := range a.recent {
 		for _, f := range frames {
 			if slices.ContainsFunc(rebuilt.frames, func(g qlog.StreamFrame) bool { return overlap(f, g) }) {
-				recoveries.isLate(rebuilt)
+				rebuilt.countLate()
 			}
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go/qlog"
-
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/header"
 )
 
 // connection plays what a receiver reads and QUIC tells of.
@@ -19,21 +17,22 @@ type connection struct {
 
 const oneWay = 50 * time.Millisecond
 
-// datagram is a packet whose content is these bytes.
-func datagram(content ...byte) []byte { return append([]byte{0x40, 1, 2, 3, 4}, content...) }
+// comes is QUIC's account of a packet that came.
+func (c *connection) comes(frames ...qlog.StreamFrame) { c.reads(nil, frames...) }
 
-func (c *connection) reads(packet []byte, rebuilt bool, frames ...qlog.StreamFrame) {
-	if rebuilt {
-		c.recoveries.Rebuilt(packet)
-	}
-	c.recoveries.Delivered(packet, rebuilt)
-	e := qlog.PacketReceived{Raw: qlog.RawInfo{Length: len(packet)}}
-	e.Header.DestConnectionID = qlog.ConnectionID{}
+// recovers is its account of one that was rebuilt.
+func (c *connection) recovers(packet []byte, frames ...qlog.StreamFrame) *Recovery {
+	rebuilt := c.recoveries.Rebuilt(packet)
+	c.reads(rebuilt, frames...)
+	return rebuilt
+}
+
+func (c *connection) reads(rebuilt *Recovery, frames ...qlog.StreamFrame) {
+	e := qlog.PacketReceived{}
 	for _, f := range frames {
 		e.Frames = append(e.Frames, qlog.Frame{Frame: &f})
 	}
-	c.arrivals.id = header.ConnectionID(packet[1:])
-	c.arrivals.packet(&c.recoveries, &e, c.at, oneWay)
+	c.arrivals.packet(&e, rebuilt, c.at, oneWay)
 }
 
 func (c *connection) expect(t *testing.T, what string, right int64) {
@@ -62,14 +61,16 @@ func TestARecoveryIsLateIfItsDataWasThereOrOnItsWay(t *testing.T) {
 		"beside it, not on its way": {nil, data(0, 100), oneWay, 0},
 	} {
 		play := &connection{at: time.Unix(0, 0)}
-		for i, f := range c.before {
-			play.reads(datagram(byte(i)), false, f)
+		for _, f := range c.before {
+			play.comes(f)
 		}
-		play.reads(datagram(100), true, data(100, 200))
+		rebuilt := play.recovers([]byte("one"), data(100, 200))
 		play.at = play.at.Add(c.waiting)
-		play.reads(datagram(101), false, c.after)
+		play.comes(c.after)
 		play.expect(t, name, c.late)
-		play.recoveries.Came(datagram(100))
+		rebuilt.Came([]byte("another"))
+		play.expect(t, name+", and another one came in its place", c.late)
+		rebuilt.Came([]byte("one"))
 		play.expect(t, name+", and it came", 1)
 	}
 }
@@ -79,35 +80,41 @@ func TestAnEndIsNewsToAStream(t *testing.T) {
 	end.Fin = true
 	for _, known := range []bool{false, true} {
 		play := &connection{at: time.Unix(0, 0)}
-		play.reads(datagram(1), false, data(0, 100))
+		play.comes(data(0, 100))
 		if known {
-			play.reads(datagram(2), false, end)
+			play.comes(end)
 		}
-		play.reads(datagram(3), true, end)
+		play.recovers([]byte("end"), end)
 		play.expect(t, "an end", map[bool]int64{false: 0, true: 1}[known])
 	}
 }
 
-func TestNothingIsSaidWhenQUICTellsOfAnotherPacket(t *testing.T) {
-	play := &connection{}
-	play.recoveries.Delivered(datagram(1, 2), false)
-	play.reads(datagram(1), false, data(0, 1))
-	if _, known := play.recoveries.Late(); known {
-		t.Error("packets of other lengths were taken for those that were read")
+func TestNothingIsSaidOnceNobodyKnowsWhichPacketItWas(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		o, trace, l := listening(t)
+		l.unknown = !known
+		e := qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT}}
+		trace.AddProducer().RecordEvent(e)
+		if _, said := o.Recoveries.Late(); said != known {
+			t.Errorf("known: %v; something is said: %v", known, said)
+		}
 	}
 }
 
-func TestAPacketThatQUICHadNoRoomForIsNotWaitedFor(t *testing.T) {
-	play := &connection{}
-	play.recoveries.Delivered(datagram(1), false)
-	play.recoveries.Delivered(datagram(1, 2), false)
-	play.recoveries.unread(header.ConnectionID(datagram()[1:]))
-	e := qlog.PacketReceived{Raw: qlog.RawInfo{Length: len(datagram(1))}}
-	e.Header.DestConnectionID = qlog.ConnectionID{}
-	play.arrivals.id = header.ConnectionID(datagram()[1:])
-	play.arrivals.packet(&play.recoveries, &e, play.at, oneWay)
-	play.reads(datagram(3, 4, 5), true, data(0, 1))
-	play.expect(t, "a packet without room", 0)
+// What the connection returns is what the packet was rebuilt as.
+func TestAJudgedPacketIsTakenForWhatWasRebuilt(t *testing.T) {
+	o, trace, l := listening(t)
+	recorder := trace.AddProducer()
+	for range 2 { // the second one saves nothing
+		l.rebuilt = o.Recoveries.Rebuilt([]byte("one"))
+		e := qlog.PacketReceived{Header: qlog.PacketHeader{PacketType: qlog.PacketType1RTT}}
+		frame := data(0, 100)
+		e.Frames = []qlog.Frame{{Frame: &frame}}
+		recorder.RecordEvent(e)
+	}
+	if late, known := o.Recoveries.Late(); late != 1 || !known {
+		t.Errorf("%d late, known: %v", late, known)
+	}
 }
 
 func TestWhatIsReceivedOfAStreamIsKeptInOrderAndApart(t *testing.T) {

@@ -28,7 +28,8 @@ type handed struct {
 	receiver       *receiver // nil: unprotected
 	origin         origin
 	id, generation int64
-	late           bool // its place in the order had gone
+	late           bool               // its place in the order had gone
+	recovery       *observer.Recovery // nil: it came, or nobody hears of what is rebuilt
 	length         int
 }
 
@@ -89,31 +90,34 @@ func (c *Conn) dropAwaited() {
 	delete(c.awaiting, idlest)
 }
 
-// judge takes QUIC's judgement on a packet that it was given.
-func (c *Conn) judge(j observer.Judgement) {
+// judge takes QUIC's judgement on a packet that it was given. It returns what was rebuilt, if that is it; known is false where
+// nobody can tell which packet it was, or QUIC left one out.
+func (c *Conn) judge(j observer.Judgement) (rebuilt *observer.Recovery, known bool) {
 	c.counting.Lock()
 	defer c.counting.Unlock()
 	a := c.awaiting[j.ConnectionID]
 	if a == nil {
-		return
+		return nil, j.Unread
 	}
 	a.known = true
 	if j.Unread {
 		a.queue.takeLast()
-		return
+		return nil, true
 	}
 	h, ok := a.queue.take()
+	known = ok && h.length == j.Length
 	for ok && h.length != j.Length { // QUIC said nothing of what precedes
 		h, ok = a.queue.take()
 	}
 	if !ok || h.receiver == nil {
-		return
+		return nil, known
 	}
 	if j.Authentic {
 		c.confirm(h)
 	} else {
 		c.refuse(h)
 	}
+	return h.recovery, known
 }
 
 // confirm counts an authentic packet, and believes what it says of the order.

@@ -2,6 +2,7 @@ package rquic
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -162,6 +163,74 @@ func TestForgedDatagramsCostLittleRecoveryAndNeverCount(t *testing.T) {
 				t.Logf("%T, %s, lag %d: %d", code, name, lag, recovered)
 			}
 		}
+	}
+}
+
+// A connection's judgements come in the order in which QUIC read, so a length that differs says that one was left out.
+func TestAJudgementIsOfTheNextPacketThatHasItsLength(t *testing.T) {
+	_, receiving, _ := pair(t, 9, nil)
+	receiving.Observe(&observer.Observer{})
+	id := header.ConnectionID{1, 2, 3, 4}
+	datagrams := map[int][]byte{}
+	for length := 10; length < 16; length++ {
+		datagrams[length] = slices.Concat([]byte{0x41}, id[:], make([]byte, length-header.Prefix))
+		datagrams[length][header.Prefix] = byte(header.Unprotected)
+	}
+	judge := func(length int) (known bool) {
+		_, known = receiving.judge(observer.Judgement{ConnectionID: id, Length: length, Authentic: true})
+		return known
+	}
+	read := func(lengths ...int) {
+		for _, length := range lengths {
+			receiving.receive(time.Now(), slices.Clone(datagrams[length+1]), peerAddress) // the label isn't QUIC's
+		}
+	}
+	if judge(10) {
+		t.Error("a packet was known that was never read")
+	}
+	read(10, 11, 12)
+	if !judge(10) || judge(12) || judge(12) {
+		t.Error("11 was left out, and 12 was judged twice: neither was seen")
+	}
+	read(13, 14)
+	if _, known := receiving.judge(observer.Judgement{ConnectionID: id, Unread: true}); !known || !judge(13) {
+		t.Error("14, for which QUIC had no room, was waited for")
+	}
+	read(10)
+	if !judge(10) {
+		t.Error("what is known was not known any more")
+	}
+}
+
+func TestAJudgementOfWhatWasRebuiltReturnsItsRecovery(t *testing.T) {
+	sent := &recorder{keep: true}
+	send := sendingOne(t, coding.XOR{}, sent)
+	for range 30 {
+		send()
+	}
+	_, receiving, _ := pair(t, 9, nil)
+	receiving.Observe(&observer.Observer{})
+	lost := numberOf(t, sent.written[4])
+	recoveries := 0
+	for i, datagram := range sent.written {
+		if i == 4 {
+			continue
+		}
+		receiving.receive(time.Now(), slices.Clone(datagram), peerAddress)
+		for _, packet := range allReady(receiving) {
+			rebuilt, known := receiving.judge(observer.Judgement{
+				ConnectionID: header.ConnectionID(packet[1:header.Prefix]), Length: len(packet), Authentic: true,
+			})
+			if is := binary.BigEndian.Uint64(packet[header.Prefix:]) == lost; !known || is != (rebuilt != nil) {
+				t.Errorf("the packet that was lost: %v; known: %v, recovery: %v", is, known, rebuilt)
+			}
+			if rebuilt != nil {
+				recoveries++
+			}
+		}
+	}
+	if recoveries != 1 {
+		t.Errorf("%d recoveries", recoveries)
 	}
 }
 

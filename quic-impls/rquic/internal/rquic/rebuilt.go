@@ -1,5 +1,7 @@
 package rquic
 
+import "github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
+
 // rebuiltWindow is how far behind the newest id a packet is still recognised as one that was rebuilt: as far as the 8 bits
 // of the wire tell ids apart (see order), and twice as far as the decoder remembers symbols.
 const rebuiltWindow = 256
@@ -12,10 +14,13 @@ type rebuiltPacket struct {
 	id        int64 // 1 + the id; 0: none
 	authentic bool  // what was rebuilt is the packet
 	came      bool  // the packet came itself
+	recovery  *observer.Recovery
 }
 
 // add remembers a packet that was rebuilt, in the place of one that is rebuiltWindow ids older.
-func (r *rebuilt) add(id int64) { r[id%rebuiltWindow] = rebuiltPacket{id: id + 1} }
+func (r *rebuilt) add(id int64, recovery *observer.Recovery) {
+	r[id%rebuiltWindow] = rebuiltPacket{id: id + 1, recovery: recovery}
+}
 
 // confirm says that what was rebuilt is the packet, and reports whether it came itself.
 func (r *rebuilt) confirm(id int64) (came bool) {
@@ -28,10 +33,12 @@ func (r *rebuilt) confirm(id int64) (came bool) {
 	return came
 }
 
-// knows reports whether a packet was rebuilt, rightly or not, and hasn't come itself.
-func (r *rebuilt) knows(id int64) bool {
-	p := &r[id%rebuiltWindow]
-	return p.id == id+1 && !p.came
+// awaited is the recovery of a packet that was rebuilt, rightly or not, and hasn't come itself; nil: there is none.
+func (r *rebuilt) awaited(id int64) *observer.Recovery {
+	if p := r[id%rebuiltWindow]; p.id == id+1 && !p.came {
+		return p.recovery
+	}
+	return nil
 }
 
 // take says that a packet came itself, and reports whether it had been rebuilt, and rightly.

@@ -86,7 +86,7 @@ func TestAPacketCountsAsRecoveredOnlyIfItNeverCame(t *testing.T) {
 func TestARebuiltPacketIsForgottenWhenTheWireCannotTellItFromANewerOne(t *testing.T) {
 	var r rebuilt
 	for _, id := range []int64{1000, 1001, 1000 + rebuiltWindow} {
-		r.add(id)
+		r.add(id, nil)
 		r.confirm(id)
 	}
 	if r.take(1000) || !r.take(1001) || r.take(1001) || !r.take(1000+rebuiltWindow) || r.take(0) {
@@ -97,7 +97,7 @@ func TestARebuiltPacketIsForgottenWhenTheWireCannotTellItFromANewerOne(t *testin
 func TestARebuiltPacketIsSpuriousWhenItIsConfirmedAndCameInEitherOrder(t *testing.T) {
 	var r rebuilt
 	for id := range int64(3) {
-		r.add(id)
+		r.add(id, nil)
 	}
 	if r.take(0) || !r.confirm(0) {
 		t.Error("what came first and was confirmed then is not spurious")

@@ -82,7 +82,6 @@ func (c *Conn) receive(now time.Time, datagram []byte, from net.Addr) []byte {
 		if c.settings.Code != nil {
 			c.await(now, packet, handed{})
 		}
-		c.recoveries.Delivered(packet, false)
 		return packet
 	}
 	if code := c.settings.Code; code == nil || h.Kind != header.Source && h.Kind != code.Kind() {
@@ -115,9 +114,7 @@ func (c *Conn) receiveSource(now time.Time, r *receiver, packet []byte, h header
 		return
 	}
 	r.order = order
-	if r.rebuilt.knows(id) {
-		c.recoveries.Came(packet)
-	}
+	r.rebuilt.awaited(id).Came(packet)
 	if !c.judged && r.rebuilt.take(id) {
 		c.RecoveredSpurious.Add(1)
 	}
@@ -155,9 +152,9 @@ func (c *Conn) recover(now time.Time, r *receiver, recovered []coding.Recovered,
 		d.length = len(packet)
 		d.handed = handed{
 			receiver: r, origin: built, id: symbol.ID, generation: symbol.Generation, late: r.hold.Passed(symbol.ID),
+			recovery: c.recoveries.Rebuilt(packet),
 		}
-		r.rebuilt.add(symbol.ID)
-		c.recoveries.Rebuilt(packet)
+		r.rebuilt.add(symbol.ID, d.recovery)
 		if !c.judged {
 			c.countRebuilt(r, d.handed)
 		}
@@ -203,7 +200,6 @@ func (c *Conn) next(b []byte) (int, net.Addr, bool) {
 	}
 	n := copy(b, d.buffer[:d.length])
 	c.await(d.receiver.lastUsed, b[:n], d.handed)
-	c.recoveries.Delivered(b[:n], d.origin == built)
 	if len(c.spare) < maxSpare {
 		c.spare = append(c.spare, d.buffer)
 	}

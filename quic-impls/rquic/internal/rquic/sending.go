@@ -83,7 +83,9 @@ func (s *sender) PacketSent(p observer.SentPacket) {
 }
 
 // PacketJudged implements observer.Connection.
-func (s *sender) PacketJudged(j observer.Judgement) { s.conn.judge(j) }
+func (s *sender) PacketJudged(j observer.Judgement) (rebuilt *observer.Recovery, known bool) {
+	return s.conn.judge(j)
+}
 
 // Progressed implements observer.Connection.
 func (s *sender) Progressed(p observer.Progress) {

@@ -55,7 +55,7 @@ func certificate(t *testing.T, folder string, private any, public any) (path, ke
 var options = object{
 	"scheme": "xor", "rate": "constant", "encoder": "preset", "code_rate": 0.9, "q_min": 0, "generation_max": 63, "redundancies": 1, "overlap": 1, "period_rtt": 0,
 	"period_ms": 0, "periods": 3, "gamma": 0.01, "delta": 0.33, "flush": "stream_end", "bto_ms": 25, "bto_rtt": 0, "http": "hq",
-	"packet_size": 1252,
+	"packet_size": 1252, "recovery": "current",
 }
 
 // aTask downloads 20 kB over 10 Mbps with an RTT of 100 ms; change says what is different, by the keys of the top.
