@@ -40,6 +40,8 @@ from topologies.link import DIRECTIONS, TopologyError
 from topologies.topology import TOPOLOGIES, check_backend
 
 DEFAULT_TIMEOUT_S = 120.0
+FIRST_LINK = "internet"
+"""By this name the losses of each topology's first link are drawn, whatever its own is."""
 SERVER = "server"
 """The parameter of every workload that has its servers run by another variant, by label."""
 
@@ -178,16 +180,17 @@ class Experiment:
         return processors.spans(self._values(index) for index in range(len(self.points)))
 
     def seeds(self, key: TrialKey) -> Seeds:
-        """They do not depend on the variant: all variants and workloads meet the same losses."""
+        """They do not depend on the variant: all variants and workloads meet the same losses. Nor do those of
+        the first link depend on the topology: over one of several paths they are those of a single one."""
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
         return Seeds(
             content=designs.seed(root, *path, "content"),
             losses={
                 link: {
-                    direction: designs.seed(root, *path, "link", link, "direction", direction)
+                    direction: designs.seed(root, *path, "link", drawn_as, "direction", direction)
                     for direction in DIRECTIONS
                 }
-                for link in self.links
+                for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
             },
         )
 

@@ -175,7 +175,7 @@ def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
         return
     (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
     of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
-    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped
+    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped + of_link.outage_dropped
     if recovered > lost:
         yield (
             f"{way.receiver}: packets_recovered = {recovered:g}:"
