@@ -120,9 +120,11 @@ class LinkSettings:
         queue_bytes: int | None = None,
         queue_packets: int | None = None,
         queue: Queue = "droptail",
+        outage_s: tuple[float, float] | None = None,
     ) -> Self:
         """A link that is the same in both directions."""
-        settings = DirectionSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets, queue)
+        limits = (queue_bdp, queue_bytes, queue_packets)
+        settings = DirectionSettings(bandwidth_mbps, owd_ms, *limits, queue, outage_s)
         return cls(settings, settings)
 
     def of(self, direction: Direction) -> DirectionSettings:
@@ -191,7 +193,7 @@ def _check_number(name: str, value: object, minimum: float, maximum: float) -> N
 
 
 def _check_outage(name: str, value: object) -> None:
-    right = f"it must be [from, to], two numbers of seconds from 0 to {LONGEST_OUTAGE_S}, the first the smaller"
+    right = f"it must be [from, to], in seconds from 0 to {LONGEST_OUTAGE_S}, the first the smaller"
     numbers = list(value) if isinstance(value, list | tuple) else []
     are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
     # At least 1 ns long: it is counted in these.

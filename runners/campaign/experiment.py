@@ -17,6 +17,7 @@ from fecbench.hints import nearest
 from results.store.records import TrialKey
 from runners import workloads
 from runners.campaign import checks, links, processors
+from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal
@@ -228,6 +229,25 @@ class Experiment:
         for arm in self.arms.values():
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+
+    def check_paths(self) -> None:
+        """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
+        client, _ = self.topology.pairs[0]
+        addresses = len(self.topology.addresses(client))
+        for arm, point in product(self.arms.values(), range(len(self.points))):
+            declaration, paths = (
+                arm.implementation.declaration,
+                arm.options(self._values(point)).get(PATHS, 1),
+            )
+            if paths > 1 and not declaration.multipath:
+                raise Refusal(
+                    f"{arm.where}: paths = {paths}: {declaration.name} has no multipath; it must be 1"
+                )
+            if paths > addresses:
+                raise Refusal(
+                    f"{arm.where}: paths = {paths}: a client of topology {self.design.topology} has"
+                    f" {addresses} address{'es' * (addresses > 1)}; it must be at most {addresses}"
+                )
 
     def check_combinations(self, engine: EngineName = "local") -> set[str]:
         """Raises Refusal for the first options of a variant that its implementation refuses together.

@@ -101,6 +101,7 @@ def request(
     check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
+    experiment.check_paths()
     engine = engine_of(backend)
     if not beside_virtual:
         check_engine(experiment, engine)

@@ -151,7 +151,7 @@ static enum request obey(struct wire *wire, const char *command) {
     if (strcmp(command, "finish") == 0)
         return REQUEST_FINISH;
     if (strncmp(command, START, sizeof START - 1) != 0)
-        die(EXIT_BAD_INPUT, "%s is not a command; they are start NS and finish", command);
+        die(EXIT_BAD_INPUT, "%s is not a command; the only ones are start NS and finish", command);
     start(wire, command + sizeof START - 1);
     return REQUEST_NONE;
 }
@@ -164,7 +164,8 @@ static enum request read_command(struct wire *wire) {
     wire->command_length += length;
     char *end = memchr(wire->command, '\n', wire->command_length);
     if (!end && wire->command_length == COMMAND_SIZE)
-        die(EXIT_BAD_INPUT, "a command is longer than %d bytes; they are start NS and finish", COMMAND_SIZE);
+        die(EXIT_BAD_INPUT, "a command is longer than %d bytes; the only ones are start NS and finish",
+            COMMAND_SIZE);
     if (!end)
         return REQUEST_NONE;
     *end = 0;
