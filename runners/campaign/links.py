@@ -27,14 +27,23 @@ _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
 
 def names(links: Iterable[str]) -> set[str]:
     """Every name that a parameter of these links may have."""
+    links = list(links)
+    of_losses = {
+        name
+        for link in links
+        for direction in DIRECTIONS
+        for name in _full_names(LOSSES, _of_losses(link, direction))
+    }
+    return setting_names(links) | of_losses
+
+
+def setting_names(links: Iterable[str]) -> set[str]:
+    """Those that are about the links themselves, and not about losses."""
     return {
         name
         for link in links
         for direction in DIRECTIONS
-        for name in (
-            *_full_names(SETTINGS, _of_settings(link, direction)),
-            *_full_names(LOSSES, _of_losses(link, direction)),
-        )
+        for name in _full_names(SETTINGS, _of_settings(link, direction))
     }
 
 
