@@ -595,6 +595,14 @@ _OF_LINKS = (
         "number of packets dropped by the queue",
     ),
     Metric(
+        f"{_PLACE}.outage_dropped",
+        "packets",
+        "Frames that came while the link was out; none of trials from before links could be out.",
+        None,
+        "link",
+        "number of packets dropped while the link was out",
+    ),
+    Metric(
         f"{_PLACE}.late",
         "packets",
         "Frames that left the emulated link later than its bound allows; none where the backend does not"

@@ -198,7 +198,7 @@ def _check_outage(name: str, value: object) -> None:
     are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
     # At least 1 ns long: it is counted in these.
     if len(numbers) != 2 or not are_numbers or not 0 <= numbers[0] <= numbers[1] - 1e-9 < LONGEST_OUTAGE_S:
-        raise TopologyError(f"{name} is {value!r}; {right}")
+        raise TopologyError(f"{name} is {list(value) if isinstance(value, tuple) else value!r}; {right}")
 
 
 def _check_whole_number(name: str, value: object, minimum: int, maximum: int) -> None:
