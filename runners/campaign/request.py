@@ -107,6 +107,7 @@ def request(
         check_engine(experiment, engine)
     if engine == "virtual":
         experiment.check_alone()
+        experiment.check_simulated_links()
     experiment.check_built(engine)
     experiment.check_combinations(engine)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)

@@ -354,6 +354,28 @@ def test_more_paths_than_there_can_be_are_refused(
         assert str(refused.value).endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("declared", "topology", "said"),
+    [
+        ("", "multipath", "paths has no multipath, so its simulator cannot have several links"),
+        ("", "single-path", "paths has no multipath, so its simulator cannot have outages"),
+        ("local_addresses = true\nmultipath = true", "multipath", None),
+    ],
+    ids=["several links", "outages", "multipath"],
+)
+def test_links_that_a_simulator_does_not_have_are_refused(
+    load: Load, path_options: Callable[[str], None], declared: str, topology: str, said: str | None
+) -> None:
+    path_options(declared)
+    text = PATHS.replace("COUNT", "1").replace('"multipath"', f'"{topology}"')
+    experiment = load(text.replace("path2.", "path2." if topology == "multipath" else "internet."))
+    if said is None:
+        experiment.check_simulated_links()
+    else:
+        with pytest.raises(Refusal, match=said):
+            experiment.check_simulated_links()
+
+
 def test_an_outage_is_that_of_its_link_and_refused_for_netem(
     load: Load, path_options: Callable[[str], None]
 ) -> None:
