@@ -12,6 +12,7 @@ and units from here.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -557,6 +558,38 @@ _OF_HARNESS = (
     ),
 )
 
+# In names of the registry, this stands for a path: `path1` is that over the link of this name.
+_PATH = "PATH"
+_A_PATH = re.compile(r"path[1-9]\d*")
+
+_OF_PATHS = tuple(
+    Metric(f"{_PATH}.{name}", unit, meaning, None, "client and server", f"{words} of the path")
+    for name, unit, meaning, words in (
+        ("packets_sent", "packets", "Those of `packets_sent` over the path.", "number of packets sent"),
+        (
+            "packets_lost",
+            "packets",
+            "Those of `packets_lost` over the path.",
+            "number of packets declared lost",
+        ),
+        ("bytes_sent", "bytes", "Those of `bytes_sent` over the path.", "number of bytes sent"),
+        (
+            "smoothed_rtt_ms",
+            "ms",
+            "QUIC's smoothed estimate at the end, of the path.",
+            "smoothed round-trip time",
+        ),
+        ("source_sent", "packets", "Those of `source_sent` over the path.", "number of source packets sent"),
+        ("repair_sent", "packets", "Those of `repair_sent` over the path.", "number of repair packets sent"),
+        (
+            "recovered",
+            "packets",
+            "Packets sent over the path that the peer rebuilt.",
+            "number of packets rebuilt",
+        ),
+    )
+)
+
 # In names of the registry, this stands for a link and a direction: `internet.up`.
 _PLACE = "LINK.DIRECTION"
 
@@ -621,7 +654,7 @@ _OF_LINKS = (
     ),
 )
 
-ALL = (*_OF_TRANSFERS, *_OF_PAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_HARNESS, *_OF_LINKS)
+ALL = (*_OF_TRANSFERS, *_OF_PAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_PATHS, *_OF_HARNESS, *_OF_LINKS)
 """Every registered metric, each once: those of endpoints without the endpoint."""
 
 _BY_NAME = {metric.name: metric for metric in ALL}
@@ -633,10 +666,16 @@ def of(name: str) -> Metric:
     One that is not registered has the unit that its name ends with, and neither a meaning nor a direction.
     """
     source, _, own = name.partition(".")
-    entry = _BY_NAME.get(own if source in ENDPOINTS else name)
+    entry = _BY_NAME.get(_without_number(own) if source in ENDPOINTS else name)
     if entry is None and source not in SOURCES and name.count(".") == 2:
         entry = _BY_NAME.get(f"{_PLACE}.{name.rpartition('.')[2]}")
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
+
+
+def _without_number(name: str) -> str:
+    """The name in the registry of a metric of an endpoint: of `path2.bytes_sent`, that of any path."""
+    first, dot, rest = name.partition(".")
+    return f"{_PATH}.{rest}" if dot and _A_PATH.fullmatch(first) else name
 
 
 def title(name: str) -> str:

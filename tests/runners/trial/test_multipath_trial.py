@@ -50,19 +50,16 @@ metrics = {f"path{number + 1}.packets_received": count for number, count in enum
 print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun, **metrics}}), flush=True)
 """
 SERVER = """
-import json, signal, socket, sys
+import json, signal, socketserver, sys
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request[1].sendto(self.request[0], self.client_address)
 task = json.load(open(sys.argv[1]))
 assert task["local_addresses"] == [task["address"]]
-socket_ = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-socket_.bind((task["address"], task["port"]))
-def finish(*_):
-    print(json.dumps({"event": "done", "metrics": {}}), flush=True)
-    sys.exit(0)
-signal.signal(signal.SIGINT, finish)
-print(json.dumps({"event": "ready"}), flush=True)
-while True:
-    data, peer = socket_.recvfrom(2000)
-    socket_.sendto(data, peer)
+with socketserver.UDPServer((task["address"], task["port"]), Echo) as server:
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(print(json.dumps({"event": "done"}), flush=True)))
+    print(json.dumps({"event": "ready"}), flush=True)
+    server.serve_forever()
 """
 
 SEEDS = {"path1": {"up": 1, "down": 2}, "path2": {"up": 3, "down": 4}}
@@ -116,6 +113,14 @@ def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is
     record = record_of(finished, judgement)
     assert set(record.links) == set(SEEDS)
     assert set(record.dropper) == {"path1/up", "path1/down", "path2/up", "path2/down"}
+    client, up = outcome.endpoints["client"], outcome.links["path2"].directions["up"]
+    assert client.metrics is not None
+    client.metrics["path2.bytes_sent"] = up.bytes_in
+    boasting = judge(finished.task, outcome)
+    assert (boasting.state, boasting.reason.split(":")[:2]) == (
+        "failed",
+        ["client", f" path2.bytes_sent = {up.bytes_in}"],
+    )
     second = outcome.droppers["path2"]["down"]
     second.bitmap = bytes([second.bitmap[0] ^ 1, *second.bitmap[1:]])
     wrong = judge(finished.task, outcome)
