@@ -29,6 +29,7 @@ from designs.factor import Factor, LinkedFactor, is_factor
 from designs.methods import AnyPlanSettings
 from designs.planner import Plan, make_plan
 from designs.table import (
+    PlainOrInterval,
     PlainValue,
     Table,
     Value,
@@ -172,7 +173,7 @@ class Design(Table):
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     plan_settings: Annotated[AnyPlanSettings, Field(alias="plan")]
     factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))]
-    constants: Annotated[dict[str, PlainValue], BeforeValidator(dotted)] = Field(default_factory=dict)
+    constants: Annotated[dict[str, PlainOrInterval], BeforeValidator(dotted)] = Field(default_factory=dict)
     workloads: Annotated[list[Workload], BeforeValidator(_expanded)]
     variants: Annotated[list[Variant], Field(min_length=1)]
 

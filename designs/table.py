@@ -15,6 +15,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from fecbench.hints import nearest
 
 Value = bool | int | float | str
+Interval = list[int | float]
+"""From and to."""
 
 # Above it a double no longer holds every integer, so a value would change on its way through JSON or NumPy.
 LARGEST_NUMBER = 2**53
@@ -73,12 +75,24 @@ def plain(value: Any) -> Value:
     raise refused("must be a number, a string or a boolean")
 
 
+def plain_or_interval(value: Any) -> Value | Interval:
+    """A plain value or a list, of which check_unit says whether it is an interval; or a refusal."""
+    return value if isinstance(value, list) else plain(value)
+
+
 Number = Annotated[int | float, PlainValidator(finite)]
 PlainValue = Annotated[Value, PlainValidator(plain)]
+PlainOrInterval = Annotated[Value | Interval, PlainValidator(plain_or_interval)]
 
 
-def check_unit(name: str, value: Value) -> None:
-    """Refuses a value that cannot have the unit that its name ends with."""
+def check_unit(name: str, value: Value | Interval) -> None:
+    """Refuses a value that cannot have the unit that its name ends with. Intervals are of seconds."""
+    if isinstance(value, list):
+        if not name.endswith("_s"):
+            raise refused("must be a number, a string or a boolean")
+        if len(value) != 2 or not 0 <= finite(value[0]) < finite(value[1]):
+            raise refused("must be [from, to], two numbers, 0 or more, the first the smaller")
+        return
     whole = name.endswith(("_bytes", "_packets"))
     if whole and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise refused("must be a whole number, 0 or more", value=value)

@@ -57,7 +57,8 @@ factor of the design (`bandwidth_mbps`, `loss.p`, …) and one for each paramete
 _METRICS = """## Metrics
 
 What an endpoint reports is a column with the endpoint before it: `client.dct_s`, `server.packets_sent`; of
-two transfers that compete, also `background_client` and `background_server`. An implementation may report
+two transfers that compete, also `background_client` and `background_server`. PATH is one of several paths,
+by the name of its link: `client.path1.packets_sent`. An implementation may report
 more than these: such a metric has the unit that its name ends with."""
 
 _SERIES = """## Series

@@ -728,6 +728,38 @@ _OF_HARNESS = (
     ),
 )
 
+# In names of the registry, this stands for a path: `path1` is that over the link of this name.
+_PATH = "PATH"
+_A_PATH = re.compile(r"path[1-9]\d*")
+
+_OF_PATHS = tuple(
+    Metric(f"{_PATH}.{name}", unit, meaning, None, "client and server", f"{words} of the path")
+    for name, unit, meaning, words in (
+        ("packets_sent", "packets", "Those of `packets_sent` over the path.", "number of packets sent"),
+        (
+            "packets_lost",
+            "packets",
+            "Those of `packets_lost` over the path.",
+            "number of packets declared lost",
+        ),
+        ("bytes_sent", "bytes", "Those of `bytes_sent` over the path.", "number of bytes sent"),
+        (
+            "smoothed_rtt_ms",
+            "ms",
+            "QUIC's smoothed estimate at the end, of the path.",
+            "smoothed round-trip time",
+        ),
+        ("source_sent", "packets", "Those of `source_sent` over the path.", "number of source packets sent"),
+        ("repair_sent", "packets", "Those of `repair_sent` over the path.", "number of repair packets sent"),
+        (
+            "recovered",
+            "packets",
+            "Packets sent over the path that the peer rebuilt.",
+            "number of packets rebuilt",
+        ),
+    )
+)
+
 # In names of the registry, this stands for a link and a direction: `internet.up`.
 _PLACE = "LINK.DIRECTION"
 
@@ -766,6 +798,14 @@ _OF_LINKS = (
         "number of packets dropped by the queue",
     ),
     Metric(
+        f"{_PLACE}.outage_dropped",
+        "packets",
+        "Frames that came while the link was out; none of trials from before links could be out.",
+        None,
+        "link",
+        "number of packets dropped while the link was out",
+    ),
+    Metric(
         f"{_PLACE}.late",
         "packets",
         "Frames that left the emulated link later than its bound allows; none where the backend does not"
@@ -785,7 +825,7 @@ _OF_LINKS = (
 )
 
 ALL = (
-    *(*_OF_TRANSFERS, *_OF_PAGES, *_OF_SENDING_MESSAGES, *_OF_RQUIC, *_OF_NOQ_FEC),
+    *(*_OF_TRANSFERS, *_OF_PAGES, *_OF_SENDING_MESSAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_PATHS),
     *(*_OF_MESSAGES, *_OF_HARNESS, *_OF_LINKS),
 )
 """Every registered metric, each once: those of endpoints without the endpoint."""
@@ -800,7 +840,7 @@ def of(name: str) -> Metric:
     One that is not registered has the unit that its name ends with, and neither a meaning nor a direction.
     """
     source, _, own = name.partition(".")
-    entry = _BY_NAME.get(own if source in ENDPOINTS else name)
+    entry = _BY_NAME.get(_without_number(own) if source in ENDPOINTS else name)
     if entry is None and source not in SOURCES and name.count(".") == 2:
         entry = _BY_NAME.get(f"{_PLACE}.{name.rpartition('.')[2]}")
     if at := _AT_PLAYOUT.fullmatch(name):
@@ -812,6 +852,12 @@ def _at_playout(entry: Metric, playout_ms: str) -> Metric:
     """The metric at this playout delay."""
     words, asked = (text.replace(_PLAYOUT, playout_ms) for text in (entry.words, entry.asked))
     return replace(entry, words=words, asked=asked)
+
+
+def _without_number(name: str) -> str:
+    """The name in the registry of a metric of an endpoint: of `path2.bytes_sent`, that of any path."""
+    first, dot, rest = name.partition(".")
+    return f"{_PATH}.{rest}" if dot and _A_PATH.fullmatch(first) else name
 
 
 def title(name: str) -> str:

@@ -22,6 +22,8 @@ CODEL_QUEUE_PACKETS = 1000
 floods."""
 
 Queue = Literal["droptail", "codel"]
+LONGEST_OUTAGE_S = 1_000_000
+
 QUEUES: tuple[Queue, ...] = ("droptail", "codel")
 
 Direction = Literal["up", "down"]
@@ -76,6 +78,8 @@ class DirectionSettings:
     queue_packets: int | None = None
     queue: Queue = "droptail"
     """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
+    outage_s: tuple[float, float] | None = None
+    """From and to when it drops whatever comes, counted from Topology.start(); what is inside comes out."""
 
     @property
     def rate_bps(self) -> int:
@@ -84,6 +88,13 @@ class DirectionSettings:
     @property
     def delay_ns(self) -> int:
         return round(self.owd_ms * 1e6)
+
+    @property
+    def outage_ns(self) -> tuple[int, int] | None:
+        if self.outage_s is None:
+            return None
+        begin_s, end_s = self.outage_s
+        return round(begin_s * 1e9), round(end_s * 1e9)
 
 
 @dataclass(frozen=True)
@@ -109,13 +120,19 @@ class LinkSettings:
         queue_bytes: int | None = None,
         queue_packets: int | None = None,
         queue: Queue = "droptail",
+        outage_s: tuple[float, float] | None = None,
     ) -> Self:
         """A link that is the same in both directions."""
-        settings = DirectionSettings(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets, queue)
+        limits = (queue_bdp, queue_bytes, queue_packets)
+        settings = DirectionSettings(bandwidth_mbps, owd_ms, *limits, queue, outage_s)
         return cls(settings, settings)
 
     def of(self, direction: Direction) -> DirectionSettings:
         return self.up if direction == "up" else self.down
+
+    @property
+    def has_outages(self) -> bool:
+        return any(self.of(direction).outage_s is not None for direction in DIRECTIONS)
 
     @property
     def rtt_ms(self) -> float:
@@ -159,6 +176,8 @@ class LinkSettings:
         if settings.queue not in QUEUES:
             known = " or ".join(QUEUES)
             raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
+        if settings.outage_s is not None:
+            _check_outage(self._name(direction, "outage_s"), settings.outage_s)
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """What an error calls a parameter."""
@@ -171,6 +190,15 @@ def _check_number(name: str, value: object, minimum: float, maximum: float) -> N
     # A bool is an int to Python, and a NaN is within no bounds.
     if not isinstance(value, int | float) or isinstance(value, bool) or not minimum <= value <= maximum:
         raise TopologyError(f"{name} is {value!r}; it must be a number from {minimum} to {maximum}")
+
+
+def _check_outage(name: str, value: object) -> None:
+    right = f"it must be [from, to], in seconds from 0 to {LONGEST_OUTAGE_S}, the first the smaller"
+    numbers = list(value) if isinstance(value, list | tuple) else []
+    are_numbers = all(isinstance(number, int | float) and not isinstance(number, bool) for number in numbers)
+    # At least 1 ns long: it is counted in these.
+    if len(numbers) != 2 or not are_numbers or not 0 <= numbers[0] <= numbers[1] - 1e-9 < LONGEST_OUTAGE_S:
+        raise TopologyError(f"{name} is {list(value) if isinstance(value, tuple) else value!r}; {right}")
 
 
 def _check_whole_number(name: str, value: object, minimum: int, maximum: int) -> None:

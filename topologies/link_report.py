@@ -29,6 +29,8 @@ class DirectionReport(_Record):
     """Dropped since the queue was full."""
     oversize_dropped: int
     """Dropped since longer than the MTU allows."""
+    outage_dropped: int = 0
+    """Dropped since the link was out when they came."""
     frames_out: int
     bytes_out: int
     in_flight: int
@@ -68,6 +70,8 @@ class DirectionConfiguration(_Record):
     queue_bytes: int | None = None
     queue_packets: int | None = None
     queue: Queue = "droptail"
+    outage_ns: tuple[int, int] | None = None
+    """From and to when it was out, counted from the client's start."""
     burst_bytes: int | None = None
     """What the shaper of netem's queue lets out at once; wire has none."""
 

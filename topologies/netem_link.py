@@ -140,6 +140,9 @@ class NetemLink:
     def wait_ready(self) -> None:
         """The constructor has done everything."""
 
+    def start(self, at_ns: int) -> None:
+        """Nothing depends on it: it has no outages."""
+
     def finish(self) -> LinkReport:
         """Waits until the link has drained, which takes as long as its full queue and delay at most, and
         reports."""

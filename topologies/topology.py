@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
 from topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, TopologyError
 from topologies.link_report import LinkReport
+from topologies.multipath import multipath
 from topologies.netem_link import NetemLink, netem_is_available
 from topologies.single_path import SINGLE_PATH
 from topologies.wire_link import WireLink, wire_is_available
@@ -22,7 +24,12 @@ from topologies.wire_link import WireLink, wire_is_available
 Backend = Literal["auto", "wire", "netem"]
 BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
 
-TOPOLOGIES: dict[str, Layout] = {"single-path": SINGLE_PATH, "dumbbell": DUMBBELL}
+TOPOLOGIES: dict[str, Layout] = {
+    "single-path": SINGLE_PATH,
+    "dumbbell": DUMBBELL,
+    "multipath": multipath(2),
+    "multipath-3": multipath(3),
+}
 """By name; `.links` of each says which links need settings."""
 
 DEFAULT_LATE_BOUND_US = 1000
@@ -35,6 +42,8 @@ class Link(Protocol):
     backend: str
 
     def wait_ready(self) -> None: ...
+
+    def start(self, at_ns: int) -> None: ...
 
     def finish(self) -> LinkReport: ...
 
@@ -168,6 +177,15 @@ class Topology:
             }
         )
 
+    def start(self) -> None:
+        """Outages of links are counted from now on; to be called just before the client starts.
+
+        Raises LinkError if a link died or doesn't answer.
+        """
+        at_ns = time.monotonic_ns()
+        for link in self._links.values():
+            link.start(at_ns)
+
     def finish(self) -> dict[str, LinkReport]:
         """Stops the links: no packet leaves any more. Interfaces and hosts stay. The same reports when
         called again.
@@ -257,11 +275,17 @@ def _check_links(
 
 def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
     """Raises TopologyError for a link that this backend can't be."""
+    if backend != "netem":
+        return
     for direction in DIRECTIONS:
-        queue = settings.of(direction).queue
-        if backend == "netem" and queue != "droptail":
+        own = settings.of(direction)
+        if own.queue != "droptail":
             raise TopologyError(
-                f"{link}.{direction}.queue is {queue!r}; the netem link has droptail only, wire has both"
+                f"{link}.{direction}.queue is {own.queue!r}; the netem link has droptail only, wire has both"
+            )
+        if own.outage_s is not None:
+            raise TopologyError(
+                f"{link}.{direction}.outage_s is {list(own.outage_s)}; the netem link is never out, wire is"
             )
 
 

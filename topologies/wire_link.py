@@ -44,6 +44,7 @@ class WireLink:
             stderr=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C in the terminal is for the harness, which ends us in its order
         )
+        self._has_outages = settings.has_outages
         self._late_bound_us = late_bound_us
         self._name = f"wire between {near.interface} and {far.interface}"
         self._answers = b""
@@ -52,13 +53,15 @@ class WireLink:
         """Raises LinkError if the link can't be made."""
         self._answer("ready")
 
+    def start(self, at_ns: int) -> None:
+        """Outages are counted from this time of CLOCK_MONOTONIC on."""
+        if self._has_outages:
+            self._command(f"start {at_ns}")
+            self._answer("started")
+
     def finish(self) -> LinkReport:
         """Stops forwarding for good and reports; the interfaces stay until close()."""
-        try:
-            _stream(self._process.stdin).write(b"finish\n")
-            _stream(self._process.stdin).flush()
-        except BrokenPipeError:
-            raise self._failure() from None
+        self._command("finish")
         answer = self._answer("report")
         del answer["event"]
         answer |= {"backend": self.backend, "late_bound_us": self._late_bound_us}
@@ -72,6 +75,13 @@ class WireLink:
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             with contextlib.suppress(BrokenPipeError):
                 _stream(stream).close()
+
+    def _command(self, line: str) -> None:
+        try:
+            _stream(self._process.stdin).write(f"{line}\n".encode())
+            _stream(self._process.stdin).flush()
+        except BrokenPipeError:
+            raise self._failure() from None
 
     def _answer(self, event: str) -> dict[str, object]:
         output = _stream(self._process.stdout).fileno()
@@ -118,6 +128,8 @@ def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, in
     settings, limit = link.of(direction), link.queue_limit(direction)
     queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
     options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
+    if settings.outage_ns is not None:
+        options["outage-from-ns"], options["outage-to-ns"] = settings.outage_ns
     return {f"{direction}-{name}": value for name, value in options.items()}
 
 

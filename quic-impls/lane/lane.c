@@ -98,6 +98,12 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     return true;
 }
 
+void lane_start_outage(struct lane *lane, uint64_t now_ns, uint64_t from_ns, uint64_t to_ns) {
+    lane->direction.settings.outage_from_ns = from_ns;
+    lane->direction.settings.outage_to_ns = to_ns;
+    direction_start(&lane->direction, now_ns);
+}
+
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns) {
     struct frame *frame = frame_pool_take(&lane->pool);
     if (!frame)
@@ -164,6 +170,10 @@ struct lane_report lane_report(const struct lane *lane) {
         .dropped = lane->dropped,
         .conserved = direction_conserves(direction),
     };
+}
+
+uint64_t lane_outage_dropped(const struct lane *lane) {
+    return lane->direction.outage_dropped;
 }
 
 const uint8_t *lane_verdicts(const struct lane *lane, uint64_t *packets) {

@@ -60,6 +60,10 @@ void lane_free(struct lane *lane);
 // the settings are not allowed or the memory is exhausted.
 bool lane_begin(struct lane *lane, const struct lane_settings *settings);
 
+// The client starts at now_ns, since when the lane is out from the one time until the other: what is sent
+// then is dropped, and what is inside comes out. Until the next lane_begin(), which ends it.
+void lane_start_outage(struct lane *lane, uint64_t now_ns, uint64_t from_ns, uint64_t to_ns);
+
 // A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops
 // it at once; CoDel may drop it later.
 bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint64_t tag, uint64_t now_ns);
@@ -72,6 +76,9 @@ uint64_t lane_next_exit(const struct lane *lane);
 bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct lane_exit *exit);
 
 struct lane_report lane_report(const struct lane *lane);
+
+// How many datagrams were sent while the lane was out; they are in frames_in of the report, too.
+uint64_t lane_outage_dropped(const struct lane *lane);
 
 // The verdicts of the first `packets` (at most LANE_RECORDED) that left the link: bit n % 8 of byte n / 8 is
 // set when packet n was lost. It is the lane's until the next call of a function that changes it.

@@ -18,6 +18,7 @@ machine was, what happened to packets on each link, and the seeds that decided i
 | `LINK.DIRECTION.lost` | those that it dropped: the injected losses |
 | `LINK.DIRECTION.first_lost` | the first of them, counted from 0; NaN if it is none of the FIRST_PACKETS |
 | `LINK.DIRECTION.queue_dropped` | packets that found the queue full |
+| `LINK.DIRECTION.outage_dropped` | packets that came while the link was out |
 | `LINK.DIRECTION.late` | packets that left the emulator later than its bound |
 | `LINK.DIRECTION.lateness_max_us` | how late the latest left it |
 | `seed.content`, `seed.LINK.DIRECTION` | unsigned, 64 bits |
@@ -55,6 +56,7 @@ _DROPPER = pa.struct({"seen": pa.float64(), "dropped": pa.float64()})
 _DIRECTION = pa.struct(
     {
         "queue_dropped": pa.float64(),
+        "outage_dropped": pa.float64(),
         "late": pa.float64(),
         "lateness_us": pa.struct({"max": pa.float64()}),
     }
@@ -126,6 +128,7 @@ def _of_links(
             f"{prefix}.packets": pc.struct_field(counted[name], "seen"),
             f"{prefix}.lost": pc.struct_field(counted[name], "dropped"),
             f"{prefix}.queue_dropped": pc.struct_field(of_direction, "queue_dropped"),
+            f"{prefix}.outage_dropped": pc.struct_field(of_direction, "outage_dropped"),
             f"{prefix}.late": pc.struct_field(of_direction, "late"),
             f"{prefix}.lateness_max_us": pc.struct_field(of_direction, ["lateness_us", "max"]),
         }

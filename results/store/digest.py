@@ -45,7 +45,17 @@ def of_trials(trials: Iterable[tuple[TrialKey, str]]) -> str:
 
 def _counters(report: Mapping[str, Any]) -> dict[str, list[int | None]]:
     directions: Mapping[str, Mapping[str, Any]] = report.get("directions", {})
-    return {direction: [counted.get(name) for name in COUNTERS] for direction, counted in directions.items()}
+    return {
+        direction: [*(counted.get(name) for name in COUNTERS), *_of_outages(counted)]
+        for direction, counted in directions.items()
+    }
+
+
+def _of_outages(counted: Mapping[str, Any]) -> list[int]:
+    """Nothing where nothing was dropped while the link was out: so digests are what they were before links
+    could be out."""
+    dropped = counted.get("outage_dropped", 0)
+    return [dropped] if dropped else []
 
 
 def _digest(document: object) -> str:

@@ -27,7 +27,7 @@ from topologies.link import Direction, LinkSettings
 from topologies.link_report import LinkReport
 from topologies.programs import PROBER
 from topologies.single_path import R1_CLIENT
-from topologies.topology import TOPOLOGIES, Backend, Topology, build
+from topologies.topology import TOPOLOGIES, Backend, Host, Topology, build
 
 SEED = 1
 FRAME_BYTES = 1242
@@ -78,10 +78,22 @@ class Traffic:
         return abs(sent - counted.frames_in) + abs(sent - received - known) + (not self.report.conserved)
 
 
+@dataclass(frozen=True)
+class _End:
+    """Where datagrams are sent from or come in: a process there, and the address."""
+
+    pid: int
+    address: str
+
+    @property
+    def netns(self) -> str:
+        return f"/proc/{self.pid}/ns/net"
+
+
 class Laboratory:
     """Measures one link of a topology on one backend, and remembers all traffic.
 
-    The link must be on the path of the first pair. Whatever fails raises RuntimeError or ValueError.
+    The link must be on a path of the first pair. Whatever fails raises RuntimeError or ValueError.
     """
 
     def __init__(self, backend: Backend, topology: str = "single-path", link: str = "internet") -> None:
@@ -121,12 +133,14 @@ class Laboratory:
             place = network.exits[self.link, direction]
             attachment = Attachment(place.netns_path, place.interface, "ingress")
             dropper.command.attach(attachment, model, SEED, Filter("ipv4", "udp", PORT))
-            sender, receiver = network.client, network.server
+            sender = _End(network.client.pid, self._address(network.client))
+            receiver = _End(network.server.pid, network.server.address)
             if direction == "down":
                 sender, receiver = receiver, sender
             datagrams = _probe(
-                from_netns=f"/proc/{sender.pid}/ns/net",
-                to_netns=f"/proc/{receiver.pid}/ns/net",
+                from_netns=sender.netns,
+                source=sender.address,
+                to_netns=receiver.netns,
                 address=receiver.address,
                 count=count,
                 spacing_ns=spacing_ns,
@@ -158,6 +172,7 @@ class Laboratory:
         with build("single-path", {"internet": CLEAR}, self.backend) as network:
             datagrams = _probe(
                 from_netns=f"/proc/{network.client.pid}/ns/net",
+                source=network.client.address,
                 to_netns=network.exits["internet", "down"].netns_path,
                 address=str(R1_CLIENT.address.ip),
                 count=probes,
@@ -180,6 +195,13 @@ class Laboratory:
         expected_us = (count - 1) * FRAME_BYTES * 8e6 / settings.of(direction).rate_bps
         return half * FRAME_BYTES * 8e3 / apart_ns, abs(spread_us - expected_us)
 
+    def _address(self, client: Host) -> str:
+        """That of the client whose packets take the link: it has one for each, or one for all."""
+        if len(client.addresses) == 1:
+            return client.address
+        links = [link.name for link in TOPOLOGIES[self.topology].links]
+        return client.addresses[links.index(self.link)]
+
     def _build(self, settings: LinkSettings) -> Topology:
         links = {link.name: CLEAR for link in TOPOLOGIES[self.topology].links} | {self.link: settings}
         bounds_us = {name: validity.USUAL.late_bound_us(link) for name, link in links.items()}
@@ -189,6 +211,7 @@ class Laboratory:
 def _probe(
     *,
     from_netns: str,
+    source: str,
     to_netns: str,
     address: str,
     count: int,
@@ -200,6 +223,7 @@ def _probe(
     own line."""
     options = {
         "from-netns": from_netns,
+        "source": source,
         "to-netns": to_netns,
         "address": address,
         "port": PORT,

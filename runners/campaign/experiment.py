@@ -17,6 +17,7 @@ from fecbench.hints import nearest
 from results.store.records import TrialKey
 from runners import workloads
 from runners.campaign import checks, links, processors
+from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal
@@ -40,6 +41,8 @@ from topologies.link import DIRECTIONS, TopologyError
 from topologies.topology import TOPOLOGIES, check_backend
 
 DEFAULT_TIMEOUT_S = 120.0
+FIRST_LINK = "internet"
+"""By this name the losses of each topology's first link are drawn, whatever its own is."""
 SERVER = "server"
 """The parameter of every workload that has its servers run by another variant, by label."""
 
@@ -182,16 +185,17 @@ class Experiment:
         return processors.spans(self._values(index) for index in range(len(self.points)))
 
     def seeds(self, key: TrialKey) -> Seeds:
-        """They do not depend on the variant: all variants and workloads meet the same losses."""
+        """They do not depend on the variant: all variants and workloads meet the same losses. Nor do those of
+        the first link depend on the topology: over one of several paths they are those of a single one."""
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
         return Seeds(
             content=designs.seed(root, *path, "content"),
             losses={
                 link: {
-                    direction: designs.seed(root, *path, "link", link, "direction", direction)
+                    direction: designs.seed(root, *path, "link", drawn_as, "direction", direction)
                     for direction in DIRECTIONS
                 }
-                for link in self.links
+                for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
             },
         )
 
@@ -204,6 +208,17 @@ class Experiment:
                 server = self._server_of(transfer, activity)
                 labels |= dict.fromkeys((transfer.variant, server.label))
         return [self.arms[label] for label in labels]
+
+    def check_simulated_links(self) -> None:
+        """Raises Refusal for links that the simulator of an implementation does not have."""
+        lacking = [name for name, known in self.implementations.items() if not known.declaration.multipath]
+        has_outages = any(link.settings.has_outages for tasks in self._link_tasks for link in tasks.values())
+        what = "several links" if len(self.links) > 1 else "outages" if has_outages else None
+        if lacking and what:
+            raise Refusal(
+                f"{self.design.path}: topology = {self.design.topology!r}: {lacking[0]} has no multipath, so"
+                f" its simulator cannot have {what}: use --engine local"
+            )
 
     def check_built(self, engine: EngineName) -> None:
         """Raises Refusal when a program of an implementation is missing, or it has none for this engine."""
@@ -229,6 +244,25 @@ class Experiment:
         for arm in self.arms.values():
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+
+    def check_paths(self) -> None:
+        """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
+        client, _ = self.topology.pairs[0]
+        addresses = len(self.topology.addresses(client))
+        for arm, point in product(self.arms.values(), range(len(self.points))):
+            declaration, paths = (
+                arm.implementation.declaration,
+                arm.options(self._values(point)).get(PATHS, 1),
+            )
+            if paths > 1 and not declaration.multipath:
+                raise Refusal(
+                    f"{arm.where}: paths = {paths}: {declaration.name} has no multipath; it must be 1"
+                )
+            if paths > addresses:
+                raise Refusal(
+                    f"{arm.where}: paths = {paths}: a client of topology {self.design.topology} has"
+                    f" {addresses} address{'es' * (addresses > 1)}; it must be at most {addresses}"
+                )
 
     def check_combinations(self, engine: EngineName = "local") -> set[str]:
         """Raises Refusal for the first options of a variant that its implementation refuses together.

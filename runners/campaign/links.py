@@ -4,7 +4,8 @@ A name without a link means every link, one without a direction both: `bandwidth
 `internet.bandwidth_mbps`, `internet.up.bandwidth_mbps`; `loss.p`, `loss.up.p`, `internet.loss.p`,
 `internet.loss.up.p`. The name that says more goes before: a link's own before that of all links, then a
 direction's own before that of both. A queue limit takes the place of every other one, and a `loss.model` that
-of another model with its parameters.
+of another model with its parameters. `outage_from_s` and `outage_to_s` are `outage_s` in two parts, so that
+each can be a factor.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,9 +16,10 @@ import dropper.model
 from dropper.model import FORMS, LossModelError
 from runners.trial.task import LinkTask
 from runners.trial.validity import USUAL, Validity
-from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
+from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 
-SETTINGS = tuple(field.name for field in fields(DirectionSettings))
+_OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
+SETTINGS = (*(field.name for field in fields(DirectionSettings)), *_OUTAGE_ENDS)
 REQUIRED = ("bandwidth_mbps", "owd_ms")
 LOSSES = tuple(sorted({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
@@ -25,14 +27,23 @@ _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
 
 def names(links: Iterable[str]) -> set[str]:
     """Every name that a parameter of these links may have."""
+    links = list(links)
+    of_losses = {
+        name
+        for link in links
+        for direction in DIRECTIONS
+        for name in _full_names(LOSSES, _of_losses(link, direction))
+    }
+    return setting_names(links) | of_losses
+
+
+def setting_names(links: Iterable[str]) -> set[str]:
+    """Those that are about the links themselves, and not about losses."""
     return {
         name
         for link in links
         for direction in DIRECTIONS
-        for name in (
-            *_full_names(SETTINGS, _of_settings(link, direction)),
-            *_full_names(LOSSES, _of_losses(link, direction)),
-        )
+        for name in _full_names(SETTINGS, _of_settings(link, direction))
     }
 
 
@@ -88,7 +99,7 @@ def _full_names(known: Iterable[str], prefixes: Iterable[str]) -> set[str]:
 
 def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> LinkTask:
     up, down = (
-        DirectionSettings(**_valued(values, _setting_names(values, link, direction)))
+        _direction_settings(_valued(values, _setting_names(values, link, direction)))
         for direction in DIRECTIONS
     )
     settings = LinkSettings(up=up, down=down)
@@ -97,6 +108,15 @@ def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> Link
         _check_read(values, link, direction)
         dropper.model.loss_model(parameters)  # refuses what is no model
     return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
+
+
+def _direction_settings(values: dict[str, Any]) -> DirectionSettings:
+    ends = [values.pop(name) for name in _OUTAGE_ENDS if name in values]
+    whole = values.pop(_OUTAGE, None)
+    if len(ends) == 1 or (ends and whole is not None):
+        raise TopologyError(f"an outage is given by {_OUTAGE}, or by {' and '.join(_OUTAGE_ENDS)} together")
+    outage_s = ends or whole
+    return DirectionSettings(outage_s=tuple(outage_s) if isinstance(outage_s, list) else outage_s, **values)
 
 
 def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:

@@ -101,11 +101,13 @@ def request(
     check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     experiment.check_workloads()
+    experiment.check_paths()
     engine = engine_of(backend)
     if not beside_virtual:
         check_engine(experiment, engine)
     if engine == "virtual":
         experiment.check_alone()
+        experiment.check_simulated_links()
     experiment.check_built(engine)
     experiment.check_combinations(engine)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)

@@ -51,8 +51,9 @@ def workload_documents() -> list[Document]:
 def metric_documents() -> list[Document]:
     """Each metric that is known, under the name that a frame and `--metric` have for it.
 
-    LINK.DIRECTION stands for each link of the topology and `up` or `down`. What `client` and `server` report,
-    `background_client` and `background_server` do, too, where a transfer competes.
+    LINK.DIRECTION stands for each link of the topology and `up` or `down`, PATH for each of several paths.
+    What `client` and `server` report, `background_client` and `background_server` do, too, where a transfer
+    competes.
     """
     return [
         {

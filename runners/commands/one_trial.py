@@ -28,7 +28,10 @@ def print_trial(database: Database, campaign: CampaignInfo, stored: StoredTrial)
         _print((f"pair {number}", "client", "server"), _pair_rows(pair))
     _print(("seed of", "value"), record.seeds.items())
     _print(
-        ("link", "direction", "judged", "lost", "in", "out", "queue dropped", "late by µs (p50/p99/max)", ""),
+        (
+            *("link", "direction", "judged", "lost", "in", "out", "queue dropped", "dropped in outage"),
+            *("late by µs (p50/p99/max)", ""),
+        ),
         _direction_rows(record),
     )
     _print(("metric", *record.metrics, "unit"), _metric_rows(record), right=list(record.metrics))
@@ -110,6 +113,7 @@ def _direction_rows(record: TrialRecord) -> Iterator[tuple[object, ...]]:
                 frames["frames_in"],
                 frames["frames_out"],
                 frames["queue_dropped"],
+                frames.get("outage_dropped", 0),
                 "-" if lateness is None else _quantiles(lateness),
                 "conserved" if frames["conserved"] else "NOT CONSERVED",
             )

@@ -3,11 +3,13 @@
 import os
 import signal
 import sys
-from typing import Annotated
+import tomllib
+from typing import Annotated, Any
 
 import typer
 
 from fecbench.hints import nearest
+from runners.campaign.links import link_tasks, setting_names
 from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.terminal import say
@@ -27,19 +29,39 @@ def topo(
     queue_bytes: Annotated[int | None, typer.Option(help="Queue in bytes of Ethernet frames.")] = None,
     queue_packets: Annotated[int | None, typer.Option(help="Queue in packets.")] = None,
     queue: Annotated[Queue, typer.Option(help="droptail or codel.")] = "droptail",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter by its name in designs, such as path2.owd_ms=100; it may be given again.",
+        ),
+    ] = None,
     link: arguments.Link = "auto",
     as_json: arguments.Json = False,
 ) -> int:
-    """Open Mininet's command line in a topology; without a terminal, run the commands of standard input."""
+    """Open Mininet's command line in a topology; without a terminal, run the commands of standard input.
+
+    Outages are counted from when the commands begin.
+    """
     if os.geteuid() != 0:
         raise Refusal("fecbench topo must be root: it makes network namespaces")
     if topology not in TOPOLOGIES:
         raise Refusal(f"topology {topology!r}: there is none of that name; {nearest(topology, TOPOLOGIES)}")
-    settings = LinkSettings.symmetric(bandwidth_mbps, owd_ms, queue_bdp, queue_bytes, queue_packets, queue)
-    links = {emulated.name: settings for emulated in TOPOLOGIES[topology].links}
+    values = {
+        "bandwidth_mbps": bandwidth_mbps,
+        "owd_ms": owd_ms,
+        "queue_bdp": queue_bdp,
+        "queue_bytes": queue_bytes,
+        "queue_packets": queue_packets,
+        "queue": queue,
+    }
+    given = {name: value for name, value in values.items() if value is not None}
+    links = _links(topology, given, setting or [])
     # Ctrl-C is for the command that runs in the shell, not for the shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with build(topology, links, link) as network:
+        network.start()
         _run_commands(network)
         reports = network.finish()
     if as_json:
@@ -48,6 +70,26 @@ def topo(
         for name, report in reports.items():
             _print_report(name, report)
     return 0 if all(report.conserved for report in reports.values()) else 1
+
+
+def _links(topology: str, values: dict[str, Any], settings: list[str]) -> dict[str, LinkSettings]:
+    """What each link is asked for, by its own names of `settings` and by `values` for all of them."""
+    names = [emulated.name for emulated in TOPOLOGIES[topology].links]
+    known = setting_names(names)
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in known:
+            raise Refusal(f"--set {setting}: {name!r} is not a parameter of a link; {nearest(name, known)}")
+        values = {**values, name: _value(text)}
+    return {name: task.settings for name, task in link_tasks(values, names).items()}
+
+
+def _value(text: str) -> Any:
+    """As a design would have it; what is no value of TOML is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
 
 
 def _run_commands(network: Topology) -> None:
@@ -76,6 +118,7 @@ def _line(report: DirectionReport) -> str:
     parts = [
         f"{report.frames_in} frames in",
         f"{report.queue_dropped} dropped by the queue",
+        *([f"{report.outage_dropped} dropped while it was out"] if report.outage_dropped else []),
         f"{report.frames_out} out",
         f"{report.in_flight} in flight",
         "conserved" if report.conserved else "NOT CONSERVED",

@@ -16,6 +16,10 @@ Options = Annotated[dict[str, Value], Field(min_length=1)]
 SeriesName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z")]
 
 
+PATHS = "paths"
+"""The option of implementations that can use several paths: how many."""
+
+
 class FecSwitch(BaseModel):
     """With which options FEC is off, and what it owes when it is on."""
 
@@ -71,8 +75,17 @@ class Declaration(BaseModel):
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False
     """Whether an endpoint is told all addresses of its host."""
+    multipath: bool = False
+    """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
+
+    @field_validator("multipath")
+    @classmethod
+    def _multipath_knows_addresses(cls, multipath: bool, info: ValidationInfo) -> bool:
+        if multipath and not info.data.get("local_addresses", False):
+            raise ValueError("needs local_addresses = true: a path begins at an address")
+        return multipath
 
     @field_validator("fec")
     @classmethod

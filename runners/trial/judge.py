@@ -109,11 +109,12 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
     for (link, direction), check in checks.verdicts.items():
         recorded = outcome.droppers[link][direction]
-        report = outcome.links[link].directions[direction]
+        report, settings = outcome.links[link].directions[direction], task.links[link].settings
         of_direction = [
             *verdicts.doubts(recorded, check),
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
-            *network.doubts_of_queue(report, task.links[link].settings.queue_limit(direction)),
+            *network.doubts_of_queue(report, settings.queue_limit(direction)),
+            *network.doubts_of_outage(report, settings.of(direction)),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
     yield from network.doubts_of_losses(outcome)

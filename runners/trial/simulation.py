@@ -114,6 +114,7 @@ def _link(link: LinkTask, seeds: dict[Direction, int]) -> dict[str, Any]:
             "queue_bytes": queue.bytes,
             "queue_packets": queue.packets,
             **({"queue": settings.queue} if settings.queue != "droptail" else {}),
+            **({"outage_ns": list(settings.outage_ns)} if settings.outage_ns is not None else {}),
             "losses": losses(link.models[direction], seeds[direction]),
         }
     return directions
@@ -185,6 +186,8 @@ class _Report(_Part):
     bytes_out: NonNegativeInt
     queue_dropped: NonNegativeInt
     oversize_dropped: NonNegativeInt
+    outage_dropped: NonNegativeInt = 0
+    """Without outages it need not be told."""
     in_flight: NonNegativeInt
     max_queue_bytes: NonNegativeInt
     max_queue_packets: NonNegativeInt
@@ -279,7 +282,8 @@ def _link_report(directions: dict[Direction, _Report]) -> LinkReport:
 
 
 def _direction_report(report: _Report) -> DirectionReport:
-    accounted = report.frames_out + report.queue_dropped + report.oversize_dropped + report.in_flight
+    dropped = report.queue_dropped + report.oversize_dropped + report.outage_dropped
+    accounted = report.frames_out + dropped + report.in_flight
     return DirectionReport(
         **report.model_dump(exclude={"dropped", "packets", "bitmap", "conserved"}),
         # Its word alone would be no proof.

@@ -175,6 +175,7 @@ def _transfer(
             return
         outcome.competition = Competition(filling_s=time.monotonic() - begun)
     discarded, backlog_drops = topology.discarded(), counters.backlog_drops()
+    topology.start()
     before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
     client = foreground.start("client", deadline - begun)
     _follow(client, task.completion, supervisor, deadline, outcome)

@@ -92,6 +92,12 @@ class Lane:
     def send(self, payload: bytes, tag: int, now_ns: int) -> bool:
         return bool(self._core.lane_send(self._lane, payload, len(payload), u64(tag), u64(now_ns)))
 
+    def start_outage(self, now_ns: int, from_ns: int, to_ns: int) -> None:
+        self._core.lane_start_outage(self._lane, *map(u64, (now_ns, from_ns, to_ns)))
+
+    def outage_dropped(self) -> int:
+        return int(self._core.lane_outage_dropped(self._lane))
+
     def next_exit(self) -> int:
         return int(self._core.lane_next_exit(self._lane))
 
@@ -124,7 +130,7 @@ def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     core = shared_library(LANE, WIRE / "direction.c", WIRE / "codel.c", WIRE / "frame_pool.c")
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
-    core.lane_next_exit.restype = u64
+    core.lane_next_exit.restype = core.lane_outage_dropped.restype = u64
     core.lane_report.restype = Report
     core.lane_verdicts.restype = ctypes.c_void_p
 
@@ -301,6 +307,27 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
             "dropped": lost.sum(),
             "conserved": True,
         }
+
+
+def test_what_is_sent_while_a_lane_is_out_is_dropped_and_counted_until_the_next_trial(
+    new_lane: LaneMaker,
+) -> None:
+    """A datagram takes 42 ns of the link, 100 ns on its way: the one that was inside comes out."""
+    link = settings_of(Link(8 * 10**9, delay_ns=100, queue_packets=1))
+    with new_lane() as lane:
+        lane.begin(link)
+        lane.start_outage(50, 100, 200)
+        sent = [lane.send(b"", now_ns, now_ns) for now_ns in (149, 150, 200, 249, 250)]
+        assert sent == [True, False, False, False, True]
+        assert lane.outage_dropped() == 3
+        left = [datagram.tag for datagram in drain(lane, 10**6)]
+        assert left == [149, 250]
+        report = lane.report()
+        assert (report["frames_in"], report["frames_out"], report["queue_dropped"]) == (5, 2, 0)
+        assert report["conserved"]
+        lane.begin(link)
+        assert lane.send(b"", 1, 150)
+        assert (lane.outage_dropped(), lane.report()["conserved"]) == (0, True)
 
 
 def test_the_longest_datagram_is_a_full_ethernet_frame_and_a_longer_one_is_dropped(

@@ -212,3 +212,16 @@ def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() ->
             assert metrics.unit_of(column.name) in ("", column.unit)
             assert metrics.column_of(series.name, column.name) == column
     assert metrics.column_of("mine", "gap_ms") == metrics.Column("gap_ms", "ms", "")
+
+
+def test_a_metric_of_a_path_is_that_of_any_path_under_its_own_name() -> None:
+    first, tenth = metrics.of("client.path1.smoothed_rtt_ms"), metrics.of("server.path10.smoothed_rtt_ms")
+    assert (first.name, first.unit, first.meaning) == ("client.path1.smoothed_rtt_ms", "ms", tenth.meaning)
+    assert first.meaning
+    for other in (
+        "client.path0.packets_sent",
+        "client.path1.dct_s",
+        "path1.packets_sent",
+        "client.pathx.packets_sent",
+    ):
+        assert not metrics.of(other).meaning

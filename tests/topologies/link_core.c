@@ -7,7 +7,7 @@
 #include "../../topologies/wire/lateness.h"
 
 struct outcome {
-    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, in_flight;
+    uint64_t frames_in, frames_out, queue_dropped, oversize_dropped, outage_dropped, in_flight;
     uint64_t max_queue_bytes, max_queue_packets;
     uint32_t conserved;
 };
@@ -34,6 +34,7 @@ static struct outcome outcome_of(const struct direction *direction) {
         .frames_out = direction->frames_out,
         .queue_dropped = direction->queue_dropped,
         .oversize_dropped = direction->oversize_dropped,
+        .outage_dropped = direction->outage_dropped,
         .in_flight = direction_in_flight(direction),
         .max_queue_bytes = direction->max_queue_bytes,
         .max_queue_packets = direction->max_queue_packets,
@@ -41,16 +42,19 @@ static struct outcome outcome_of(const struct direction *direction) {
     };
 }
 
-// Frame i arrives at arrivals[i] in direction ways[i], 0 or 1; the link is looked at each looks[j] ≤ the next
-// arrival, then at end_ns. fates[i], exits[i] (when it was due), left[i] (its place in the order of its
-// direction, or 0) and the outcome of each direction are written.
-void run_link(const struct direction_settings settings[2], size_t frames, const uint8_t *ways,
-              const uint64_t *arrivals, const uint32_t *lengths, size_t looks, const uint64_t *look_times,
-              uint64_t end_ns, uint32_t *fates, uint64_t *exits, uint64_t *left, struct outcome outcomes[2]) {
+// The directions are started at start_ns. Frame i arrives at arrivals[i] in direction ways[i], 0 or 1; the
+// link is looked at each looks[j] ≤ the next arrival, then at end_ns. fates[i], exits[i] (when it was due),
+// left[i] (its place in the order of its direction, or 0) and the outcome of each direction are written.
+void run_link(const struct direction_settings settings[2], uint64_t start_ns, size_t frames,
+              const uint8_t *ways, const uint64_t *arrivals, const uint32_t *lengths, size_t looks,
+              const uint64_t *look_times, uint64_t end_ns, uint32_t *fates, uint64_t *exits, uint64_t *left,
+              struct outcome outcomes[2]) {
     struct direction directions[2];
     struct frame_pool pool;
-    for (int way = 0; way < 2; way++)
+    for (int way = 0; way < 2; way++) {
         direction_init(&directions[way], &settings[way]);
+        direction_start(&directions[way], start_ns);
+    }
     frame_pool_init(&pool, sizeof(uint64_t));
     size_t look = 0;
     for (size_t i = 0; i < frames; i++) {

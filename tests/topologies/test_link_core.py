@@ -5,7 +5,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 HERE = Path(__file__).parent
 WIRE = HERE.parent.parent / "topologies" / "wire"
-ACCEPTED, QUEUE_FULL, OVERSIZE = 1, 2, 3
+ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE = 1, 2, 3, 4
 MS = 10**6
 
 
@@ -29,6 +29,8 @@ class Settings(ctypes.Structure):
         ("queue_packets", ctypes.c_uint64),
         ("max_frame_size", ctypes.c_uint32),
         ("codel", ctypes.c_bool),
+        ("outage_from_ns", ctypes.c_uint64),
+        ("outage_to_ns", ctypes.c_uint64),
     )
 
 
@@ -36,8 +38,10 @@ class Outcome(ctypes.Structure):
     _fields_ = (
         *(
             (name, ctypes.c_uint64)
-            for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped", "in_flight")
+            for name in ("frames_in", "frames_out", "queue_dropped", "oversize_dropped")
         ),
+        ("outage_dropped", ctypes.c_uint64),
+        ("in_flight", ctypes.c_uint64),
         ("max_queue_bytes", ctypes.c_uint64),
         ("max_queue_packets", ctypes.c_uint64),
         ("conserved", ctypes.c_uint32),
@@ -80,8 +84,11 @@ class Lane:
     queue_packets: int = 0
     max_frame_size: int = 1514
     codel: bool = False
+    outage_from_ns: int = 0
+    outage_to_ns: int = 0
 
 
+START_NS = 2 * MS
 NEVER_LOOK = ()
 FOREVER = 2**63
 
@@ -114,6 +121,7 @@ def run_link(
     outcomes = (Outcome * 2)()
     core.run_link(
         (Settings * 2)(*(Settings(*astuple(lane)) for lane in link)),
+        ctypes.c_uint64(START_NS),
         ctypes.c_size_t(count),
         (ctypes.c_uint8 * count)(*ways),
         (ctypes.c_uint64 * count)(*arrivals),
@@ -132,7 +140,7 @@ def run_link(
 # Frames of a few hundred µs at these rates, arriving both faster and slower than they can leave.
 frames = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(14, 1600)), min_size=1, max_size=80)
 delays = st.sampled_from([0, 1, MS]) | st.integers(0, 50 * MS)
-paths = st.builds(
+limits = st.builds(
     Lane,
     rate_bps=st.integers(300_000, 1_000_000_000),
     delay_ns=delays,
@@ -143,6 +151,10 @@ paths = st.builds(
     delay_ns=delays,
     queue_packets=st.integers(1, 20),
 )
+outages = st.just((0, 0)) | st.tuples(st.integers(0, 20 * MS), st.integers(1, 30 * MS))
+paths = st.builds(
+    lambda lane, outage: replace(lane, outage_from_ns=outage[0], outage_to_ns=sum(outage)), limits, outages
+)
 
 
 def timed(gaps_and_lengths: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
@@ -152,7 +164,7 @@ def timed(gaps_and_lengths: list[tuple[int, int]]) -> tuple[list[int], list[int]
 
 @given(paths, frames)
 @settings(max_examples=300, deadline=None)
-def test_the_link_is_a_droptail_queue_before_a_serializer_before_a_constant_delay(
+def test_a_link_that_is_not_out_is_a_droptail_queue_before_a_serializer_before_a_constant_delay(
     core: ctypes.CDLL, path: Lane, sent: list[tuple[int, int]]
 ) -> None:
     """Against the same law in exact fractions: a frame is queued until its last bit has left."""
@@ -169,7 +181,11 @@ def test_the_link_is_a_droptail_queue_before_a_serializer_before_a_constant_dela
             if path.queue_bytes
             else len(queued) < path.queue_packets
         )
-        expected = OVERSIZE if length > path.max_frame_size else ACCEPTED if fits else QUEUE_FULL
+        expected = ACCEPTED if fits else QUEUE_FULL
+        if path.outage_from_ns <= now - START_NS < path.outage_to_ns:
+            expected, edge = OUTAGE, False
+        if length > path.max_frame_size:
+            expected, edge = OVERSIZE, False
         if not edge:
             assert result.fates[i] == expected
         if result.fates[i] == ACCEPTED:
@@ -202,6 +218,7 @@ def test_every_frame_in_is_out_or_dropped_or_in_flight(
     assert outcome.frames_in == len(sent)
     assert outcome.queue_dropped == fates[QUEUE_FULL]
     assert outcome.oversize_dropped == fates[OVERSIZE]
+    assert outcome.outage_dropped == fates[OUTAGE]
     assert outcome.frames_out == len(due)
     assert outcome.in_flight == fates[ACCEPTED] - len(due)
     assert outcome.conserved

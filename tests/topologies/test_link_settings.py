@@ -1,5 +1,6 @@
 """LinkSettings: ranges, queue arithmetic, and the arguments that the wire is started with."""
 
+import itertools
 import math
 from typing import Any
 
@@ -48,6 +49,31 @@ def test_a_codel_queue_without_a_limit_has_that_of_linux_and_else_its_own() -> N
 def test_a_queue_is_droptail_or_codel() -> None:
     with pytest.raises(TopologyError, match=r"^queue is 'red'; it must be droptail or codel$"):
         LinkSettings.symmetric(10, 50, queue="red")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "outage_s", [3, "1", (1,), (1, 2, 3), (2, 1), (1, 1), (-1, 1), (1, "2"), (False, True), (0, math.inf)]
+)
+def test_an_outage_is_from_one_time_to_a_later_one(outage_s: Any) -> None:
+    with pytest.raises(TopologyError, match=r"^down\.outage_s is .*; it must be \[from, to\], in seconds"):
+        LinkSettings(up=DirectionSettings(10, 5), down=DirectionSettings(10, 5, outage_s=outage_s))
+
+
+def test_only_wire_and_simulators_have_outages() -> None:
+    link = LinkSettings(up=DirectionSettings(10, 50, outage_s=(0.5, 2)), down=DirectionSettings(10, 50))
+    for backend in ("wire", "virtual"):
+        check_backend(backend, "path2", link)
+    with pytest.raises(TopologyError, match=r"^path2\.up\.outage_s is \[0\.5, 2\]; the netem link"):
+        check_backend("netem", "path2", link)
+
+
+def test_the_wire_is_told_the_outage_of_each_direction() -> None:
+    end = LinkEnd("/netns", "end")
+    link = LinkSettings(up=DirectionSettings(10, 50, outage_s=(0.5, 2)), down=DirectionSettings(10, 50))
+    words = wire_arguments(end, end, link, 1000)
+    options = dict(itertools.pairwise(words))
+    assert (options["--up-outage-from-ns"], options["--up-outage-to-ns"]) == ("500000000", "2000000000")
+    assert "--down-outage-from-ns" not in options
 
 
 def test_only_wire_has_codel() -> None:

@@ -48,6 +48,20 @@ def test_it_runs_the_commands_of_standard_input_and_prints_the_reports() -> None
     assert done.stderr.count("7 received") == 2
 
 
+def test_a_link_may_have_values_of_its_own_and_an_outage_counts_from_the_first_command() -> None:
+    own = ["--set", "path2.owd_ms=7", "--set", "path2.down.outage_s=[0, 1000]"]
+    ping = "client ping -q -c 3 -i 0.01 -W 1 -I 10.0.2.2 server\n"
+    done = topo("multipath", *LINK[1:], *own, "--json", commands=ping)
+    assert done.returncode == 0
+    paths = json.loads(done.stdout)
+    assert {path: report["configuration"]["delay_ns"] for path, report in paths.items()} == {
+        "path1": 5_000_000,
+        "path2": 7_000_000,
+    }
+    assert paths["path2"]["directions"]["down"]["outage_dropped"] == 3
+    assert paths["path1"]["directions"]["down"]["frames_in"] == 0
+
+
 def test_each_link_has_a_report_for_people_too() -> None:
     done = topo(*LINK, "--queue-packets", "7", commands="client ping -q -c 3 -i 0.01 server\n")
     assert done.returncode == 0
@@ -63,6 +77,8 @@ def test_each_link_has_a_report_for_people_too() -> None:
             "topology 'singel-path': there is none of that name; did you mean 'single-path'",
         ),
         ([*LINK[:3], "--owd-ms", "-1"], "owd_ms is -1.0; it must be"),
+        ([*LINK, "--set", "path2.owd_ms=1"], "--set path2.owd_ms=1: 'path2.owd_ms' is not a parameter of a"),
+        ([*LINK, "--set", "internet.owd_ms=fast"], "owd_ms is 'fast'; it must be a number"),
         (
             [*LINK, "--queue-bdp", "1", "--queue-packets", "9"],
             "queue_bdp = 1.0 and queue_packets = 9 are given",

@@ -89,6 +89,42 @@ def test_codel_drops_from_a_queue_that_stays_long(wire: Any) -> None:
     assert dropped["codel"] > 0
 
 
+@root
+def test_frames_that_come_while_the_link_is_out_are_dropped_and_counted(wire: Any) -> None:
+    """Time is what the link is told that it is: it was started long ago, just now, or will be."""
+    outage = LinkSettings(up=DirectionSettings(100, 1, outage_s=(1000, 2000)), down=DirectionSettings(100, 1))
+    ends = wire(outage)
+    ends.send(500)
+    assert len(ends.receive(1)) == 1, "it has not been started"
+    for ago_s, passes in ((0, True), (1500, False), (2500, True), (-1500, True)):
+        ends.link.start(time.monotonic_ns() - ago_s * 10**9)
+        for direction in DIRECTIONS:
+            ends.send(500, direction)
+        received = {
+            direction: len(ends.receive(1, timeout_s=0.3, direction=direction)) for direction in DIRECTIONS
+        }
+        assert received == {"up": int(passes), "down": 1}
+    report = ends.link.finish()
+    up, down = report.directions["up"], report.directions["down"]
+    assert (up.frames_in, up.outage_dropped, up.frames_out) == (5, 1, 4)
+    assert (down.frames_in, down.outage_dropped, down.frames_out) == (4, 0, 4)
+    assert report.conserved
+    assert report.configuration.up.outage_ns == (10**12, 2 * 10**12)
+    assert report.configuration.down.outage_ns is None
+
+
+@root
+def test_what_is_in_the_link_when_it_goes_out_comes_out(wire: Any) -> None:
+    ends = wire(LinkSettings.symmetric(100, 300, outage_s=(1000, 2000)))
+    ends.send(500)
+    now_ns = time.monotonic_ns()  # a frame is in the kernel when its send has returned
+    ends.link.start(now_ns - 1000 * 10**9)
+    ends.send(500)
+    assert len(ends.receive(2, timeout_s=1)) == 1
+    up = ends.link.finish().directions["up"]
+    assert (up.outage_dropped, up.frames_out, up.conserved) == (1, 1, True)
+
+
 def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
     """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
     for _ in range(50):
@@ -463,4 +499,4 @@ def test_an_unknown_command_is_refused(two_namespaces: Any, command: str) -> Non
         arguments(*two_namespaces), input=f"{command}\n", capture_output=True, text=True, check=False
     )
     assert refusal.returncode == 2
-    assert refusal.stderr.endswith("the only one is finish\n")
+    assert refusal.stderr.endswith("the only ones are start NS and finish\n")

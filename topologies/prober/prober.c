@@ -38,7 +38,7 @@ enum {
 #define NS_PER_MS 1000000ull
 
 static const char USAGE[] =
-    "Usage: prober --from-netns PATH --to-netns PATH --address IPV4 --port N\n"
+    "Usage: prober --from-netns PATH --source IPV4 --to-netns PATH --address IPV4 --port N\n"
     "              --count N --frame-bytes N --spacing-ns N --seed N --patience-ms N\n"
     "\n"
     "Sends `count` datagrams in frames of `frame-bytes` (with the Ethernet header), at random 0.5 to 1.5\n"
@@ -48,7 +48,7 @@ static const char USAGE[] =
 
 struct options {
     const char *from_netns, *to_netns;
-    struct sockaddr_in to;
+    struct sockaddr_in source, to;
     uint64_t count, frame_bytes, spacing_ns, seed, patience_ms;
 };
 
@@ -82,10 +82,18 @@ static uint64_t whole_number(const char *option, const char *text, uint64_t mini
     return value;
 }
 
+static struct sockaddr_in ipv4_address(const char *option, const char *text) {
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    if (inet_pton(AF_INET, text, &address.sin_addr) != 1)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be an IPv4 address", option, text);
+    return address;
+}
+
 static void parse_options(int argc, char **argv) {
-    enum { FROM, TO, ADDRESS, PORT, COUNT, FRAME, SPACING, SEED, PATIENCE, GIVEN, HELP = GIVEN };
+    enum { FROM, SOURCE, TO, ADDRESS, PORT, COUNT, FRAME, SPACING, SEED, PATIENCE, GIVEN, HELP = GIVEN };
     static const struct option known[] = {
         {"from-netns", required_argument, NULL, FROM},
+        {"source", required_argument, NULL, SOURCE},
         {"to-netns", required_argument, NULL, TO},
         {"address", required_argument, NULL, ADDRESS},
         {"port", required_argument, NULL, PORT},
@@ -105,13 +113,15 @@ static void parse_options(int argc, char **argv) {
         case FROM:
             options.from_netns = optarg;
             break;
+        case SOURCE:
+            options.source = ipv4_address(option, optarg);
+            break;
         case TO:
             options.to_netns = optarg;
             break;
         case ADDRESS:
             options.to.sin_family = AF_INET;
-            if (inet_pton(AF_INET, optarg, &options.to.sin_addr) != 1)
-                die(EXIT_BAD_INPUT, "--address is %s; it must be an IPv4 address", optarg);
+            options.to.sin_addr = ipv4_address(option, optarg).sin_addr;
             break;
         case PORT:
             options.to.sin_port = htons((uint16_t)whole_number(option, optarg, 1, 65535));
@@ -176,6 +186,13 @@ static int receiving_socket(void) {
         die(EXIT_FAILED, "cannot get a receive buffer of %d bytes: %s", size, strerror(errno));
     if (bind(fd, (struct sockaddr *)&options.to, sizeof options.to))
         die(EXIT_FAILED, "cannot bind to port %d: %s", ntohs(options.to.sin_port), strerror(errno));
+    return fd;
+}
+
+static int sending_socket(void) {
+    int fd = socket_inside(options.from_netns);
+    if (bind(fd, (struct sockaddr *)&options.source, sizeof options.source))
+        die(EXIT_FAILED, "cannot bind to the source: %s", strerror(errno));
     return fd;
 }
 
@@ -302,7 +319,7 @@ int main(int argc, char **argv) {
     numbers = allocate(sizeof *numbers);
     received_ns = allocate(sizeof *received_ns);
     int receiving = receiving_socket();
-    int sending = socket_inside(options.from_netns);
+    int sending = sending_socket();
     pthread_t receiver;
     int failure = pthread_create(&receiver, NULL, receive_all, &receiving);
     if (failure)

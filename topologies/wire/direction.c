@@ -7,7 +7,19 @@
 void direction_init(struct direction *direction, const struct direction_settings *settings) {
     assert(settings->rate_bps > 0);
     assert((settings->queue_bytes == 0) != (settings->queue_packets == 0));
-    *direction = (struct direction){.settings = *settings};
+    *direction = (struct direction){.settings = *settings, .started_ns = NEVER};
+}
+
+void direction_start(struct direction *direction, uint64_t now_ns) {
+    direction->started_ns = now_ns;
+}
+
+// A frame may have arrived before the start, and be handed in after it.
+static bool is_out(const struct direction *direction, uint64_t now_ns) {
+    if (now_ns < direction->started_ns)
+        return false;
+    uint64_t passed_ns = now_ns - direction->started_ns;
+    return passed_ns >= direction->settings.outage_from_ns && passed_ns < direction->settings.outage_to_ns;
 }
 
 static void append(struct frames *frames, struct frame *frame) {
@@ -109,6 +121,10 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         direction->oversize_dropped++;
         return FATE_OVERSIZE;
     }
+    if (is_out(direction, now_ns)) {
+        direction->outage_dropped++;
+        return FATE_OUTAGE;
+    }
     serve_queue(direction, now_ns);
     if (!queue_has_room(direction, frame->length)) {
         direction->queue_dropped++;
@@ -155,6 +171,6 @@ uint64_t direction_in_flight(const struct direction *direction) {
 }
 
 bool direction_conserves(const struct direction *direction) {
-    uint64_t dropped = direction->queue_dropped + direction->oversize_dropped;
+    uint64_t dropped = direction->queue_dropped + direction->oversize_dropped + direction->outage_dropped;
     return direction->frames_in == direction->frames_out + dropped + direction_in_flight(direction);
 }

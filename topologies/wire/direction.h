@@ -2,6 +2,8 @@
 //
 //   arrival → droptail test → serialization at the rate → propagation in an unbounded delay line → exit
 //
+// A link that is out takes nothing: what arrives then is dropped, and what is inside still comes out.
+//
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
 //
@@ -26,9 +28,11 @@ struct direction_settings {
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
     bool codel;
+    // It is out from the one until the other, counted from direction_start(); both 0: never.
+    uint64_t outage_from_ns, outage_to_ns;
 };
 
-enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE };
+enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE };
 
 struct frames {
     struct frame *head, *tail;
@@ -36,6 +40,7 @@ struct frames {
 
 struct direction {
     struct direction_settings settings;
+    uint64_t started_ns; // or NEVER
 
     // Frames whose exit is known, in its order. Those from `queue` on have not been serialized.
     struct frames line;
@@ -53,10 +58,14 @@ struct direction {
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
     uint64_t queue_dropped; // by the limit, and by CoDel
     uint64_t oversize_dropped;
+    uint64_t outage_dropped; // arrived while the link was out
     uint64_t max_queue_bytes, max_queue_packets;
 };
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
+
+// Outages are counted from now_ns on. Until it is called there are none.
+void direction_start(struct direction *direction, uint64_t now_ns);
 
 // A frame of frame->length bytes arrives at now_ns, which never decreases. If it is accepted, it belongs to
 // the direction until it exits; otherwise it still belongs to the caller.

@@ -16,10 +16,15 @@ static const char USAGE[] =
     "            --up-rate-bps N --up-delay-ns N (--up-queue-bytes N | --up-queue-packets N) [--up-codel]\n"
     "            --down-rate-bps N --down-delay-ns N (--down-queue-bytes N | --down-queue-packets N)\n"
     "            [--down-codel]\n"
+    "            [--up-outage-from-ns N --up-outage-to-ns N] [--down-outage-from-ns N --down-outage-to-ns "
+    "N]\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
     "\n"
     "Emulates one link between two TAP interfaces that it makes in the two network namespaces; up is from\n"
-    "the near end to the far one. Prints a line of JSON when they are up. A line `finish` on standard input\n"
+    "the near end to the far one. Prints a line of JSON when they are up. A line `start NS` on standard "
+    "input\n"
+    "says from which time of CLOCK_MONOTONIC on outages are counted, and is answered by a line; while a\n"
+    "direction is out, it drops every frame that comes. A line `finish` on standard input\n"
     "stops forwarding and prints the report, a line of JSON; the end of standard input, SIGINT or SIGTERM "
     "do\n"
     "so too, and end the program. The interfaces end with it or, with --keep-interfaces, with their\n"
@@ -39,11 +44,15 @@ enum option_name {
     UP_QUEUE_BYTES,
     UP_QUEUE_PACKETS,
     UP_CODEL,
+    UP_OUTAGE_FROM_NS,
+    UP_OUTAGE_TO_NS,
     DOWN_RATE_BPS,
     DOWN_DELAY_NS,
     DOWN_QUEUE_BYTES,
     DOWN_QUEUE_PACKETS,
     DOWN_CODEL,
+    DOWN_OUTAGE_FROM_NS,
+    DOWN_OUTAGE_TO_NS,
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
@@ -61,11 +70,15 @@ static const struct option LONG_OPTIONS[] = {
     {"up-queue-bytes", required_argument, NULL, UP_QUEUE_BYTES},
     {"up-queue-packets", required_argument, NULL, UP_QUEUE_PACKETS},
     {"up-codel", no_argument, NULL, UP_CODEL},
+    {"up-outage-from-ns", required_argument, NULL, UP_OUTAGE_FROM_NS},
+    {"up-outage-to-ns", required_argument, NULL, UP_OUTAGE_TO_NS},
     {"down-rate-bps", required_argument, NULL, DOWN_RATE_BPS},
     {"down-delay-ns", required_argument, NULL, DOWN_DELAY_NS},
     {"down-queue-bytes", required_argument, NULL, DOWN_QUEUE_BYTES},
     {"down-queue-packets", required_argument, NULL, DOWN_QUEUE_PACKETS},
     {"down-codel", no_argument, NULL, DOWN_CODEL},
+    {"down-outage-from-ns", required_argument, NULL, DOWN_OUTAGE_FROM_NS},
+    {"down-outage-to-ns", required_argument, NULL, DOWN_OUTAGE_TO_NS},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
@@ -100,6 +113,10 @@ static uint64_t rate_bps(const char *option, const char *text) {
 
 static uint64_t delay_ns(const char *option, const char *text) {
     return whole_number(option, text, 0, 1000000000000);
+}
+
+static uint64_t outage_ns(const char *option, const char *text) {
+    return whole_number(option, text, 0, 1000000000000000);
 }
 
 static uint64_t queue_bytes(const char *option, const char *text) {
@@ -144,6 +161,12 @@ static void parse_option(struct options *options, int name, const char *option, 
     case UP_CODEL:
         options->up.codel = true;
         break;
+    case UP_OUTAGE_FROM_NS:
+        options->up.outage_from_ns = outage_ns(option, value);
+        break;
+    case UP_OUTAGE_TO_NS:
+        options->up.outage_to_ns = outage_ns(option, value);
+        break;
     case DOWN_RATE_BPS:
         options->down.rate_bps = rate_bps(option, value);
         break;
@@ -158,6 +181,12 @@ static void parse_option(struct options *options, int name, const char *option, 
         break;
     case DOWN_CODEL:
         options->down.codel = true;
+        break;
+    case DOWN_OUTAGE_FROM_NS:
+        options->down.outage_from_ns = outage_ns(option, value);
+        break;
+    case DOWN_OUTAGE_TO_NS:
+        options->down.outage_to_ns = outage_ns(option, value);
         break;
     case MTU:
         options->mtu = (uint32_t)whole_number(option, value, 68, 65521);
@@ -190,6 +219,10 @@ static void require_direction(const char *direction, const struct direction_sett
     if (!settings->queue_bytes == !settings->queue_packets)
         die(EXIT_BAD_INPUT,
             "one of --%s-queue-bytes and --%s-queue-packets must be given, not both; see wire --help",
+            direction, direction);
+    if (settings->outage_from_ns >= settings->outage_to_ns &&
+        (settings->outage_from_ns || settings->outage_to_ns))
+        die(EXIT_BAD_INPUT, "--%s-outage-from-ns must be less than --%s-outage-to-ns; see wire --help",
             direction, direction);
 }
 

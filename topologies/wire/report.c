@@ -41,7 +41,10 @@ static void print_settings(const char *direction, const struct direction_setting
         printf(",\"queue_bytes\":%" PRIu64, settings->queue_bytes);
     else
         printf(",\"queue_packets\":%" PRIu64, settings->queue_packets);
-    printf(",\"queue\":\"%s\"},", settings->codel ? "codel" : "droptail");
+    printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");
+    if (settings->outage_to_ns)
+        printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);
+    printf("},");
 }
 
 static void print_configuration(const struct options *options) {
@@ -69,6 +72,7 @@ static void print_direction(const char *name, const struct direction_report *rep
     printf("\"frames_in\":%" PRIu64 ",\"bytes_in\":%" PRIu64 ",", direction->frames_in, direction->bytes_in);
     printf("\"queue_dropped\":%" PRIu64 ",\"oversize_dropped\":%" PRIu64 ",", direction->queue_dropped,
            direction->oversize_dropped);
+    printf("\"outage_dropped\":%" PRIu64 ",", direction->outage_dropped);
     printf("\"frames_out\":%" PRIu64 ",\"bytes_out\":%" PRIu64 ",", direction->frames_out,
            direction->bytes_out);
     printf("\"in_flight\":%" PRIu64 ",", direction_in_flight(direction));
@@ -94,6 +98,11 @@ void report_ready(const struct options *options, const struct scheduling *schedu
            options->near.interface, options->far.interface);
     print_scheduling(scheduling);
     putchar('}');
+    end_line();
+}
+
+void report_started(void) {
+    printf("{\"event\":\"started\"}");
     end_line();
 }
 

@@ -1,5 +1,5 @@
-// What the program says on standard output: one line of JSON when the link is up, one when it has been
-// stopped.
+// What the program says on standard output: one line of JSON when the link is up, one when it has been told
+// from when on outages count, one when it has been stopped.
 #pragma once
 
 #include <stdbool.h>
@@ -34,4 +34,5 @@ struct report {
 };
 
 void report_ready(const struct options *options, const struct scheduling *scheduling);
+void report_started(void);
 void report_link(const struct report *report);

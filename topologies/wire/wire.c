@@ -135,6 +135,27 @@ static void report(struct wire *wire) {
 
 enum request { REQUEST_NONE, REQUEST_FINISH, REQUEST_END };
 
+static void start(struct wire *wire, const char *text) {
+    char *end;
+    errno = 0;
+    uint64_t at_ns = strtoull(text, &end, 10);
+    if (end == text || *end || errno)
+        die(EXIT_BAD_INPUT, "start %s: must be start and a time in ns", text);
+    direction_start(&wire->up.direction, at_ns);
+    direction_start(&wire->down.direction, at_ns);
+    report_started();
+}
+
+static enum request obey(struct wire *wire, const char *command) {
+    static const char START[] = "start ";
+    if (strcmp(command, "finish") == 0)
+        return REQUEST_FINISH;
+    if (strncmp(command, START, sizeof START - 1) != 0)
+        die(EXIT_BAD_INPUT, "%s is not a command; the only ones are start NS and finish", command);
+    start(wire, command + sizeof START - 1);
+    return REQUEST_NONE;
+}
+
 static enum request read_command(struct wire *wire) {
     size_t room = COMMAND_SIZE - wire->command_length;
     size_t length = system_read(STDIN_FILENO, wire->command + wire->command_length, room, "standard input");
@@ -143,14 +164,13 @@ static enum request read_command(struct wire *wire) {
     wire->command_length += length;
     char *end = memchr(wire->command, '\n', wire->command_length);
     if (!end && wire->command_length == COMMAND_SIZE)
-        die(EXIT_BAD_INPUT, "a command is longer than %d bytes; the only one is finish", COMMAND_SIZE);
+        die(EXIT_BAD_INPUT, "a command is longer than %d bytes; the only ones are start NS and finish",
+            COMMAND_SIZE);
     if (!end)
         return REQUEST_NONE;
     *end = 0;
-    if (strcmp(wire->command, "finish") != 0)
-        die(EXIT_BAD_INPUT, "%s is not a command; the only one is finish", wire->command);
-    wire->command_length = 0; // nothing of use can follow it
-    return REQUEST_FINISH;
+    wire->command_length = 0; // whoever gives a command awaits the answer before the next
+    return obey(wire, wire->command);
 }
 
 static uint64_t next_exit(const struct wire *wire) {

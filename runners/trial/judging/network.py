@@ -8,7 +8,7 @@ from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Task
 from runners.trial.validity import Validity
 from topologies.counters import RECEIVE_BUFFER
-from topologies.link import QueueLimit
+from topologies.link import DirectionSettings, QueueLimit
 from topologies.link_report import DirectionReport
 
 
@@ -36,6 +36,12 @@ def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]
     ):
         if held is not None and most is not None and held > most:
             yield f"the queue held {held} {unit}, its limit is {most}"
+
+
+def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> Iterator[str]:
+    """Whether the link was out though nobody asked for it."""
+    if report.outage_dropped and settings.outage_s is None:
+        yield f"the link was out and dropped {report.outage_dropped} packets, and has no outage"
 
 
 def late_s(report: DirectionReport) -> float:

@@ -146,6 +146,11 @@ def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
     entered, sent = _entered(reports), way.sent.get("bytes_sent")
     if sent is not None and entered is not None and sent > entered:
         yield f"{way.sender}: bytes_sent = {sent:g}: but {entered} bytes came to the links {way.direction}"
+    for link, of_link in outcome.links.items():
+        name, place = f"{link}.bytes_sent", f"{link}/{way.direction}"
+        entered, sent = _entered([of_link.directions[way.direction]]), way.sent.get(name)
+        if sent is not None and entered is not None and sent > entered:
+            yield f"{way.sender}: {name} = {sent:g}: but {entered} bytes came to {place}"
 
 
 def _entered(reports: list[DirectionReport]) -> int | None:
@@ -175,7 +180,7 @@ def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
         return
     (link, report), (directions,) = *outcome.links.items(), outcome.droppers.values()
     of_link, dropped = report.directions[way.direction], directions[way.direction].counters.dropped
-    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped
+    lost = dropped + of_link.queue_dropped + of_link.oversize_dropped + of_link.outage_dropped
     if recovered > lost:
         yield (
             f"{way.receiver}: packets_recovered = {recovered:g}:"

@@ -22,7 +22,9 @@ from results.store.records import HARNESS_COLUMNS, TRIAL_COLUMNS, CampaignInfo, 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
 
-OF_DIRECTION = ("first_lost", "late", "lateness_max_us", "lost", "packets", "queue_dropped")
+OF_DIRECTION = (
+    *("first_lost", "late", "lateness_max_us", "lost", "outage_dropped", "packets", "queue_dropped"),
+)
 
 counts = st.integers(0, 2**53)
 seeds = st.integers(0, 2**64 - 1)
@@ -39,6 +41,7 @@ def directions(draw: st.DrawFn) -> dict[str, Any]:
         "link": {
             "frames_in": draw(counts),
             "queue_dropped": draw(counts),
+            **draw(st.just({}) | st.fixed_dictionaries({"outage_dropped": counts})),
             "late": draw(st.none() | counts),
             "lateness_us": None if lateness is None else {"p50": lateness / 2, "max": lateness},
             "conserved": True,
@@ -69,6 +72,7 @@ def expected_of(names: list[str], drawn: list[dict[str, Any]]) -> dict[str, floa
             "packets": direction["dropper"]["seen"],
             "lost": direction["dropper"]["dropped"],
             "queue_dropped": of_link["queue_dropped"],
+            "outage_dropped": of_link.get("outage_dropped"),
             "late": of_link["late"],
             "lateness_max_us": (of_link["lateness_us"] or {}).get("max"),
         }
@@ -146,7 +150,7 @@ def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
 def measured(database: Database, campaign: CampaignInfo, make: Make) -> CampaignInfo:
     """Ten trials with two directions, of which every third failed before anything was measured."""
     for n in range(10):
-        link = {"queue_dropped": n, "late": 0, "lateness_us": {"max": n / 7}}
+        link = {"queue_dropped": n, "outage_dropped": 0, "late": 0, "lateness_us": {"max": n / 7}}
         drawn = [{"seed": 2**64 - 1 - n, "dropper": {"seen": n, "dropped": 0}, "link": link}] * 2
         fields = measured_by(NAMES[:2], n, drawn, stalled_s=n / 3, trials_at_once=2)
         nothing = {"state": "invalid", "seeds": fields["seeds"], "checks": {"trials_at_once": 2}}

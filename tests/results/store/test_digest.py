@@ -41,6 +41,7 @@ def counted(**changes: int) -> dict[str, Any]:
         {"seeds": {"content": 5}},
         {"reason": "after 3 s"},
         {"links": counted(late=5)},
+        {"links": counted(outage_dropped=0)},
         {"metrics": {"server": {"packets_sent": 3}, "client": {"packets_sent": 12, "dct_s": 0.1 + 0.2}}},
     ],
 )
@@ -57,6 +58,7 @@ def test_what_is_of_the_machine_or_the_day_is_no_part_of_it(make: Make, changes:
         {"verdicts": [VerdictLog("internet", "down", 9, 1, b"\x02\x00"), WHOLE["verdicts"][1]]},
         {"verdicts": [VerdictLog("internet", "down", 10, 1, b"\x01\x00"), WHOLE["verdicts"][1]]},
         {"links": counted(queue_dropped=2)},
+        {"links": counted(outage_dropped=1)},
         {"links": counted(bytes_in=901)},
     ],
 )

@@ -49,9 +49,13 @@ def slow(direction: Direction, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laboratory, "build", build_slower)
 
 
-@pytest.mark.parametrize("topology", ["single-path", "dumbbell"])
-def test_each_direction_of_a_link_is_measured_against_its_own_settings(topology: str, measure: Any) -> None:
-    lines = measure(delay_and_rate, topology=topology, link="internet")
+@pytest.mark.parametrize(
+    ("topology", "link"), [("single-path", "internet"), ("dumbbell", "internet"), ("multipath", "path2")]
+)
+def test_each_direction_of_a_link_is_measured_against_its_own_settings(
+    topology: str, link: str, measure: Any
+) -> None:
+    lines = measure(delay_and_rate, topology=topology, link=link)
     assert lines["rate up"].value == pytest.approx(3.3, rel=0.02)
     assert lines["rate down"].value == pytest.approx(20, rel=0.02)
     # Loose, since the machine may be busy.

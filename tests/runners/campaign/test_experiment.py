@@ -12,6 +12,7 @@ from runners.campaign.experiment import Experiment
 from runners.implementations.finding import Implementations, search_path
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
+from topologies.link import TopologyError
 
 Load = Callable[[str], Experiment]
 
@@ -182,6 +183,16 @@ def test_variants_and_workloads_meet_the_same_losses_and_repetitions_and_directi
     assert all(0 <= seed < 2**64 for seed in seeds)
 
 
+def test_the_first_link_of_each_topology_meets_the_same_losses_and_the_others_meet_others(load: Load) -> None:
+    key = TrialKey("off", "download-1000", 2, 1)
+    (single,) = load(PAIRED).seeds(key).losses.values()
+    three_paths = 'topology = "multipath-3"' + PAIRED
+    first, *others = load(three_paths).seeds(key).losses.values()
+    assert first == single
+    seeds = [seed for link in (first, *others) for seed in link.values()]
+    assert len(set(seeds)) == len(seeds) == 6
+
+
 def test_a_task_is_nothing_of_this_machine(load: Load) -> None:
     task = load(PAIRED).task(TrialKey("off", "download-1000", 0, 0), "wire")
     assert "/" not in task.model_dump_json().replace("4/5", "")
@@ -284,6 +295,97 @@ loss.model = "uniform"
         load(constants)
     assert f"constants.{name}: " in str(refused.value)
     assert said in str(refused.value)
+
+
+PATHS = """
+topology = "multipath"
+[constants]
+owd_ms = 5
+loss.model = "uniform"
+path2.outage_s = [0.5, 2]
+[[variants]]
+label = "paths"
+implementation = "paths"
+options = { paths = COUNT }
+"""
+
+
+@pytest.fixture
+def path_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], None]:
+    """An implementation with the option `paths`, which declares what it is given."""
+
+    def written(declared: str) -> None:
+        folder = tmp_path / "mine" / "paths"
+        folder.mkdir(parents=True)
+        monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(folder.parent))
+        (folder / "impl.toml").write_text(
+            'name = "paths"\ntitle = "Paths"\nbuild = ["true"]\nserver = ["true"]\nclient = ["true"]\n'
+            f'workloads = ["download"]\n{declared}\n'
+            '[options.paths]\ntype = "integer"\nminimum = 1\ndefault = 1\nhelp = "How many."\n'
+        )
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("declared", "count", "said"),
+    [
+        ("", 1, None),
+        ("local_addresses = true", 2, "variant 'paths': paths = 2: paths has no multipath; it must be 1"),
+        ("local_addresses = true\nmultipath = true", 2, None),
+        (
+            "local_addresses = true\nmultipath = true",
+            3,
+            "paths = 3: a client of topology multipath has 2 addresses; it must be at most 2",
+        ),
+    ],
+    ids=["one", "undeclared", "two", "more than the topology has"],
+)
+def test_more_paths_than_there_can_be_are_refused(
+    load: Load, path_options: Callable[[str], None], declared: str, count: int, said: str | None
+) -> None:
+    path_options(declared)
+    experiment = load(PATHS.replace("COUNT", str(count)))
+    if said is None:
+        experiment.check_paths()
+    else:
+        with pytest.raises(Refusal) as refused:
+            experiment.check_paths()
+        assert str(refused.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("declared", "topology", "said"),
+    [
+        ("", "multipath", "paths has no multipath, so its simulator cannot have several links"),
+        ("", "single-path", "paths has no multipath, so its simulator cannot have outages"),
+        ("local_addresses = true\nmultipath = true", "multipath", None),
+    ],
+    ids=["several links", "outages", "multipath"],
+)
+def test_links_that_a_simulator_does_not_have_are_refused(
+    load: Load, path_options: Callable[[str], None], declared: str, topology: str, said: str | None
+) -> None:
+    path_options(declared)
+    text = PATHS.replace("COUNT", "1").replace('"multipath"', f'"{topology}"')
+    experiment = load(text.replace("path2.", "path2." if topology == "multipath" else "internet."))
+    if said is None:
+        experiment.check_simulated_links()
+    else:
+        with pytest.raises(Refusal, match=said):
+            experiment.check_simulated_links()
+
+
+def test_an_outage_is_that_of_its_link_and_refused_for_netem(
+    load: Load, path_options: Callable[[str], None]
+) -> None:
+    path_options("")
+    experiment = load(PATHS.replace("COUNT", "1"))
+    links = experiment.task(TrialKey("paths", "download-20000", 0, 0), "wire").links
+    assert [links[path].settings.up.outage_s for path in ("path1", "path2")] == [None, (0.5, 2)]
+    experiment.check_links("wire")
+    with pytest.raises(TopologyError, match=r"^path2\.up\.outage_s is \[0\.5, 2\]; the netem link"):
+        experiment.check_links("netem")
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_everything_of_one_trial_is_shown_to_a_person(fecbench_here: Any, path: 
         "options.code_rate 0.8 -",
         "workload.graph (100 entries: see --json)",
         f"content {2**64 - 1}",
-        "internet up 23 2 31 23 8 11/222/3333 conserved",
+        "internet up 23 2 31 23 8 0 11/222/3333 conserved",
         "dct_s 1.25 -",
         "packets_sent 40 30",
         "stalled_s 0.004",

@@ -307,6 +307,24 @@ def test_a_task_says_what_the_contract_says(made_up: WriteDesign, tmp_path: Path
     assert not Path(pair["client"]["log_folder"]).exists()
 
 
+def test_a_task_of_several_paths_has_a_link_for_each_address_of_the_client_and_says_outages(
+    made_up: WriteDesign, tmp_path: Path
+) -> None:
+    constants = "owd_ms = 5\npath2.up.owd_ms = 7\npath2.down.outage_s = [0.5, 2]\n"
+    design = made_up(more=f'topology = "multipath"\n[constants]\nloss.model = "uniform"\n{constants}')
+    _, task = tasks_of(experiment_of(design))[0]
+    end = task.pairs[0].client.model_copy(update={"local_addresses": True})
+    task = task.model_copy(update={"pairs": [task.pairs[0].model_copy(update={"client": end})]})
+    document = json.loads(simulation.line_of(task, 1, Place(tmp_path, tmp_path)))
+    client = document["pairs"][0]["client"]
+    assert (client["address"], client["local_addresses"]) == ("10.0.100.2", ["10.0.1.2", "10.0.2.2"])
+    assert list(document["links"]) == ["path1", "path2"]
+    path1, path2 = document["links"].values()
+    assert [path["up"]["delay_ns"] for path in (path1, path2)] == [5_000_000, 7_000_000]
+    assert path2["down"]["outage_ns"] == [500_000_000, 2_000_000_000]
+    assert not any("outage_ns" in direction for direction in (*path1.values(), path2["up"]))
+
+
 def test_a_task_of_two_transfers_has_two_pairs_and_says_when_the_link_is_full(
     made_up: WriteDesign, tmp_path: Path
 ) -> None:

@@ -36,6 +36,7 @@ def rewrite(folder: Path, before: str, after: str) -> None:
         ),
         ("workloads =", 'series = ["../cwnd"]\nworkloads =', "series.0 = '../cwnd'"),
         ("workloads =", 'local_addresses = "yes"\nworkloads =', "local_addresses = 'yes'"),
+        ("workloads =", "multipath = true\nworkloads =", "needs local_addresses = true"),
         ('client = ["build/example"', 'client = [""', "client.0 = ''"),
         ('client = ["build/example"', 'client = ["build\\u0000"', "client.0 = "),
         ("[options.scheme]", "[options.scheme", "impl.toml"),
@@ -52,13 +53,14 @@ def test_a_wrong_declaration_is_refused(folder: Path, before: str, after: str, s
 
 def test_what_a_declaration_does_not_say_is_none_of_it(folder: Path) -> None:
     declaration = load(folder).declaration
-    assert (declaration.series, declaration.local_addresses) == ([], False)
+    assert (declaration.series, declaration.local_addresses, declaration.multipath) == ([], False, False)
 
 
-def test_series_and_local_addresses_are_declared(folder: Path) -> None:
-    rewrite(folder, "workloads =", 'series = ["cwnd"]\nlocal_addresses = true\nworkloads =')
+def test_series_local_addresses_and_multipath_are_declared(folder: Path) -> None:
+    more = 'series = ["cwnd"]\nlocal_addresses = true\nmultipath = true\nworkloads ='
+    rewrite(folder, "workloads =", more)
     declaration = load(folder).declaration
-    assert (declaration.series, declaration.local_addresses) == (["cwnd"], True)
+    assert (declaration.series, declaration.local_addresses, declaration.multipath) == (["cwnd"], True, True)
 
 
 def test_fec_is_on_unless_all_options_that_turn_it_off_are_chosen(folder: Path) -> None:

@@ -181,6 +181,10 @@ def hold_a_byte_more_than_the_queue_may(broken: Outcome) -> None:
     change_reported(broken, max_queue_bytes=QUEUE_BYTES + 1)
 
 
+def be_out_without_an_outage(broken: Outcome) -> None:
+    change_reported(broken, outage_dropped=1)
+
+
 def let_a_packet_pass_the_dropper_unseen(broken: Outcome) -> None:
     change_reported(broken, frames_out=PACKETS["down"] + OTHER_PACKETS + 1)
 
@@ -209,6 +213,10 @@ def fail_in_the_harness(broken: Outcome) -> None:
         (count_one_drop_more, "the oracle says"),
         (see_a_super_packet, "gso"),
         (lose_a_packet_on_the_link, "did not conserve"),
+        (
+            be_out_without_an_outage,
+            "internet/down: the link was out and dropped 1 packets, and has no outage",
+        ),
         (
             hold_a_byte_more_than_the_queue_may,
             f"the queue held {QUEUE_BYTES + 1} bytes, its limit is {QUEUE_BYTES}",
@@ -697,6 +705,18 @@ def test_a_number_that_is_impossible_is_a_failure_with_the_number(
     judgement = judge(task(), wrong)
     assert judgement.state == "failed"
     assert said in judgement.reason
+
+
+def test_what_came_while_the_link_was_out_is_lost_as_well() -> None:
+    usual, dark = task(), outcome()
+    say(client__packets_recovered=DROPPED_DOWN + 3)(dark)
+    change_reported(dark, outage_dropped=3)
+    (link,) = usual.links.values()
+    outage = replace(link.settings, down=replace(link.settings.down, outage_s=(0, 1)))
+    usual = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": outage})}})
+    assert judge(usual, dark).state == "ok"
+    change_reported(dark, outage_dropped=2)
+    assert judge(usual, dark).state == "failed"
 
 
 def test_a_terabyte_in_a_microsecond_is_a_failure() -> None:

@@ -1,0 +1,161 @@
+"""Trials over two paths: each link has losses, outages, counters and verdicts of its own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import dropper.model
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.campaign.record import record_of
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.trial.judge import Judgement, judge
+from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from topologies.link import DIRECTIONS, LinkSettings
+from topologies.programs import WIRE
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+]
+
+# A client that sends from each of its addresses in turn until 40 answers have come to each socket that gets
+# any: the first one must.
+CLIENT = """
+import json, selectors, socket, sys, time
+task = json.load(open(sys.argv[1]))
+begun, sockets = time.monotonic(), []
+for address in task["local_addresses"]:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.bind((address, 0))
+    sockets.append(opened)
+selector, got, rounds = selectors.DefaultSelector(), [0] * len(sockets), 0
+for number, opened in enumerate(sockets):
+    selector.register(opened, selectors.EVENT_READ, number)
+while got[0] < 40 or rounds < 60:
+    rounds += 1
+    for opened in sockets:
+        opened.sendto(bytes(500), (task["address"], task["port"]))
+    time.sleep(0.002)
+    for key, _ in selector.select(0.002):
+        key.fileobj.recv(2000)
+        got[key.data] += 1
+metrics = {f"path{number + 1}.packets_received": count for number, count in enumerate(got)}
+print(json.dumps({"event": "done", "metrics": {"dct_s": time.monotonic() - begun, **metrics}}), flush=True)
+"""
+SERVER = """
+import json, signal, socketserver, sys
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request[1].sendto(self.request[0], self.client_address)
+task = json.load(open(sys.argv[1]))
+assert task["local_addresses"] == [task["address"]]
+with socketserver.UDPServer((task["address"], task["port"]), Echo) as server:
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(print(json.dumps({"event": "done"}), flush=True)))
+    print(json.dumps({"event": "ready"}), flush=True)
+    server.serve_forever()
+"""
+
+SEEDS = {"path1": {"up": 1, "down": 2}, "path2": {"up": 3, "down": 4}}
+P = {"path1": 0.1, "path2": 0.3}
+END = EndpointTask(implementation="script", options={}, local_addresses=True)
+
+
+def task(capture: bool = False, **of_path2: Any) -> Task:
+    links = {
+        "path1": LinkSettings.symmetric(10, 2),
+        "path2": LinkSettings.symmetric(5, 10, **of_path2),
+    }
+    return Task(
+        topology="multipath",
+        backend="wire",
+        links={
+            name: LinkTask(
+                settings=settings,
+                late_bound_us=1000_000,  # these tests are about something else
+                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": P[name]}},
+            )
+            for name, settings in links.items()
+        },
+        seeds=Seeds(content=3, losses=SEEDS),
+        pairs=[PairTask(client=END, server=END, workload={"name": "download", "size_bytes": 1000})],
+        completion="dct_s",
+        timeout_s=20,
+        validity=Validity(stall_share=1000, stolen_share=1000),
+        capture=capture,
+    )
+
+
+def run(wanted: Task, look: Callable[[Finished], None] = lambda _: None) -> tuple[Finished, Judgement]:
+    start = [sys.executable, "-c"]
+    commands = {"script": {"client": [*start, CLIENT], "server": [*start, SERVER]}}
+    with NamespaceEngine(1, commands) as engine:
+        for finished in engine.run([(TrialKey("variant", "download-1000", 0, 0), wanted)]):
+            look(finished)
+    return finished, judge(wanted, finished.outcome)
+
+
+def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is_invalid() -> None:
+    finished, judgement = run(task())
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    outcome = finished.outcome
+    for link, seeds in SEEDS.items():
+        down = outcome.droppers[link]["down"]
+        predicted = dropper.model.verdicts(dropper.model.Uniform(P[link]), seeds["down"], down.packets)
+        assert down.counters.dropped == predicted.sum() > 0
+        assert outcome.droppers[link]["up"].packets >= 60
+    record = record_of(finished, judgement)
+    assert set(record.links) == set(SEEDS)
+    assert set(record.dropper) == {"path1/up", "path1/down", "path2/up", "path2/down"}
+    client, up = outcome.endpoints["client"], outcome.links["path2"].directions["up"]
+    assert client.metrics is not None
+    client.metrics["path2.bytes_sent"] = up.bytes_in
+    boasting = judge(finished.task, outcome)
+    assert (boasting.state, boasting.reason.split(":")[:2]) == (
+        "failed",
+        ["client", f" path2.bytes_sent = {up.bytes_in}"],
+    )
+    second = outcome.droppers["path2"]["down"]
+    second.bitmap = bytes([second.bitmap[0] ^ 1, *second.bitmap[1:]])
+    wrong = judge(finished.task, outcome)
+    assert wrong.state == "invalid"
+    assert wrong.reason.startswith("path2/down: 1 of ")
+    assert "path1" not in wrong.reason
+
+
+def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_accounted_for() -> None:
+    finished, judgement = run(task(outage_s=(0, 1000)))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    links, client = finished.outcome.links, finished.outcome.endpoints["client"]
+    up = links["path2"].directions["up"]
+    assert up.frames_in == up.outage_dropped >= 60
+    assert (up.frames_out, up.conserved) == (0, True)
+    assert [links["path1"].directions[direction].outage_dropped for direction in DIRECTIONS] == [0, 0]
+    assert client.metrics is not None
+    assert client.metrics["path2.packets_received"] == 0
+
+
+def test_an_outage_that_begins_after_the_trial_changes_nothing() -> None:
+    finished, judgement = run(task(outage_s=(1000, 1001)))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    for direction in DIRECTIONS:
+        report = finished.outcome.links["path2"].directions[direction]
+        assert (report.outage_dropped, report.frames_in > 0) == (0, True)
+
+
+def test_captures_have_the_packets_of_every_path_apart_by_the_clients_address() -> None:
+    def look(finished: Finished) -> None:
+        assert finished.folder is not None
+        for host in ("client", "server"):
+            for address in ("10.0.1.2", "10.0.2.2"):
+                command = ["tcpdump", "-n", "-r", finished.folder / f"{host}.pcap", "host", address]
+                shown = subprocess.run(command, capture_output=True, text=True)
+                assert shown.stdout.count("length 500") > 60
+
+    run(task(capture=True), look)
