@@ -269,6 +269,14 @@ def test_repair_symbols_follow_each_message_or_all_that_is_due_or_full_blocks(ex
 
 
 @pytest.mark.parametrize("name", ["noq-fec", "udp"])
+def test_a_message_that_fills_its_blocks_gets_no_more_repair_symbols(exchanges: Any) -> None:
+    options: dict[str, Any] = {"scheme": "rs", "n": 5, "k": 4, "flush": "message"}
+    unhindered = {} if exchanges.name == "udp" else {"congestion_control": "none"}
+    (answer,) = exchanges.carry_out(exchanges.task(frames(parts=4), **options, **unhindered))
+    assert metrics(answer, "server")["repair_sent"] - COUNT in ([0] if exchanges.name == "udp" else [0, 1])
+
+
+@pytest.mark.parametrize("name", ["noq-fec", "udp"])
 def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -> None:
     deliveries = ["datagram"] if exchanges.name == "udp" else ["datagram", "deadline", "stream", "reliable"]
     kinds = itertools.product(deliveries, ("none", "rlc"), ("down", "up"))
