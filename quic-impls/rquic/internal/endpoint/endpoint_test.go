@@ -41,8 +41,8 @@ type transfer struct {
 	series   contract.Series // of both ends
 	// hostile is called with the ends of the link before the transfer.
 	hostile func(client, server *lossylink.End)
-	// heard is called with each qlog event of an endpoint.
-	heard func(role string, event qlogwriter.Event)
+	// heard takes what QUIC at the server tells of a connection; nil when nobody listens.
+	heard func(qlogwriter.Event)
 }
 
 type outcome struct {
@@ -99,10 +99,10 @@ func (x transfer) run(t *testing.T) (o outcome) {
 		var serving sync.WaitGroup
 		var serverOut, clientOut bytes.Buffer
 		serving.Go(func() {
-			o.serverErr = x.runEnd(ctx, serverEnd, server, &serverOut)
+			o.serverErr = runTelling(ctx, serverEnd, server, &serverOut, x.heard)
 		})
 		time.Sleep(1) // the server listens
-		o.clientErr = x.runEnd(ctx, clientEnd, client, &clientOut)
+		o.clientErr = run(ctx, clientEnd, client, &clientOut)
 		time.Sleep(10 * time.Second) // the client's last packets arrive
 		stop()
 		serving.Wait()
@@ -128,35 +128,36 @@ func ends(t *testing.T, up, down lossylink.Settings) (client, server *lossylink.
 
 // run runs an endpoint at an end of a link.
 func run(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
-	return transfer{}.runEnd(ctx, end, assignment, out)
+	return runTelling(ctx, end, assignment, out, nil)
 }
 
-func (x transfer) runEnd(ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer) error {
+// runTelling is run, of which somebody hears the events of QUIC.
+func runTelling(
+	ctx context.Context, end *lossylink.End, assignment contract.Assignment, out io.Writer, heard func(qlogwriter.Event),
+) error {
 	surroundings, err := readSurroundings(assignment)
 	if err != nil {
 		return err
 	}
-	if x.heard != nil {
-		surroundings.Qlog = func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace {
-			return listener(func(event qlogwriter.Event) { x.heard(assignment.Role, event) })
-		}
+	if heard != nil {
+		surroundings.Qlog = func(context.Context, bool, quic.ConnectionID) qlogwriter.Trace { return listening(heard) }
 	}
 	recording, err := RunOver(ctx, &socket.Socket{PacketConn: end}, assignment, surroundings, out)
 	return cmp.Or(err, recording.Write())
 }
+
+// listening is a trace of which somebody hears the events.
+type listening func(qlogwriter.Event)
+
+func (l listening) AddProducer() qlogwriter.Recorder   { return l }
+func (l listening) RecordEvent(event qlogwriter.Event) { l(event) }
+func (l listening) Close() error                       { return nil }
 
 func readSurroundings(assignment contract.Assignment) (Surroundings, error) {
 	credentials, err := ReadCredentials(assignment)
 	begun := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble's time
 	return Surroundings{Credentials: credentials, Log: log.Default(), Clock: func() time.Duration { return time.Since(begun) }}, err
 }
-
-// listener hears the events of a connection.
-type listener func(qlogwriter.Event)
-
-func (l listener) AddProducer() qlogwriter.Recorder   { return l }
-func (l listener) RecordEvent(event qlogwriter.Event) { l(event) }
-func (l listener) Close() error                       { return nil }
 
 // succeed runs a transfer that has to end well; the client verifies the content.
 func (x transfer) succeed(t *testing.T) outcome {

@@ -265,11 +265,7 @@ func TestNothingOfAMessageIsSentAfterItsDeadline(t *testing.T) {
 				t.Parallel()
 				seen := streamFrames{map[int]time.Time{}, map[int]time.Time{}}
 				x := exchanged(frames(count, 8000, messages.Deadline, false), withScheme(fecOptions, scheme), links[0], links[1])
-				x.heard = func(role string, event qlogwriter.Event) {
-					if role == "server" {
-						seen.hear(event)
-					}
-				}
+				x.heard = seen.hear
 				o := x.succeed(t)
 				sent, arrived := o.parts(t, "server"), o.parts(t, "client")
 				first := x.workload.Messages.Messages[int(sent[0]["message"])]
@@ -306,8 +302,6 @@ func TestAMessageWhoseTurnComesAfterItsDeadlineIsResetAtOnce(t *testing.T) {
 		x := exchanged(frames(count, 8000, messages.Deadline, true), withScheme(fecOptions, "plain"), lossylink.Settings{}, lossylink.Settings{})
 		server, client := x.assignments(certificate, key, serverEnd)
 		seen := streamFrames{map[int]time.Time{}, map[int]time.Time{}}
-		x.heard = func(_ string, event qlogwriter.Event) { seen.hear(event) }
-
 		surroundings, err := readSurroundings(server)
 		if err != nil {
 			t.Fatal(err)
@@ -341,7 +335,7 @@ func TestAMessageWhoseTurnComesAfterItsDeadlineIsResetAtOnce(t *testing.T) {
 			}
 		}()
 		var out bytes.Buffer
-		if err := x.runEnd(t.Context(), clientEnd, client, &out); err != nil {
+		if err := runTelling(t.Context(), clientEnd, client, &out, seen.hear); err != nil {
 			t.Fatal(err)
 		}
 		e.transport.Close()
