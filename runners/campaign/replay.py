@@ -24,7 +24,7 @@ from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal, first_problem
-from runners.trial.task import VIRTUAL, EndpointTask, Task
+from runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series
 
 
 @dataclass(frozen=True)
@@ -142,11 +142,12 @@ def _used(task: Task, implementations: Implementations) -> dict[str, Implementat
 def _captured(task: Task, used: Mapping[str, Implementation]) -> Task:
     """The task with everything recorded: packets, qlog, and every series that the implementations leave."""
 
-    def all_series(end: EndpointTask) -> EndpointTask:
-        return end.model_copy(update={"series": list(used[end.implementation].declaration.series)})
+    def all_series(end: EndpointTask, workload: Mapping[str, Any]) -> EndpointTask:
+        every = end.model_copy(update={"series": list(used[end.implementation].declaration.series)})
+        return every.model_copy(update={"series": asked_series(every, workload)})
 
     pairs = [
-        pair.model_copy(update={"client": all_series(pair.client), "server": all_series(pair.server)})
+        pair.model_copy(update={role: all_series(pair.end(role), pair.workload) for role in ROLES})
         for pair in task.pairs
     ]
     return task.model_copy(update={"capture": True, "pairs": pairs})

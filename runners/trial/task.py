@@ -62,8 +62,8 @@ class PairTask(_Part):
 
 def asked_series(end: EndpointTask, workload: Mapping[str, Any]) -> list[str]:
     """What an end is asked to leave over time: what the design wants, and what measures its workload."""
-    needed = [messages.SERIES] if messages.is_messages(workload) else []
-    return [*end.series, *(name for name in needed if name not in end.series)]
+    wanted = [name for name in end.series if name != messages.SERIES]
+    return [*wanted, messages.SERIES] if messages.is_messages(workload) else wanted
 
 
 class LinkTask(_Part):

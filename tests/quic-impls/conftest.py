@@ -222,6 +222,11 @@ class Exchanges:
                 assert (end["exit_code"], end["stderr"]) == (0, "")
         return answers
 
+    def tables(self, tasks: Sequence[dict[str, Any]]) -> list[str]:
+        """The text of the tables of both ends of each."""
+        logs = (Path(end["log_folder"]) for task in tasks for end in task["pairs"][0].values())
+        return [(folder / "messages.series.csv").read_text() for folder in logs]
+
     def rows(self, task: dict[str, Any], end: Literal["sender", "receiver"]) -> list[dict[str, float]]:
         """The table of one end."""
         sends = {"up": "client", "down": "server"}[task["pairs"][0]["client"]["workload"]["direction"]]

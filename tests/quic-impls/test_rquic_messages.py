@@ -4,7 +4,6 @@ import itertools
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -125,13 +124,9 @@ def test_the_same_task_has_the_same_answer_and_the_same_tables(exchanges: Any) -
         for number, (delivery, scheme, direction) in enumerate(kinds)
     ]
 
-    def tables() -> list[str]:
-        logs = (Path(end["log_folder"]) for task in tasks for end in task["pairs"][0].values())
-        return [(folder / "messages.series.csv").read_text() for folder in logs]
-
-    first, left = exchanges.answers(tasks), tables()
+    first, left = exchanges.answers(tasks), exchanges.tables(tasks)
     again = exchanges.answers(tasks[::-1])[::-1]
-    assert first == again and left == tables()
+    assert first == again and left == exchanges.tables(tasks)
 
 
 def test_both_ends_count_what_the_workload_has(exchanges: Any) -> None:

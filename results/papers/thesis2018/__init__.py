@@ -28,6 +28,8 @@ def _differences(_: pd.DataFrame, __: CampaignInfo) -> list[str]:
         " thesis' message mode delivers a frame whole or not at all, too.",
         "The thesis names no bandwidth; ours is 20 Mbit/s, and our windows of flow control do not bind: its"
         " re-bufferings at the beginning of connections with long delays are not to be seen here.",
+        "Only packets of messages are in blocks, so that one of 20 begins with the first or the fifth packet"
+        " of a message of 8, and spans three messages at most; in the thesis four.",
         "The reader's clock does not wait for a message that is late: each is asked for on its own.",
     ]
 

@@ -80,7 +80,7 @@ def test_what_arrives_over_udp_is_what_the_oracle_lets_pass(
         assert list(rows.loc[rows["id"] == of_trial["id"], "parts_arrived"]) == arrive
         assert of_trial["messages.rebuffering_s"] == pytest.approx(rebuffering_s, abs=1e-4)
         assert of_trial["messages.received_bytes"] == received_bytes
-        # Each part is alone on the link: none waits for those of the message before.
+        # No message waits for the one before; the first waits for what answers the client.
         assert of_trial["messages.latency_max_ms"] == pytest.approx(
-            of_trial["owd_ms"] + 8e-3 * PACKETS * 1049 / 20, abs=0.01
+            of_trial["owd_ms"] + 8e-3 * PACKETS * 1049 / 20, abs=0.02
         )

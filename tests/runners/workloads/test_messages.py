@@ -18,6 +18,7 @@ from runners.campaign.experiment import Experiment
 from runners.campaign.order import trial_keys
 from runners.implementations.finding import ours
 from runners.refusal import Refusal
+from runners.trial.task import EndpointTask, asked_series
 from runners.workloads import real_time, traffic
 from runners.workloads.traffic import Trace
 
@@ -283,3 +284,9 @@ def test_a_bad_list_ends_the_command_with_one_line_and_status_2(
     done = fecbench_here("trace", "from-list", listed, "--output", made)
     assert said in done.refusal()
     assert not made.exists()
+
+
+def test_nobody_is_asked_for_messages_in_another_workload() -> None:
+    end = EndpointTask(implementation="x", options={}, series=["messages", "cwnd"])
+    assert asked_series(end, {"name": "download", "size_bytes": 1}) == ["cwnd"]
+    assert asked_series(end, {"name": "messages"}) == ["cwnd", "messages"]
