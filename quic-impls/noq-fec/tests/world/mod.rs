@@ -5,6 +5,7 @@
 
 mod certificate;
 pub mod decrypted;
+pub mod reassembly;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
