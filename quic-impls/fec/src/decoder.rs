@@ -104,11 +104,15 @@ impl Equation {
 
     fn has_one_unknown(&mut self) -> bool {
         if self.place_of_another == self.place_of_pivot || self.coefficients[self.place_of_another] == 0 {
-            let mut unknown = (0..self.coefficients.len()).filter(|place| self.coefficients[*place] != 0);
-            match unknown.find(|place| *place != self.place_of_pivot) {
-                Some(place) => self.place_of_another = place,
-                None => return true,
+            let (before, rest) = self.coefficients.split_at(self.place_of_pivot);
+            let after = &rest[1..];
+            if [before, after].iter().all(|part| part.iter().fold(0, |all, coefficient| all | coefficient) == 0) {
+                return true;
             }
+            // Mostly one of the newest, which will be there for long.
+            let mut places = (0..self.coefficients.len()).rev().filter(|place| *place != self.place_of_pivot);
+            let another = places.find(|place| self.coefficients[*place] != 0);
+            self.place_of_another = another.expect("not all are 0");
         }
         false
     }
@@ -125,7 +129,18 @@ impl Decoder {
         assert!((1..=MAX_SPAN).contains(&window), "window of {window}: must be 1 to {MAX_SPAN}");
         let symbols = vec![Known::Not; 2 * window];
         let (kernel, equations) = (Kernel::fastest(), Vec::new());
-        Decoder { code, kernel, window, symbol_size, base: 0, place_of_base: 0, symbols, equations, credit: CREDIT, ignored: 0 }
+        Decoder {
+            code,
+            kernel,
+            window,
+            symbol_size,
+            base: 0,
+            place_of_base: 0,
+            symbols,
+            equations,
+            credit: CREDIT,
+            ignored: 0,
+        }
     }
 
     /// The same decoder with other instructions.
@@ -252,13 +267,15 @@ impl Decoder {
 
     /// What a repair symbol says of the symbols that are not known, and that no equation says; nothing if that is nothing.
     fn equation(&mut self, header: &Header, row: &[u8], symbol: &[u8]) -> Option<Equation> {
-        let mut coefficients = vec![0; self.symbols.len()];
+        let mut coefficients = [0; 2 * MAX_SPAN];
+        let coefficients = &mut coefficients[..self.symbols.len()];
         let mut oldest = None;
-        let mut sums: Vec<Term<'_, 1>> = Vec::with_capacity(row.len() + self.equations.len() + 1);
+        let mut terms: Vec<Term<'_, 1>> = Vec::with_capacity(1 + row.len() + 2 * self.equations.len());
+        terms.push(Term { constants: [1], symbol });
         for (sid, factor) in header.protected.sids().zip(row).filter(|(_, factor)| **factor != 0) {
             let place = self.place(sid);
             match self.symbols[place].symbol() {
-                Some(symbol) => sums.push(Term { constants: [*factor], symbol }),
+                Some(symbol) => terms.push(Term { constants: [*factor], symbol }),
                 None => {
                     coefficients[place] = *factor;
                     oldest.get_or_insert(sid);
@@ -266,27 +283,26 @@ impl Decoder {
             }
         }
         let oldest = oldest?;
-        let mut spent: usize = sums.iter().map(|term| term.symbol.len()).sum();
         // No equation has another one's pivot, so none changes how often another one is to be added.
-        let mut rows: Vec<Term<'_, 1>> = Vec::with_capacity(self.equations.len());
-        for other in &self.equations {
-            let constants = [coefficients[self.place(other.pivot)]];
-            if constants != [0] {
-                rows.push(Term { constants, symbol: &other.coefficients });
-                sums.push(Term { constants, symbol: &other.sum });
-                spent += other.size();
-            }
-        }
-        self.kernel.add_products([&mut coefficients], &rows);
-        let equation = self.next_unknown(&coefficients, oldest).map(|pivot| {
+        let entangled = || self.equations.iter().filter(|other| coefficients[other.place_of_pivot] != 0);
+        let mut spent: usize = terms[1..].iter().map(|term| term.symbol.len()).sum();
+        let factor = |other: &Equation| [coefficients[other.place_of_pivot]];
+        let rows = entangled().map(|other| Term { constants: factor(other), symbol: &other.coefficients });
+        let sums = entangled().map(|other| Term { constants: factor(other), symbol: &other.sum });
+        terms.extend(sums);
+        let of_sum = terms.len();
+        terms.extend(rows);
+        spent += entangled().map(Equation::size).sum::<usize>();
+        self.kernel.add_products([&mut *coefficients], &terms[of_sum..]);
+        let equation = self.next_unknown(coefficients, oldest).map(|pivot| {
             let scale = field::inverse(coefficients[self.place(pivot)]);
-            sums.push(Term { constants: [1], symbol });
-            for Term { constants: [factor], .. } in &mut sums {
+            let terms = &mut terms[..of_sum];
+            for Term { constants: [factor], .. } in &mut *terms {
                 *factor = field::multiply(scale, *factor);
             }
-            let mut sum = vec![0; sums.iter().map(|term| term.symbol.len()).max().unwrap_or(0)];
-            self.kernel.add_products([&mut sum], &sums);
-            Equation::new(pivot, self.place(pivot), self.scaled(&coefficients, scale), sum)
+            let mut sum = vec![0; terms.iter().map(|term| term.symbol.len()).max().unwrap_or(0)];
+            self.kernel.add_products([&mut sum], terms);
+            Equation::new(pivot, self.place(pivot), self.scaled(coefficients, scale), sum)
         });
         self.spend(spent);
         equation
@@ -307,14 +323,15 @@ impl Decoder {
     fn insert(&mut self, equation: Equation) {
         let (kernel, place) = (self.kernel, equation.place_of_pivot);
         let mut added = 0;
-        let mut others = self.equations.iter_mut().filter(|other| other.coefficients[place] != 0).inspect(|_| added += 1);
+        let mut others =
+            self.equations.iter_mut().filter(|other| other.coefficients[place] != 0).inspect(|_| added += 1);
         loop {
             match array::from_fn(|_| others.next()) {
                 [Some(a), Some(b), Some(c), Some(d)] => equation.take_out_of([a, b, c, d], kernel),
-                fewer => {
-                    fewer.into_iter().flatten().for_each(|other| equation.take_out_of([other], kernel));
-                    break;
-                }
+                [Some(a), Some(b), Some(c), None] => break equation.take_out_of([a, b, c], kernel),
+                [Some(a), Some(b), None, _] => break equation.take_out_of([a, b], kernel),
+                [Some(a), None, ..] => break equation.take_out_of([a], kernel),
+                [None, ..] => break,
             }
         }
         self.spend(added * equation.size());

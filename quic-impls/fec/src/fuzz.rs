@@ -218,7 +218,8 @@ impl Transfer {
                 self.repairs_arrived += 1;
                 // Nothing, if its symbol is empty.
                 if let Ok((header, _)) = Header::parse(payload) {
-                    let unknown = header.protected.sids().filter(|sid| !self.known.contains_key(sid)).collect::<Vec<_>>();
+                    let unknown =
+                        header.protected.sids().filter(|sid| !self.known.contains_key(sid)).collect::<Vec<_>>();
                     let ignored = self.decoder.ignored();
                     let recovered = self.decoder.repair(payload).expect("an encoder's symbols are legal");
                     let is_used = self.decoder.ignored() == ignored && self.is_kept(header.protected.first());

@@ -1,8 +1,6 @@
 //! NEON, which looks up the products of half bytes in tables of 16.
 
-use std::arch::aarch64::{
-    uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8, vst1q_u8,
-};
+use std::arch::aarch64::{uint8x16_t, vandq_u8, vdupq_n_u8, veorq_u8, vld1q_u8, vqtbl1q_u8, vshrq_n_u8, vst1q_u8};
 
 use super::Term;
 use super::vector::{self, NIBBLE_PRODUCTS, Vector};
