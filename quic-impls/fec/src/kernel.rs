@@ -197,6 +197,12 @@ mod tests {
         }
     }
 
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn neon_is_there_and_preferred() {
+        assert_eq!(Kernel::fastest(), Kernel(Instructions::Neon));
+    }
+
     #[test]
     fn a_shorter_symbol_counts_as_padded_with_zeros() {
         let mut sum = vec![1, 2];
@@ -206,8 +212,11 @@ mod tests {
         assert_eq!(sum, [4, 10, 16]);
     }
 
-    /// Symbols with their constants, and the length of the sums.
-    fn any_terms<const SUMS: usize>() -> impl Strategy<Value = (usize, Vec<([u8; SUMS], Vec<u8>)>)> {
+    /// Symbols with their constants.
+    type Terms<const SUMS: usize> = Vec<([u8; SUMS], Vec<u8>)>;
+
+    /// The length of the sums, and what is added.
+    fn any_terms<const SUMS: usize>() -> impl Strategy<Value = (usize, Terms<SUMS>)> {
         (0..700usize).prop_flat_map(|length| {
             let symbol = prop_oneof![
                 2 => prop::collection::vec(any::<u8>(), length),

@@ -60,7 +60,7 @@ impl Protected {
     /// Whether a symbol is in both sets.
     pub(crate) fn meets(&self, other: &Protected) -> bool {
         let (stride, sids) = (Sid::from(other.stride), other.first..=other.last());
-        self.sids().any(|sid| sids.contains(&sid) && (sid - other.first) % stride == 0)
+        self.sids().any(|sid| sids.contains(&sid) && (sid - other.first).is_multiple_of(stride))
     }
 
     /// The SIDs, in order.
