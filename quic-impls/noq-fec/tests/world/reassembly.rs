@@ -74,9 +74,14 @@ fn parse(script: &[u8]) -> Option<(bool, Vec<Sent>)> {
         let id = IDS[usize::from(*which) % IDS.len()];
         let offset = 5 * u64::from(*offset);
         let frame = stream(id, offset, step & 0x80 != 0, usize::from(*length));
-        match (step % 8, sent.last_mut()) {
-            (0, _) => sent.push(Sent::Reset([&[RESET_STREAM, id, 0][..], &varint(offset)].concat())),
-            (3.., Some(Sent::Streams(frames))) if frames.len() + frame.len() <= LARGEST_SYMBOL => frames.extend(frame),
+        if step % 8 == 0 {
+            sent.push(Sent::Reset([&[RESET_STREAM, id, 0][..], &varint(offset)].concat()));
+            continue;
+        }
+        match sent.last_mut() {
+            Some(Sent::Streams(frames)) if step % 8 > 2 && frames.len() + frame.len() <= LARGEST_SYMBOL => {
+                frames.extend(frame);
+            }
             _ => sent.push(Sent::Streams(frame)),
         }
     }
