@@ -30,17 +30,16 @@ const AT_ONCE: usize = 4;
 /// Repair symbols that were made with the last one, and are to follow it if they protect the same.
 #[derive(Debug, Default)]
 struct Ahead {
+    /// One after the other.
     symbols: Vec<u8>,
-    /// That of each.
-    length: usize,
-    /// How many have been sent.
+    /// How many bytes of them have been sent.
     sent: usize,
 }
 
 impl Ahead {
-    fn next(&mut self) -> Option<&[u8]> {
-        let symbol = self.symbols.chunks_exact(self.length.max(1)).nth(self.sent)?;
-        self.sent += 1;
+    fn next(&mut self, length: usize) -> Option<&[u8]> {
+        let symbol = self.symbols.get(self.sent..self.sent + length)?;
+        self.sent += length;
         Some(symbol)
     }
 
@@ -48,7 +47,7 @@ impl Ahead {
     fn begin(&mut self, count: usize, length: usize) {
         self.symbols.clear();
         self.symbols.resize(count * length, 0);
-        (self.length, self.sent) = (length, 0);
+        self.sent = 0;
     }
 }
 
@@ -137,13 +136,14 @@ impl Encoder {
             Some((last, index)) if last.meets(&protected) => index + 1,
             _ => 0,
         };
-        let length = protected.sids().map(|sid| self.symbol(sid).len()).max().unwrap_or(0);
+        // A repair symbol of nothing would be refused.
+        let length = protected.sids().map(|sid| self.symbol(sid).len()).fold(1, usize::max);
         payload.reserve(MAX_HEADER + length);
         self.code.header(protected, index, self.repairs).write(payload);
         if self.last.is_none_or(|(last, _)| last != protected) {
             self.ahead.begin(0, 0);
         }
-        match self.ahead.next() {
+        match self.ahead.next(length) {
             Some(symbol) => payload.extend_from_slice(symbol),
             None => self.make(protected, index, length, payload),
         }
@@ -172,9 +172,10 @@ impl Encoder {
             self.code.coefficients(&header, &mut self.rows).expect("an encoder's headers are its code's");
         }
         let mut ahead = mem::take(&mut self.ahead);
-        ahead.begin(COUNT - 1, first.len());
-        let mut symbols = iter::once(first).chain(ahead.symbols.chunks_exact_mut(ahead.length.max(1)));
-        let sums = array::from_fn(|_| symbols.next().unwrap_or_default());
+        let length = first.len();
+        ahead.begin(COUNT - 1, length);
+        let mut symbols = iter::once(first).chain(ahead.symbols.chunks_exact_mut(length));
+        let sums = array::from_fn(|_| symbols.next().expect("there is room for each"));
         let constants = |place| array::from_fn(|row| self.rows[row * protected.count() + place]);
         let term = |(place, sid)| Term::<COUNT> { constants: constants(place), symbol: self.symbol(sid) };
         let terms: Vec<_> = protected.sids().enumerate().map(term).collect();

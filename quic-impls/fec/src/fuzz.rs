@@ -216,18 +216,15 @@ impl Transfer {
             }
             Travelling::Repair(payload) => {
                 self.repairs_arrived += 1;
-                // Nothing, if its symbol is empty.
-                if let Ok((header, _)) = Header::parse(payload) {
-                    let unknown =
-                        header.protected.sids().filter(|sid| !self.known.contains_key(sid)).collect::<Vec<_>>();
-                    let ignored = self.decoder.ignored();
-                    let recovered = self.decoder.repair(payload).expect("an encoder's symbols are legal");
-                    let is_used = self.decoder.ignored() == ignored && self.is_kept(header.protected.first());
-                    if let ([one], true) = (&unknown[..], is_used) {
-                        assert!(recovered.iter().any(|(sid, _)| sid == one), "{one} was not recovered");
-                    }
-                    self.learn(recovered);
+                let (header, _) = Header::parse(payload).expect("an encoder's repair symbols are legal");
+                let unknown = header.protected.sids().filter(|sid| !self.known.contains_key(sid)).collect::<Vec<_>>();
+                let ignored = self.decoder.ignored();
+                let recovered = self.decoder.repair(payload).expect("an encoder's repair symbols are legal");
+                let is_used = self.decoder.ignored() == ignored && self.is_kept(header.protected.first());
+                if let ([one], true) = (&unknown[..], is_used) {
+                    assert!(recovered.iter().any(|(sid, _)| sid == one), "{one} was not recovered");
                 }
+                self.learn(recovered);
             }
         }
         self.decoder.assert_sound();

@@ -53,8 +53,9 @@ impl Sent {
     }
 }
 
-pub fn recovered_as_received(script: &[u8]) {
-    let Some((reads_at_once, sent)) = parse(script) else { return };
+/// What came of it, both times.
+pub fn recovered_as_received(script: &[u8]) -> Option<Heard> {
+    let (reads_at_once, sent) = parse(script)?;
     let received = play(&sent, reads_at_once, false);
     let recovered = play(&sent, reads_at_once, true);
     assert_eq!(recovered, received, "{sent:?}");
@@ -64,6 +65,7 @@ pub fn recovered_as_received(script: &[u8]) {
     }
     let read: usize = received.streams.values().map(|stream| stream.read.len()).sum();
     assert!(reads_at_once || read <= WINDOW as usize, "{read} bytes");
+    Some(received)
 }
 
 /// Whether the client reads as soon as it can, or at the end only, and what it is sent.
@@ -119,6 +121,7 @@ fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> Heard {
     let mut queue: VecDeque<Sent> = sent.iter().cloned().collect();
     let mut sid = 1000;
     let change = move |_, payload: &mut BytesMut| {
+        if std::env::var("DBG").is_ok() { eprintln!("{} {:02x?}", payload.len(), &payload[..payload.len().min(24)]); }
         if payload.len() < LARGEST_SYMBOL - 100 {
             return;
         }
@@ -145,6 +148,9 @@ fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> Heard {
     while world.step(Duration::from_secs(5)) {}
     world.server.close(world.start + world.elapsed(), VarInt::from_u32(0), "");
     while world.step(Duration::from_secs(10)) {}
+    let has_streams = matches!(sent.first(), Some(Sent::Streams(_)));
+    let counters = world.client.counters();
+    assert_eq!(counters.recovered > 0, recovered && has_streams, "{counters:?}");
     let reader = world.client.applications().next().expect("the client's");
     assert!(reader.heard.end.is_some(), "the connection goes on: {:?}", reader.heard);
     std::mem::take(&mut reader.heard)
@@ -172,17 +178,17 @@ struct Reader {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Heard {
-    streams: BTreeMap<StreamId, Stream>,
+pub struct Heard {
+    pub streams: BTreeMap<StreamId, Stream>,
     /// How often the peer was allowed more, of the connection and of streams.
     windows: (u64, u64),
     /// Why the connection has ended.
-    end: Option<String>,
+    pub end: Option<String>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Stream {
-    read: Vec<u8>,
+pub struct Stream {
+    pub read: Vec<u8>,
     /// Why there is no more.
     end: Option<String>,
 }
