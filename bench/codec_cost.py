@@ -123,7 +123,8 @@ def run() -> list[str]:
 def missed(ours: Mapping[str, float], peer: Mapping[str, float]) -> list[str]:
     """A line for each bound that these times, in ns, do not keep. Exceptions are not among them."""
     return [
-        f"missed: {row.code}, {row.operation}: {_us(ours[row.ours])} µs; the bound is {_us(_bound_ns(row, peer))} µs"
+        f"missed: {row.code}, {row.operation}: {_us(ours[row.ours])} µs; "
+        f"the bound is {_us(_bound_ns(row, peer))} µs"
         for row in rows()
         if _verdict(row, ours, peer) == MISSED
     ]

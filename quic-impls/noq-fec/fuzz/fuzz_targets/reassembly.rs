@@ -3,4 +3,6 @@
 #[path = "../../tests/world/mod.rs"]
 mod world;
 
-libfuzzer_sys::fuzz_target!(|script: &[u8]| world::reassembly::recovered_as_received(script));
+libfuzzer_sys::fuzz_target!(|script: &[u8]| {
+    world::reassembly::recovered_as_received(script);
+});

@@ -121,7 +121,6 @@ fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> Heard {
     let mut queue: VecDeque<Sent> = sent.iter().cloned().collect();
     let mut sid = 1000;
     let change = move |_, payload: &mut BytesMut| {
-        if std::env::var("DBG").is_ok() { eprintln!("{} {:02x?}", payload.len(), &payload[..payload.len().min(24)]); }
         if payload.len() < LARGEST_SYMBOL - 100 {
             return;
         }
