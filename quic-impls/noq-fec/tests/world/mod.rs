@@ -262,6 +262,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         Schemes { redundancy: Redundancy::Tail, ..schemes(Code::RLC, 3, 2) },
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { window_trim: false, ..schemes(Code::RLC, 3, 2) },
     ]
 }
 
