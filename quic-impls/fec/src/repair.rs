@@ -65,7 +65,8 @@ impl Protected {
 
     /// The SIDs, in order.
     pub fn sids(&self) -> impl Iterator<Item = Sid> + use<> {
-        (self.first..=self.last()).step_by(usize::from(self.stride))
+        let (first, stride) = (self.first, Sid::from(self.stride));
+        (0..Sid::from(self.count)).map(move |place| first + place * stride)
     }
 }
 
