@@ -20,6 +20,7 @@ _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAP_SYS_ADMIN = 21
+_SELF = Path("/proc/self")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -101,8 +102,9 @@ def may_administer() -> bool:
 
 def has_user(user: int) -> bool:
     """Whether a process may become this user and the group of the same number: a user namespace, such as a
-    container without privileges, has few."""
-    return all(_is_mapped(user, Path(f"/proc/self/{kind}_map").read_text()) for kind in ("uid", "gid"))
+    container without privileges, has few. A kernel without user namespaces, which has no maps, has all."""
+    maps = [path for kind in ("uid", "gid") if (path := _SELF / f"{kind}_map").exists()]
+    return all(_is_mapped(user, path.read_text()) for path in maps)
 
 
 def _is_mapped(number: int, id_map: str) -> bool:
