@@ -397,6 +397,42 @@ def test_what_is_left_behind_is_of_virtual_time_and_changes_nothing(
     assert packets_of(tmp_path / "server.pcapng") == packets
 
 
+def quic_packets_sent(folder: Path) -> list[tuple[str, int, list[str]]]:
+    """Type, size and types of frames of each QUIC packet that an end sent, in their order."""
+    (qlog,) = folder.glob("*.sqlog")
+    events = [json.loads(text) for text in qlog.read_text().split("\x1e") if text][1:]
+    sent = [event["data"] for event in events if event["name"] == "transport:packet_sent"]
+    qlog.unlink()
+    return [
+        (
+            packet["header"]["packet_type"],
+            packet["raw"]["length"],
+            [frame["frame_type"] for frame in packet["frames"]],
+        )
+        for packet in sent
+    ]
+
+
+@pytest.mark.parametrize("workload", ["download", "upload"])
+@pytest.mark.parametrize("size", [1000, 10_000, 40_000])
+def test_without_losses_all_arms_send_the_same_quic_packets(
+    simulator: Simulator, tasks: Tasks, tmp_path: Path, workload: str, size: int
+) -> None:
+    """What is coded travels beside QUIC's packets: they are as many, in the same order, of the same sizes and
+    with the same frames, those of the handshake and those with ACKs, too. In longer transfers, the times that
+    headers take on the link move an ACK now and then."""
+    sent = {}
+    for scheme in ("plain", "none", "hold", "xor", "rlc"):
+        # All is one generation, so that what is coded follows the content.
+        task = tasks({"name": workload, "size_bytes": size}, capture=True, scheme=scheme, code_rate=0.985)
+        answer = simulator.carry_out(task)
+        repair = sum(end["metrics"]["repair_sent"] for end in answer["endpoints"].values())
+        assert (repair > 0) == (scheme in ("xor", "rlc"))
+        sent[scheme] = [quic_packets_sent(tmp_path / role) for role in ("client", "server")]
+    for scheme in sent:
+        assert sent[scheme] == sent["plain"], scheme
+
+
 def packets_of(capture: Path) -> int:
     """How many packets a pcapng file has."""
     content, packets, at = capture.read_bytes(), 0, 0

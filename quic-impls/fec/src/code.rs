@@ -1,6 +1,8 @@
 //! The codes. Each is linear: a repair symbol is the sum of the source symbols that it protects, each multiplied by a
 //! coefficient that both sides compute from the repair payload's header. All that differs is the coefficients.
 
+use std::iter::repeat_n;
+
 use crate::repair::{Header, Malformed, Protected};
 use crate::{reed_solomon, rlc, vandermonde};
 
@@ -47,23 +49,24 @@ impl Code {
         Header { protected, key, density }
     }
 
-    /// The coefficients of the protected symbols, in their order.
-    pub(crate) fn coefficients(self, header: &Header) -> Result<Vec<u8>, Malformed> {
+    /// Appends the coefficients of the protected symbols, in their order.
+    pub(crate) fn coefficients(self, header: &Header, row: &mut Vec<u8>) -> Result<(), Malformed> {
         let count = header.protected.count();
         let key = usize::from(header.key);
         let no_density = header.density == 0;
         match self {
-            Code::Xor if key == 0 && no_density => Ok(vec![1; count]),
+            Code::Xor if key == 0 && no_density => row.extend(repeat_n(1, count)),
             Code::ReedSolomon if key < self.repairs_over(count) && no_density => {
-                Ok(reed_solomon::row(key)[..count].to_vec())
+                row.extend_from_slice(&reed_solomon::row(key)[..count]);
             }
             Code::Rlc { .. } if header.density <= rlc::MAX_DENSITY => {
-                Ok(rlc::coefficients(header.key, header.density, count))
+                row.extend(rlc::coefficients(header.key, header.density).take(count));
             }
             Code::Vandermonde if key < vandermonde::ROWS && no_density => {
-                Ok(vandermonde::coefficients(header.key, header.protected))
+                row.extend(vandermonde::coefficients(header.key, header.protected));
             }
-            _ => Err(Malformed::Key),
+            _ => return Err(Malformed::Key),
         }
+        Ok(())
     }
 }

@@ -32,6 +32,11 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn wants_repair(&self, context: &Context) -> bool;
     /// The symbols that the next repair symbol protects, which is then counted as sent.
     fn next_repair(&mut self, context: &Context) -> Option<Protected>;
+    /// How many repair symbols over these source symbols come next, if nothing else happens before. They may then be made
+    /// at once, which is faster than one by one; 0 is always right.
+    fn more_over(&self, _protected: &Protected) -> usize {
+        0
+    }
 }
 
 /// Parameters that make no controller, in one line.
@@ -180,6 +185,10 @@ impl Controller for Block {
         }
         Some(block)
     }
+
+    fn more_over(&self, protected: &Protected) -> usize {
+        self.due.front().filter(|(block, _)| block == protected).map_or(0, |(_, repairs)| *repairs)
+    }
 }
 
 /// A window over the last `length` source symbols, without those at its beginning that the receiver has, unless it is
@@ -265,6 +274,12 @@ impl SlidingWindow {
         }
     }
 
+    /// What a repair symbol protects now.
+    fn protected(&self) -> Option<Protected> {
+        let count = self.landed.len();
+        Protected::new(self.next - count as Sid, count, 1)
+    }
+
     fn repairs_at_end(&self) -> usize {
         let count = self.landed.len();
         self.rate.repairs_for(self.uncounted.min(count)).min(self.code.repairs_over(count))
@@ -307,7 +322,10 @@ impl Controller for SlidingWindow {
             self.uncounted = 0;
         }
         self.due = self.due.checked_sub(1)?;
-        let count = self.landed.len();
-        Protected::new(self.next - count as Sid, count, 1)
+        self.protected()
+    }
+
+    fn more_over(&self, protected: &Protected) -> usize {
+        if self.protected().as_ref() == Some(protected) { self.due } else { 0 }
     }
 }

@@ -1,9 +1,11 @@
 //! The sender's side.
 
+use std::{array, iter, mem};
+
 use crate::code::Code;
 use crate::controller::{Context, Controller};
-use crate::kernel::Kernel;
-use crate::repair::{MAX_SPAN, Protected, Sid};
+use crate::kernel::{Kernel, Term};
+use crate::repair::{MAX_HEADER, MAX_SPAN, Protected, Sid};
 
 /// Keeps the last [`MAX_SPAN`] source symbols, and makes repair symbols of them as its controller wants.
 #[derive(Debug)]
@@ -17,14 +19,53 @@ pub struct Encoder {
     repairs: u64,
     /// What the last repair symbol protects, and how many there are before it, each with a symbol in common with the next.
     last: Option<(Protected, usize)>,
+    ahead: Ahead,
+    /// The coefficients of the repair symbols that are made at once, one after the other.
+    rows: Vec<u8>,
+}
+
+/// How many repair symbols over the same source symbols are made at once.
+const AT_ONCE: usize = 4;
+
+/// Repair symbols that were made with the last one, and are to follow it if they protect the same.
+#[derive(Debug, Default)]
+struct Ahead {
+    /// One after the other.
+    symbols: Vec<u8>,
+    /// How many bytes of them have been sent.
+    sent: usize,
+}
+
+impl Ahead {
+    fn next(&mut self, length: usize) -> Option<&[u8]> {
+        let symbol = self.symbols.get(self.sent..self.sent + length)?;
+        self.sent += length;
+        Some(symbol)
+    }
+
+    /// Room for other ones, with zeros.
+    fn begin(&mut self, count: usize, length: usize) {
+        self.symbols.clear();
+        self.symbols.resize(count * length, 0);
+        self.sent = 0;
+    }
 }
 
 impl Encoder {
     /// An encoder for a receiver that takes no repair symbols until [`Encoder::set_window`].
     #[must_use]
     pub fn new(code: Code, controller: Box<dyn Controller>) -> Encoder {
-        let kernel = Kernel::fastest();
-        Encoder { code, controller, kernel, symbols: Vec::new(), next: 0, repairs: 0, last: None }
+        Encoder {
+            code,
+            controller,
+            kernel: Kernel::fastest(),
+            symbols: Vec::new(),
+            next: 0,
+            repairs: 0,
+            last: None,
+            ahead: Ahead::default(),
+            rows: Vec::new(),
+        }
     }
 
     /// The same encoder with other instructions.
@@ -95,18 +136,51 @@ impl Encoder {
             Some((last, index)) if last.meets(&protected) => index + 1,
             _ => 0,
         };
-        let header = self.code.header(protected, index, self.repairs);
-        header.write(payload);
-        let coefficients = self.code.coefficients(&header).expect("an encoder's headers are its code's");
-        let begin = payload.len();
-        payload.resize(begin + protected.sids().map(|sid| self.symbol(sid).len()).max().unwrap_or(0), 0);
-        for (sid, coefficient) in protected.sids().zip(coefficients) {
-            let symbol = self.symbol(sid);
-            self.kernel.multiply_add(&mut payload[begin..begin + symbol.len()], coefficient, symbol);
+        // A repair symbol of nothing would be refused.
+        let length = protected.sids().map(|sid| self.symbol(sid).len()).fold(1, usize::max);
+        payload.reserve(MAX_HEADER + length);
+        self.code.header(protected, index, self.repairs).write(payload);
+        if self.last.is_none_or(|(last, _)| last != protected) {
+            self.ahead.begin(0, 0);
+        }
+        match self.ahead.next(length) {
+            Some(symbol) => payload.extend_from_slice(symbol),
+            None => self.make(protected, index, length, payload),
         }
         self.last = Some((protected, index));
         self.repairs += 1;
         true
+    }
+
+    /// Appends a repair symbol, and makes those that are to follow it.
+    fn make(&mut self, protected: Protected, index: usize, length: usize, payload: &mut Vec<u8>) {
+        let begin = payload.len();
+        payload.resize(begin + length, 0);
+        let symbol = &mut payload[begin..];
+        match self.controller.more_over(&protected).min(AT_ONCE - 1) {
+            0 => self.make_at_once::<1>(protected, index, symbol),
+            1 => self.make_at_once::<2>(protected, index, symbol),
+            2 => self.make_at_once::<3>(protected, index, symbol),
+            _ => self.make_at_once::<AT_ONCE>(protected, index, symbol),
+        }
+    }
+
+    fn make_at_once<const COUNT: usize>(&mut self, protected: Protected, index: usize, first: &mut [u8]) {
+        self.rows.clear();
+        for ahead in 0..COUNT {
+            let header = self.code.header(protected, index + ahead, self.repairs + ahead as u64);
+            self.code.coefficients(&header, &mut self.rows).expect("an encoder's headers are its code's");
+        }
+        let mut ahead = mem::take(&mut self.ahead);
+        let length = first.len();
+        ahead.begin(COUNT - 1, length);
+        let mut symbols = iter::once(first).chain(ahead.symbols.chunks_exact_mut(length));
+        let sums = array::from_fn(|_| symbols.next().expect("there is room for each"));
+        let constants = |place| array::from_fn(|row| self.rows[row * protected.count() + place]);
+        let term = |(place, sid)| Term::<COUNT> { constants: constants(place), symbol: self.symbol(sid) };
+        let terms: Vec<_> = protected.sids().enumerate().map(term).collect();
+        self.kernel.add_products(sums, &terms);
+        self.ahead = ahead;
     }
 
     fn symbol(&self, sid: Sid) -> &[u8] {

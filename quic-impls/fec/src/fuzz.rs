@@ -1,13 +1,18 @@
-//! Decoders under whatever a peer may send: no input makes one panic, break its own rules or keep more than it should.
+//! Laws that hold for whatever bytes: of a decoder under what any peer may send, and of a transfer under any losses.
 //!
-//! An input of any bytes is a script. Its first byte chooses the code, the second the window; then come steps, of an
-//! opcode and its operands, until the bytes end. `corpus/` has scripts worth keeping, each named by what it does.
+//! An input is a script: of choices first, then of steps, an opcode with its operands each, until the bytes end. `fuzz/` lets a
+//! fuzzer write scripts, guided by coverage. `corpus/` has those worth keeping, each named by what it does, for each law.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use proptest::prelude::*;
 
-use crate::{Code, Decoder, MAX_SPAN, Malformed, Recovered, Sid};
+use crate::repair::Header;
+use crate::{
+    Block, Code, Context, Controller, Decoder, Encoder, Kernel, MAX_SPAN, Malformed, Recovered, Sid, SlidingWindow,
+};
 
+const CODES: [Code; 4] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
 const SYMBOL_SIZE: usize = 40;
 
 struct Script<'a>(&'a [u8]);
@@ -23,6 +28,16 @@ impl<'a> Script<'a> {
         self.take::<1>().map(|[byte]| byte)
     }
 
+    /// One of these.
+    fn choice<T: Copy>(&mut self, of: &[T]) -> Option<T> {
+        Some(of[usize::from(self.byte()?) % of.len()])
+    }
+
+    /// From 1 to this.
+    fn count(&mut self, most: usize) -> Option<usize> {
+        Some(1 + usize::from(self.byte()?) % most)
+    }
+
     /// As many bytes as there still are, at most `length`.
     fn bytes(&mut self, length: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(length.min(self.0.len()));
@@ -31,10 +46,14 @@ impl<'a> Script<'a> {
     }
 }
 
-fn run(script: &[u8]) -> Option<()> {
-    let mut script = Script(script);
-    let codes = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
-    let code = codes[usize::from(script.byte()?) % codes.len()];
+/// No input makes a decoder panic, break its own rules or keep more than it should.
+pub fn decoder(script: &[u8]) {
+    attack(Script(script));
+}
+
+/// `None` when the script has ended.
+fn attack(mut script: Script<'_>) -> Option<()> {
+    let code = script.choice(&CODES)?;
     let window = match usize::from(script.byte()?) {
         MAX_SPAN => MAX_SPAN,
         narrow => 1 + narrow % 16,
@@ -43,7 +62,7 @@ fn run(script: &[u8]) -> Option<()> {
     let mut newest: Sid = 0;
     loop {
         let before = format!("{decoder:?}");
-        let outcome = step(&mut script, &mut decoder, &mut newest)?;
+        let outcome = attack_once(&mut script, &mut decoder, &mut newest)?;
         decoder.assert_sound();
         match outcome {
             Ok(recovered) => {
@@ -55,7 +74,11 @@ fn run(script: &[u8]) -> Option<()> {
     }
 }
 
-fn step(script: &mut Script<'_>, decoder: &mut Decoder, newest: &mut Sid) -> Option<Result<Vec<Recovered>, Malformed>> {
+fn attack_once(
+    script: &mut Script<'_>,
+    decoder: &mut Decoder,
+    newest: &mut Sid,
+) -> Option<Result<Vec<Recovered>, Malformed>> {
     Some(match script.byte()? % 4 {
         // A source symbol near the newest.
         0 => {
@@ -85,36 +108,197 @@ fn step(script: &mut Script<'_>, decoder: &mut Decoder, newest: &mut Sid) -> Opt
     })
 }
 
-#[test]
-fn the_corpus_breaks_no_decoder() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
-    let scripts: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(!scripts.is_empty(), "{folder} is empty");
-    for script in scripts {
-        println!("{}", script.display());
-        run(&std::fs::read(script).unwrap());
+/// Whatever is lost, late or repeated of a transfer, what is recovered is what was sent, padded with zeros, and comes once. A
+/// repair symbol over one unknown symbol yields that, unless the sender owes.
+pub fn round_trip(script: &[u8]) {
+    let mut script = Script(script);
+    if let Some(mut transfer) = Transfer::begin(&mut script) {
+        while transfer.step(&mut script).is_some() {}
+        transfer.decoder.assert_sound();
     }
 }
 
-/// Scripts that are mostly of well-formed steps, so that decoders come to hold many equations.
-fn plausible_script() -> impl Strategy<Value = Vec<u8>> {
-    let source = (-3..5i8, any::<[u8; 2]>()).prop_map(|(ahead, rest)| vec![0, ahead as u8, rest[0], rest[1]]);
-    let repair = (0..16u8, 1..17u8, prop_oneof![8 => Just(1u8), 1 => any::<u8>()], 0..20u8, any::<[u8; 2]>()).prop_map(
-        |(behind, count, stride, key, [length, content])| vec![2, behind, count, stride, 0, key, 0, length, content],
-    );
-    let steps = prop::collection::vec(prop_oneof![source, repair], 0..100);
-    (0..4u8, prop_oneof![9 => any::<u8>(), 1 => Just(255)], steps)
-        .prop_map(|(code, window, steps)| [vec![code, window], steps.concat()].concat())
+struct Transfer {
+    encoder: Encoder,
+    decoder: Decoder,
+    /// The symbol of each SID.
+    sent: Vec<Vec<u8>>,
+    /// What is on its way.
+    travelling: Vec<Travelling>,
+    /// Those that the receiver has, and whether they were recovered.
+    known: BTreeMap<Sid, bool>,
+    repairs_arrived: usize,
 }
 
-proptest! {
-    #[test]
-    fn no_bytes_break_a_decoder(script in prop::collection::vec(any::<u8>(), 0..2000)) {
-        run(&script);
+enum Travelling {
+    Source(Sid),
+    Repair(Vec<u8>),
+}
+
+impl Transfer {
+    fn begin(script: &mut Script<'_>) -> Option<Transfer> {
+        let code = script.choice(&CODES)?;
+        let controller = Self::controller(code, script)?;
+        let kernels = Kernel::all();
+        let mut encoder = Encoder::new(code, controller).with_kernel(script.choice(&kernels)?);
+        encoder.set_window(MAX_SPAN);
+        let decoder = Decoder::new(code, MAX_SPAN, 256).with_kernel(script.choice(&kernels)?);
+        let (travelling, known) = (Vec::new(), BTreeMap::new());
+        Some(Transfer { encoder, decoder, sent: Vec::new(), travelling, known, repairs_arrived: 0 })
+    }
+
+    fn controller(code: Code, script: &mut Script<'_>) -> Option<Box<dyn Controller>> {
+        let (kind, k, repairs, length) = (script.byte()? % 4, script.count(40)?, script.count(10)?, script.count(60)?);
+        let n = k + if code == Code::Xor { 1 } else { repairs };
+        let length = length.max(k);
+        let fits = "the code has as many repair symbols";
+        let controller: Box<dyn Controller> = match kind {
+            0 => Box::new(Block::new(code, n, k, 1 + length % 4).expect(fits)),
+            1 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits)),
+            2 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits).whole()),
+            _ => Box::new(SlidingWindow::tail(code, n, k, length).expect(fits)),
+        };
+        Some(controller)
+    }
+
+    /// `None` when the script has ended.
+    fn step(&mut self, script: &mut Script<'_>) -> Option<()> {
+        match script.byte()? % 8 {
+            // A symbol is sent, and what is due.
+            0..=2 => {
+                let [length, content] = script.take()?;
+                let symbol: Vec<u8> = (0..length).map(|place| content.wrapping_mul(place | 1)).collect();
+                self.travelling.push(Travelling::Source(self.encoder.protect(&symbol)));
+                self.sent.push(symbol);
+                self.send_repairs(&Context { app_limited: false });
+            }
+            3 => self.send_repairs(&Context { app_limited: true }),
+            // One thing arrives, or is lost, or arrives and may arrive again later.
+            4..=6 => {
+                let [which, fate] = script.take()?;
+                if let Some(index) = usize::from(which).checked_rem(self.travelling.len()) {
+                    if fate % 3 > 0 {
+                        self.arrive(index);
+                    }
+                    if fate % 3 < 2 {
+                        self.travelling.swap_remove(index);
+                    }
+                }
+            }
+            // The sender hears of a symbol.
+            _ => {
+                let sid = Sid::from(script.byte()?);
+                match self.known.get(&sid) {
+                    Some(true) => self.encoder.recovered(sid),
+                    Some(false) => self.encoder.acked(sid),
+                    None => self.encoder.lost(sid),
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn send_repairs(&mut self, context: &Context) {
+        while self.encoder.wants_repair(context) {
+            let mut payload = Vec::new();
+            assert!(self.encoder.repair(context, &mut payload));
+            self.travelling.push(Travelling::Repair(payload));
+        }
+    }
+
+    fn arrive(&mut self, index: usize) {
+        match &self.travelling[index] {
+            Travelling::Source(sid) => {
+                let sid = *sid;
+                let symbol = Bytes::copy_from_slice(&self.sent[sid as usize]);
+                let recovered = self.decoder.source(sid, symbol).expect("an encoder's symbols are legal");
+                self.known.entry(sid).or_insert(false);
+                self.learn(recovered);
+            }
+            Travelling::Repair(payload) => {
+                self.repairs_arrived += 1;
+                let (header, _) = Header::parse(payload).expect("an encoder's repair symbols are legal");
+                let unknown = header.protected.sids().filter(|sid| !self.known.contains_key(sid)).collect::<Vec<_>>();
+                let ignored = self.decoder.ignored();
+                let recovered = self.decoder.repair(payload).expect("an encoder's repair symbols are legal");
+                let is_used = self.decoder.ignored() == ignored && self.is_kept(header.protected.first());
+                if let ([one], true) = (&unknown[..], is_used) {
+                    assert!(recovered.iter().any(|(sid, _)| sid == one), "{one} was not recovered");
+                }
+                self.learn(recovered);
+            }
+        }
+    }
+
+    /// Whether the decoder looks back as far for certain.
+    fn is_kept(&self, sid: Sid) -> bool {
+        sid + MAX_SPAN as Sid >= self.encoder.next_sid()
+    }
+
+    fn learn(&mut self, recovered: Vec<Recovered>) {
+        for (sid, symbol) in recovered {
+            assert_eq!(self.known.insert(sid, true), None, "symbol {sid} was known");
+            let (content, padding) = symbol.split_at(self.sent[sid as usize].len());
+            assert_eq!(content, self.sent[sid as usize], "symbol {sid}");
+            assert!(padding.iter().all(|byte| *byte == 0), "padding of symbol {sid}");
+        }
+        let recovered = self.known.values().filter(|was_recovered| **was_recovered).count();
+        assert!(recovered <= self.repairs_arrived, "{recovered} of {} repair symbols", self.repairs_arrived);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn replay(law: fn(&[u8]), name: &str) {
+        let folder = format!("{}/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let scripts: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(!scripts.is_empty(), "{folder} is empty");
+        for script in scripts {
+            println!("{}", script.display());
+            law(&std::fs::read(script).unwrap());
+        }
     }
 
     #[test]
-    fn no_plausible_peer_breaks_a_decoder(script in plausible_script()) {
-        run(&script);
+    fn the_corpus_breaks_no_decoder() {
+        replay(decoder, "decoder");
+    }
+
+    #[test]
+    fn the_corpus_breaks_no_round_trip() {
+        replay(round_trip, "round_trip");
+    }
+
+    /// Scripts that are mostly of well-formed steps, so that decoders come to hold many equations.
+    fn plausible_attack() -> impl Strategy<Value = Vec<u8>> {
+        let source = (-3..5i8, any::<[u8; 2]>()).prop_map(|(ahead, rest)| vec![0, ahead as u8, rest[0], rest[1]]);
+        let repair = (0..16u8, 1..17u8, prop_oneof![8 => Just(1u8), 1 => any::<u8>()], 0..20u8, any::<[u8; 2]>())
+            .prop_map(|(behind, count, stride, key, [length, content])| {
+                vec![2, behind, count, stride, 0, key, 0, length, content]
+            });
+        let steps = prop::collection::vec(prop_oneof![source, repair], 0..100);
+        (0..4u8, prop_oneof![9 => any::<u8>(), 1 => Just(255)], steps)
+            .prop_map(|(code, window, steps)| [vec![code, window], steps.concat()].concat())
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_a_decoder(script in prop::collection::vec(any::<u8>(), 0..2000)) {
+            decoder(&script);
+        }
+
+        #[test]
+        fn no_plausible_peer_breaks_a_decoder(script in plausible_attack()) {
+            decoder(&script);
+        }
+
+        #[test]
+        fn no_bytes_break_a_round_trip(script in prop::collection::vec(any::<u8>(), 0..2000)) {
+            round_trip(&script);
+        }
     }
 }

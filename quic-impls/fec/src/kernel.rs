@@ -1,29 +1,21 @@
 //! Arithmetic on whole symbols with the widest instructions that the processor has, chosen at run time.
 //!
-//! A product with a constant is looked up by halves: c·b = c·(high nibble of b) + c·(low nibble of b), two tables of
-//! 16 bytes per constant, which one shuffle instruction reads for 16 or 32 bytes at once. Without such an instruction,
-//! bytes are doubled and added bit by bit of the constant, in a loop that the compiler widens to whatever vectors there are.
+//! All of it is one operation: to each of a few sums, each of many symbols is added, multiplied by a constant that it has for
+//! this sum. Sums stay in registers while symbols are added, and a symbol is loaded once for all sums.
 
-use crate::field;
-
-/// For each constant: its products with 0 to 15, then its products with 0, 16, …, 240.
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod portable;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod vector;
 #[cfg(target_arch = "x86_64")]
-static NIBBLE_PRODUCTS: [[u8; 32]; 256] = nibble_products();
+mod x86;
 
-#[cfg(target_arch = "x86_64")]
-const fn nibble_products() -> [[u8; 32]; 256] {
-    let mut table = [[0; 32]; 256];
-    let mut constant = 0;
-    while constant < 256 {
-        let mut nibble = 0;
-        while nibble < 16 {
-            table[constant][nibble] = field::multiply(constant as u8, nibble as u8);
-            table[constant][16 + nibble] = field::multiply(constant as u8, (nibble << 4) as u8);
-            nibble += 1;
-        }
-        constant += 1;
-    }
-    table
+/// A symbol, and what it is multiplied by for each of the sums.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Term<'a, const SUMS: usize> {
+    pub constants: [u8; SUMS],
+    pub symbol: &'a [u8],
 }
 
 /// One way to do the arithmetic. All give the same results.
@@ -38,6 +30,14 @@ enum Instructions {
     Ssse3,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// GFNI on vectors of 32 bytes.
+    #[cfg(target_arch = "x86_64")]
+    GfniAvx2,
+    /// GFNI on vectors of 64 bytes.
+    #[cfg(target_arch = "x86_64")]
+    GfniAvx512,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
 }
 
 impl Kernel {
@@ -47,33 +47,26 @@ impl Kernel {
     /// The fastest one that this processor runs.
     #[must_use]
     pub fn fastest() -> Kernel {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                return Kernel(Instructions::Avx2);
-            }
-            if is_x86_feature_detected!("ssse3") {
-                return Kernel(Instructions::Ssse3);
-            }
-        }
-        Kernel::PORTABLE
+        *Kernel::all().last().expect("one runs on every processor")
     }
 
     /// All that this processor runs, the slowest first.
     #[must_use]
     pub fn all() -> Vec<Kernel> {
-        #[allow(unused_mut, reason = "other processors have but one")]
-        let mut kernels = vec![Kernel::PORTABLE];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("ssse3") {
-                kernels.push(Kernel(Instructions::Ssse3));
-            }
-            if is_x86_feature_detected!("avx2") {
-                kernels.push(Kernel(Instructions::Avx2));
-            }
-        }
-        kernels
+        let all = [
+            (Instructions::Portable, true),
+            #[cfg(target_arch = "x86_64")]
+            (Instructions::Ssse3, is_x86_feature_detected!("ssse3")),
+            #[cfg(target_arch = "x86_64")]
+            (Instructions::Avx2, is_x86_feature_detected!("avx2")),
+            #[cfg(target_arch = "x86_64")]
+            (Instructions::GfniAvx2, is_x86_feature_detected!("gfni") && is_x86_feature_detected!("avx2")),
+            #[cfg(target_arch = "x86_64")]
+            (Instructions::GfniAvx512, is_x86_feature_detected!("gfni") && is_x86_feature_detected!("avx512bw")),
+            #[cfg(target_arch = "aarch64")]
+            (Instructions::Neon, std::arch::is_aarch64_feature_detected!("neon")),
+        ];
+        all.into_iter().filter(|(_, runs)| *runs).map(|(instructions, _)| Kernel(instructions)).collect()
     }
 
     /// `sum += constant · symbol`, byte by byte.
@@ -82,10 +75,8 @@ impl Kernel {
     /// If the lengths differ.
     pub fn multiply_add(self, sum: &mut [u8], constant: u8, symbol: &[u8]) {
         assert_eq!(sum.len(), symbol.len());
-        match constant {
-            0 => {}
-            1 => self.add(sum, symbol),
-            _ => self.add_product(sum, constant, symbol),
+        if constant != 0 {
+            self.add_of_length([sum], &[Term { constants: [constant], symbol }]);
         }
     }
 
@@ -98,137 +89,118 @@ impl Kernel {
         self.multiply_add(&mut sum[..symbol.len()], constant, symbol);
     }
 
-    fn add(self, sum: &mut [u8], symbol: &[u8]) {
+    /// `sum += constant · symbol` for each sum and each term. Shorter symbols count as padded with zeros on the right.
+    ///
+    /// # Panics
+    /// If a symbol is longer than a sum.
+    pub(crate) fn add_products<const SUMS: usize>(self, mut sums: [&mut [u8]; SUMS], terms: &[Term<'_, SUMS>]) {
+        let common = terms.iter().map(|term| term.symbol.len()).min().unwrap_or(0);
+        self.add_of_length(part(&mut sums, 0, common), terms);
+        for Term { constants, symbol } in terms.iter().filter(|term| term.symbol.len() > common) {
+            let rest = Term { constants: *constants, symbol: &symbol[common..] };
+            self.add_of_length(part(&mut sums, common, symbol.len()), &[rest]);
+        }
+    }
+
+    /// As [`Kernel::add_products`], of as many bytes of each symbol as the sums have.
+    fn add_of_length<const SUMS: usize>(self, sums: [&mut [u8]; SUMS], terms: &[Term<'_, SUMS>]) {
+        let length = sums.first().map_or(0, |sum| sum.len());
+        debug_assert!(sums.iter().all(|sum| sum.len() == length));
+        debug_assert!(terms.iter().all(|term| term.symbol.len() >= length));
         match self.0 {
+            Instructions::Portable => portable::add_products(sums, terms),
+            // SAFETY: these kernels exist only where their instructions were detected, and no sum or symbol is shorter.
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this kernel exists only where AVX2 was detected.
-            Instructions::Avx2 => unsafe { x86::add_avx2(sum, symbol) },
-            _ => add_portable(sum, symbol),
-        }
-    }
-
-    fn add_product(self, sum: &mut [u8], constant: u8, symbol: &[u8]) {
-        #[cfg(target_arch = "x86_64")]
-        let products = &NIBBLE_PRODUCTS[usize::from(constant)];
-        match self.0 {
-            Instructions::Portable => add_product_portable(sum, constant, symbol),
+            Instructions::Ssse3 => unsafe { x86::add_products_ssse3(sums, terms, length) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this kernel exists only where SSSE3 was detected, and the lengths are equal.
-            Instructions::Ssse3 => unsafe { x86::add_product_ssse3(sum, products, symbol) },
+            Instructions::Avx2 => unsafe { x86::add_products_avx2(sums, terms, length) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: this kernel exists only where AVX2 was detected, and the lengths are equal.
-            Instructions::Avx2 => unsafe { x86::add_product_avx2(sum, products, symbol) },
+            Instructions::GfniAvx2 => unsafe { x86::add_products_gfni_avx2(sums, terms, length) },
+            #[cfg(target_arch = "x86_64")]
+            Instructions::GfniAvx512 => unsafe { x86::add_products_gfni_avx512(sums, terms, length) },
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => unsafe { aarch64::add_products_neon(sums, terms, length) },
         }
     }
 }
 
-#[inline(always)]
-fn add_portable(sum: &mut [u8], symbol: &[u8]) {
-    for (total, byte) in sum.iter_mut().zip(symbol) {
-        *total ^= byte;
-    }
-}
-
-fn add_product_portable(sum: &mut [u8], constant: u8, symbol: &[u8]) {
-    // All ones where the constant has a bit.
-    let bits: [u8; 8] = std::array::from_fn(|bit| (constant >> bit & 1).wrapping_neg());
-    for (total, byte) in sum.iter_mut().zip(symbol) {
-        let (mut power, mut product) = (*byte, 0);
-        for bit in bits {
-            product ^= power & bit;
-            power = power << 1 ^ (power >> 7).wrapping_neg() & field::REDUCTION;
-        }
-        *total ^= product;
-    }
-}
-
-/// What is left of a symbol behind whole vectors.
-#[cfg(target_arch = "x86_64")]
-fn add_product_bytewise(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
-    for (total, byte) in sum.iter_mut().zip(symbol) {
-        *total ^= products[usize::from(byte & 15)] ^ products[16 + usize::from(byte >> 4)];
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::{
-        __m128i, __m256i, _mm_and_si128, _mm_loadu_si128, _mm_set1_epi8, _mm_shuffle_epi8, _mm_srli_epi64,
-        _mm_storeu_si128, _mm_xor_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_loadu_si256,
-        _mm256_set1_epi8, _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_storeu_si256, _mm256_xor_si256,
-    };
-
-    /// The portable loop, which the compiler widens to 32 bytes here.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn add_avx2(sum: &mut [u8], symbol: &[u8]) {
-        super::add_portable(sum, symbol);
-    }
-
-    /// `sum` and `symbol` are of the same length.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn add_product_avx2(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
-        const WIDTH: usize = size_of::<__m256i>();
-        let whole = symbol.len() / WIDTH * WIDTH;
-        // SAFETY: every access is within `whole` bytes of both slices or within the 32 bytes of `products`, unaligned
-        // accesses are allowed, and the caller vouches for the instructions.
-        unsafe {
-            let low = _mm256_broadcastsi128_si256(_mm_loadu_si128(products.as_ptr().cast()));
-            let high = _mm256_broadcastsi128_si256(_mm_loadu_si128(products.as_ptr().add(16).cast()));
-            let nibble = _mm256_set1_epi8(15);
-            for at in (0..whole).step_by(WIDTH) {
-                let bytes = _mm256_loadu_si256(symbol.as_ptr().add(at).cast());
-                let of_low = _mm256_shuffle_epi8(low, _mm256_and_si256(bytes, nibble));
-                let of_high = _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi64::<4>(bytes), nibble));
-                let total = sum.as_mut_ptr().add(at).cast();
-                let product = _mm256_xor_si256(of_low, of_high);
-                _mm256_storeu_si256(total, _mm256_xor_si256(_mm256_loadu_si256(total), product));
-            }
-        }
-        super::add_product_bytewise(&mut sum[whole..], products, &symbol[whole..]);
-    }
-
-    /// `sum` and `symbol` are of the same length.
-    #[target_feature(enable = "ssse3")]
-    pub(super) unsafe fn add_product_ssse3(sum: &mut [u8], products: &[u8; 32], symbol: &[u8]) {
-        const WIDTH: usize = size_of::<__m128i>();
-        let whole = symbol.len() / WIDTH * WIDTH;
-        // SAFETY: as above.
-        unsafe {
-            let low = _mm_loadu_si128(products.as_ptr().cast());
-            let high = _mm_loadu_si128(products.as_ptr().add(16).cast());
-            let nibble = _mm_set1_epi8(15);
-            for at in (0..whole).step_by(WIDTH) {
-                let bytes = _mm_loadu_si128(symbol.as_ptr().add(at).cast());
-                let of_low = _mm_shuffle_epi8(low, _mm_and_si128(bytes, nibble));
-                let of_high = _mm_shuffle_epi8(high, _mm_and_si128(_mm_srli_epi64::<4>(bytes), nibble));
-                let total = sum.as_mut_ptr().add(at).cast();
-                let product = _mm_xor_si128(of_low, of_high);
-                _mm_storeu_si128(total, _mm_xor_si128(_mm_loadu_si128(total), product));
-            }
-        }
-        super::add_product_bytewise(&mut sum[whole..], products, &symbol[whole..]);
-    }
+/// These bytes of each sum.
+fn part<'a, const SUMS: usize>(sums: &'a mut [&mut [u8]; SUMS], from: usize, to: usize) -> [&'a mut [u8]; SUMS] {
+    sums.each_mut().map(|sum| &mut sum[from..to])
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::field;
+
+    /// Bytes before and behind what is added to, which have to stay.
+    const MARGIN: usize = 70;
+
+    fn bytes(length: usize, seed: usize) -> Vec<u8> {
+        (0..length).map(|place| ((place * 167 + seed * 59) >> 2) as u8).collect()
+    }
+
+    fn expected(sum: &[u8], constant: u8, symbol: &[u8]) -> Vec<u8> {
+        let padded = symbol.iter().chain(std::iter::repeat(&0));
+        sum.iter().zip(padded).map(|(total, byte)| total ^ field::multiply(constant, *byte)).collect()
+    }
+
+    fn check(kernel: Kernel, constant: u8, length: usize, alignment_of_sum: usize, alignment_of_symbol: usize) {
+        let before = bytes(length + 2 * MARGIN, 1);
+        let symbol = &bytes(length + 2 * MARGIN, 2)[alignment_of_symbol..][..length];
+        let mut sums = before.clone();
+        kernel.multiply_add(&mut sums[alignment_of_sum..][..length], constant, symbol);
+        let (head, rest) = before.split_at(alignment_of_sum);
+        let (sum, tail) = rest.split_at(length);
+        let right = [head, &expected(sum, constant, symbol), tail].concat();
+        assert_eq!(
+            sums, right,
+            "{kernel:?}, {constant}, {length} bytes at {alignment_of_sum} and {alignment_of_symbol}"
+        );
+    }
 
     #[test]
-    fn every_kernel_multiplies_and_adds_as_the_field_does() {
-        let symbol: Vec<u8> = (0..1003u32).map(|i| ((i * 167) >> 2) as u8).collect();
-        let before: Vec<u8> = (0..1003u32).map(|i| ((i * 59) >> 1) as u8).collect();
+    fn every_kernel_multiplies_by_every_constant_as_the_field_does() {
         for kernel in Kernel::all() {
             for constant in 0..=255 {
-                for length in [0, 1, 15, 16, 17, 31, 32, 33, 63, 1000, 1003] {
-                    let mut sum = before[..length].to_vec();
-                    kernel.multiply_add(&mut sum, constant, &symbol[..length]);
-                    let expected: Vec<u8> =
-                        (0..length).map(|i| before[i] ^ field::multiply(constant, symbol[i])).collect();
-                    assert_eq!(sum, expected, "{kernel:?}, {constant}, {length} bytes");
+                for length in [1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1003] {
+                    check(kernel, constant, length, 0, 0);
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_kernel_takes_symbols_of_every_length() {
+        for kernel in Kernel::all() {
+            for length in 0..=600 {
+                for constant in [0, 1, 2, 0x8e, 255] {
+                    check(kernel, constant, length, 3, 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_kernel_takes_symbols_at_every_alignment() {
+        for kernel in Kernel::all() {
+            for alignment_of_sum in 0..=64 {
+                for alignment_of_symbol in 0..=64 {
+                    for length in [7, 40, 100] {
+                        check(kernel, 0x53, length, alignment_of_sum, alignment_of_symbol);
+                    }
+                }
+            }
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn neon_is_there_and_preferred() {
+        assert_eq!(Kernel::fastest(), Kernel(Instructions::Neon));
     }
 
     #[test]
@@ -238,5 +210,58 @@ mod tests {
         assert_eq!(sum, [5, 10, 16]);
         Kernel::fastest().multiply_add_padded(&mut sum, 1, &[1]);
         assert_eq!(sum, [4, 10, 16]);
+    }
+
+    /// Symbols with their constants.
+    type Terms<const SUMS: usize> = Vec<([u8; SUMS], Vec<u8>)>;
+
+    /// The length of the sums, and what is added.
+    fn any_terms<const SUMS: usize>() -> impl Strategy<Value = (usize, Terms<SUMS>)> {
+        (0..700usize).prop_flat_map(|length| {
+            let symbol = prop_oneof![
+                2 => prop::collection::vec(any::<u8>(), length),
+                1 => prop::collection::vec(any::<u8>(), 0..=length),
+            ];
+            let constants = prop_oneof![3 => any::<[u8; SUMS]>(), 1 => Just([1; SUMS])];
+            (Just(length), prop::collection::vec((constants, symbol), 0..50))
+        })
+    }
+
+    fn check_terms<const SUMS: usize>(length: usize, terms: &[([u8; SUMS], Vec<u8>)]) {
+        let before: [Vec<u8>; SUMS] = std::array::from_fn(|sum| bytes(length, sum));
+        let mut right = before.clone();
+        for (constants, symbol) in terms {
+            for (sum, constant) in right.iter_mut().zip(constants) {
+                *sum = expected(sum, *constant, symbol);
+            }
+        }
+        let terms: Vec<_> = terms.iter().map(|(constants, symbol)| Term { constants: *constants, symbol }).collect();
+        for kernel in Kernel::all() {
+            let mut sums = before.clone();
+            kernel.add_products(sums.each_mut().map(Vec::as_mut_slice), &terms);
+            assert_eq!(sums, right, "{kernel:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn one_sum_of_many_products_is_that_of_the_field((length, terms) in any_terms::<1>()) {
+            check_terms(length, &terms);
+        }
+
+        #[test]
+        fn two_sums_of_many_products_are_those_of_the_field((length, terms) in any_terms::<2>()) {
+            check_terms(length, &terms);
+        }
+
+        #[test]
+        fn three_sums_of_many_products_are_those_of_the_field((length, terms) in any_terms::<3>()) {
+            check_terms(length, &terms);
+        }
+
+        #[test]
+        fn four_sums_of_many_products_are_those_of_the_field((length, terms) in any_terms::<4>()) {
+            check_terms(length, &terms);
+        }
     }
 }

@@ -8,8 +8,8 @@ mod controller;
 mod decoder;
 mod encoder;
 pub mod field;
-#[cfg(test)]
-mod fuzz;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod kernel;
 pub mod reed_solomon;
 mod repair;

@@ -60,12 +60,13 @@ impl Protected {
     /// Whether a symbol is in both sets.
     pub(crate) fn meets(&self, other: &Protected) -> bool {
         let (stride, sids) = (Sid::from(other.stride), other.first..=other.last());
-        self.sids().any(|sid| sids.contains(&sid) && (sid - other.first) % stride == 0)
+        self.sids().any(|sid| sids.contains(&sid) && (sid - other.first).is_multiple_of(stride))
     }
 
     /// The SIDs, in order.
     pub fn sids(&self) -> impl Iterator<Item = Sid> + use<> {
-        (self.first..=self.last()).step_by(usize::from(self.stride))
+        let (first, stride) = (self.first, Sid::from(self.stride));
+        (0..Sid::from(self.count)).map(move |place| first + place * stride)
     }
 }
 

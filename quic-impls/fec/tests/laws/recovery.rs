@@ -184,6 +184,18 @@ fn a_response_of_one_symbol_is_protected_at_once() {
     }
 }
 
+/// As a packet may have that has no room for what was to be protected.
+#[test]
+fn repair_symbols_over_empty_symbols_are_taken() {
+    for code in [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde] {
+        let controller = Block::new(code, 3, 2, 1).unwrap();
+        let sent = transfer(encoder(code, Box::new(controller)), [Vec::new(), Vec::new()]);
+        let mut decoder = Decoder::new(code, 2, 100);
+        let recovered: Vec<_> = sent[1..].iter().flat_map(|sent| receive(&mut decoder, sent)).collect();
+        assert_eq!(recovered, [(0, Bytes::from_static(&[0]))], "{code:?}");
+    }
+}
+
 #[test]
 fn a_symbol_that_arrives_after_its_recovery_changes_nothing() {
     let sent = transfer(encoder(Code::Xor, Box::new(Block::new(Code::Xor, 5, 4, 1).unwrap())), (0..4).map(symbol));

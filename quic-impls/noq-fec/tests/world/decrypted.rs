@@ -151,6 +151,12 @@ impl<T: crypto::ServerConfig> crypto::ServerConfig for Changing<T> {
 
 /// A transfer one end of which receives what `change` makes of its packets.
 pub fn changed(setting: &Setting, receiver: Role, change: Change) -> Outcome {
+    let (client, server) = configs(setting, receiver, change);
+    World::of_transfer(setting, client, server).run()
+}
+
+/// The ends of a connection one of which receives what `change` makes of its packets.
+pub fn configs(setting: &Setting, receiver: Role, change: Change) -> (ClientConfig, ServerConfig) {
     let (mut client, mut server) = (setting.client_config(), setting.server_config());
     match receiver {
         Role::Client => {
@@ -166,5 +172,5 @@ pub fn changed(setting: &Setting, receiver: Role, change: Change) -> Outcome {
             server.transport_config(Arc::new(setting.transport(Role::Server, &setting.server)));
         }
     }
-    World::of_transfer(setting, client, server).run()
+    (client, server)
 }

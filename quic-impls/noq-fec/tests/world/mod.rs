@@ -5,6 +5,7 @@
 
 mod certificate;
 pub mod decrypted;
+pub mod reassembly;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -273,6 +274,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail),
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
+        Schemes { window_trim: false, ..schemes(Code::RLC, 3, 2) },
     ]
 }
 

@@ -1,0 +1,3 @@
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|script: &[u8]| fec::fuzz::decoder(script));
