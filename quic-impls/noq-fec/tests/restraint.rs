@@ -10,6 +10,7 @@ use bytes::BytesMut;
 use fec::Code;
 use host::coding::Redundancy;
 use host::contract::{Direction, Role};
+use noq_fec::schemes::Schemes;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, VarInt};
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
@@ -110,7 +111,10 @@ fn sizes(setting: &Setting, receiver: Role) -> (Outcome, Vec<usize>) {
 
 /// With one repair symbol, at the end of what each side sends.
 fn repairing_once(schemes: Schemes) -> Schemes {
-    Schemes { n: 241, k: 240, window: 255, interleave: 1, ..schemes }
+    coded(schemes, |coding| {
+        (coding.n, coding.k) = (241, 240);
+        (coding.window, coding.interleave) = (255, 1);
+    })
 }
 
 /// The law of the arms: where nothing is lost, FEC sends the packets that are sent without, repair symbols, and at most an ACK for each

@@ -274,7 +274,7 @@ pub fn all_schemes() -> Vec<Schemes> {
         coded(schemes(Code::RLC, 3, 2), |coding| coding.redundancy = Redundancy::Tail),
         Schemes { masks_losses: true, ..schemes(Code::RLC, 3, 2) },
         Schemes { tells_losses_at_once: true, ..schemes(Code::RLC, 3, 2) },
-        Schemes { window_trim: false, ..schemes(Code::RLC, 3, 2) },
+        coded(schemes(Code::RLC, 3, 2), |coding| coding.window_trim = false),
     ]
 }
 
