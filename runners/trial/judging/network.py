@@ -8,8 +8,8 @@ from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Task
 from runners.trial.validity import Validity
 from topologies.counters import RECEIVE_BUFFER
-from topologies.link import DirectionSettings, QueueLimit
-from topologies.link_report import DirectionReport
+from topologies.link import Direction, DirectionSettings, LinkSettings, QueueLimit
+from topologies.link_report import DirectionReport, LinkReport
 
 
 def doubts_of_link(
@@ -42,6 +42,28 @@ def doubts_of_outage(report: DirectionReport, settings: DirectionSettings) -> It
     """Whether the link was out though nobody asked for it."""
     if report.outage_dropped and settings.outage_s is None:
         yield f"the link was out and dropped {report.outage_dropped} packets, and has no outage"
+
+
+def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: Direction) -> Iterator[str]:
+    """Whether one direction was told what the task asks, by the emulator's word; a simulator says none."""
+    if report.configuration is None:
+        return
+    told, settings, limit = (
+        getattr(report.configuration, direction),
+        link.of(direction),
+        link.queue_limit(direction),
+    )
+    asked = {
+        "rate_bps": settings.rate_bps,
+        "delay_ns": settings.delay_ns,
+        "queue_bytes": limit.bytes,
+        "queue_packets": limit.packets,
+        "queue": settings.queue,
+        "outage_ns": settings.outage_ns,
+    }
+    for name, value in asked.items():
+        if getattr(told, name) != value:
+            yield f"the link had {name} = {getattr(told, name)}, and should have {value}"
 
 
 def late_s(report: DirectionReport) -> float:

@@ -153,6 +153,34 @@ def change_reported(broken: Outcome, **changes: object) -> None:
     directions["down"] = directions["down"].model_copy(update=changes)
 
 
+def change_configured(broken: Outcome, **changes: object) -> None:
+    """What the link says that it was told downwards."""
+    report = broken.links["internet"]
+    assert report.configuration is not None
+    down = report.configuration.down.model_copy(update=changes)
+    configuration = report.configuration.model_copy(update={"down": down})
+    broken.links["internet"] = report.model_copy(update={"configuration": configuration})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("rate_bps", 9_999_999),
+        ("delay_ns", 0),
+        ("queue_bytes", 37_501),
+        ("queue_packets", 1000),
+        ("queue", "codel"),
+        ("outage_ns", (0, 1)),
+    ],
+)
+def test_a_link_that_was_told_something_else_is_another_link(name: str, value: object) -> None:
+    other = outcome()
+    change_configured(other, **{name: value})
+    judgement = judge(task(), other)
+    assert judgement.state == "invalid"
+    assert f"internet/down: the link had {name} = {value}" in judgement.reason
+
+
 def test_a_trial_with_which_nothing_is_wrong_is_ok() -> None:
     judgement = judge(task(), outcome())
     assert (judgement.state, judgement.reason) == ("ok", "")
@@ -241,9 +269,11 @@ def test_what_the_harness_cannot_vouch_for_is_invalid(breakage: Callable[[Outcom
 def test_a_queue_of_packets_holds_its_limit_and_no_more(held: int, state: str) -> None:
     filled, usual = outcome(), task()
     change_reported(filled, max_queue_packets=held, max_queue_bytes=10**9)
+    change_configured(filled, queue_bytes=None, queue_packets=5)
     settings = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=10, queue_packets=5)
-    links = {"internet": usual.links["internet"].model_copy(update={"settings": settings})}
-    asked = usual.model_copy(update={"links": links})
+    link = usual.links["internet"]
+    settings = replace(settings, up=link.settings.up)
+    asked = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": settings})}})
     assert judge(asked, filled).state == state
 
 
@@ -713,6 +743,7 @@ def test_what_came_while_the_link_was_out_is_lost_as_well() -> None:
     change_reported(dark, outage_dropped=3)
     (link,) = usual.links.values()
     outage = replace(link.settings, down=replace(link.settings.down, outage_s=(0, 1)))
+    change_configured(dark, outage_ns=(0, 1_000_000_000))
     usual = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": outage})}})
     assert judge(usual, dark).state == "ok"
     change_reported(dark, outage_dropped=2)
