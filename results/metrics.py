@@ -848,6 +848,12 @@ def of(name: str) -> Metric:
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
 
 
+def playout(name: str) -> float | None:
+    """The playout delay in ms of a share of messages on time; None for any other metric."""
+    at = _AT_PLAYOUT.fullmatch(name)
+    return float(at[2]) if at else None
+
+
 def _at_playout(entry: Metric, playout_ms: str) -> Metric:
     """The metric at this playout delay."""
     words, asked = (text.replace(_PLAYOUT, playout_ms) for text in (entry.words, entry.asked))

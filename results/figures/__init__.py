@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from results.figures.choosing import choice_map
     from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
     from results.figures.explanation import benefit_map, effects
+    from results.figures.kept import kept_map
     from results.figures.nothing import NothingToDraw
     from results.figures.over_time import trial_over_time
     from results.figures.playout import latency_ecdf, on_time
@@ -35,6 +36,7 @@ __all__ = [
     "ecdf_panels",
     "effects",
     "heat_map",
+    "kept_map",
     "latency_ecdf",
     "on_time",
     "over_factors",
@@ -53,6 +55,7 @@ __getattr__ = names_of(
         "choosing": ("choice_map",),
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
+        "kept": ("kept_map",),
         "nothing": ("NothingToDraw",),
         "over_time": ("trial_over_time",),
         "playout": ("latency_ecdf", "on_time"),

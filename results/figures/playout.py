@@ -6,7 +6,6 @@ A playout delay makes no other trial: each is read from the same ones. Drawn in 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -30,17 +29,17 @@ from results.figures.style import (
     style,
     wrapped,
 )
+from results.metrics import playout
 from results.store.records import CampaignInfo
 
-_ON_TIME = re.compile(r"messages\.on_time_ratio_([0-9.e+]+)ms")
 _PANEL = 3.6  # inches
 _MARKS = 10  # of a line
 
 
 def playouts(frame: pd.DataFrame) -> dict[float, str]:
     """Each playout delay in ms at which messages were asked for, ascending, and its column."""
-    found = ((_ON_TIME.fullmatch(str(column)), column) for column in frame.columns)
-    return dict(sorted((float(match[1]), str(column)) for match, column in found if match))
+    found = ((playout(str(column)), str(column)) for column in frame.columns)
+    return dict(sorted((delay, column) for delay, column in found if delay is not None))
 
 
 def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:

@@ -124,6 +124,14 @@ def of_messages(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> 
             " median over points, with its 95 % interval. All delays are read from the same trials.",
             lambda: figures.on_time(frame, campaign),
         )
+    for label, metric in metrics.of_workloads(campaign).items():
+        if metrics.playout(metric) is not None:
+            yield folder.draw(
+                f"kept-{stem(label)}",
+                "In which networks enough messages were whole in time: a mark a point, over the share of"
+                " packets lost there and its delay. A trial that ran into its time limit has none in time.",
+                partial(figures.kept_map, frame, campaign, label),
+            )
 
 
 def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:

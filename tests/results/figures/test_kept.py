@@ -1,0 +1,89 @@
+"""Where enough messages are whole in time is counted by points, and drawn at what was lost there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from results import figures
+from results.analysis.keeping import kept, losses
+from results.figures.nothing import NothingToDraw
+from results.store.database import Database
+from results.store.records import CampaignInfo, Workload
+
+METRIC = "messages.on_time_ratio_100ms"
+WORKLOAD = "messages-datagram"
+SHARES = {0: (1.0, 0.98), 1: (0.99, 0.97), 2: (0.5, 1.0)}  # of the two repetitions, by point
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+
+
+@pytest.fixture
+def campaign(filled: Filled) -> CampaignInfo:
+    workload = Workload(label=WORKLOAD, name="messages", parameters={"direction": "up"}, metric=METRIC)
+    _, made = filled({}, workloads=[workload], points=[{"owd_ms": owd_ms} for owd_ms in (10, 20, 30)])
+    return made
+
+
+@pytest.fixture
+def trials(campaign: CampaignInfo) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "variant": variant["label"],
+            "workload": WORKLOAD,
+            "point": point,
+            "repetition": repetition,
+            "state": "ok",
+            METRIC: share,
+            "internet.up.lost": point,
+            "internet.up.packets": 100,
+            "internet.down.lost": 50,
+            "internet.down.packets": 100,
+        }
+        for variant in campaign.variants
+        for point, of_point in SHARES.items()
+        for repetition, share in enumerate(of_point)
+    )
+
+
+def test_a_point_keeps_the_promise_when_its_statistic_over_repetitions_does(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    table = kept(trials, campaign, METRIC).set_index(["variant", "point"])
+    first = campaign.variants[0]["label"]
+    assert campaign.statistic == "median"
+    assert table.loc[first, "share"].round(3).tolist() == [0.99, 0.98, 0.75]
+    assert table.loc[first, "kept"].tolist() == [True, False, False]
+
+
+def test_a_time_limit_is_a_trial_without_messages_in_time_and_an_invalid_one_is_none(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    of_first = (trials["variant"] == campaign.variants[0]["label"]) & (trials["point"] == 0)
+    trials.loc[of_first & (trials["repetition"] == 1), ["state", METRIC]] = ["timeout", np.nan]
+    trials.loc[trials["point"] == 1, "state"] = "invalid"
+    table = kept(trials, campaign, METRIC).set_index(["variant", "point"])
+    assert table.loc[campaign.variants[0]["label"], "share"].to_dict() == {0: 0.5, 2: 0.75}
+
+
+def test_losses_are_those_on_the_way_of_the_messages(campaign: CampaignInfo, trials: pd.DataFrame) -> None:
+    assert losses(trials, campaign)["losses"].tolist() == [0, 0.01, 0.02]
+
+
+def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    figure = figures.kept_map(trials, campaign, WORKLOAD)
+    first = figure.axes[0]
+    assert first.get_title(loc="left").endswith("1 of 3")
+    full, hollow = (marks.get_offsets().tolist() for marks in first.collections)
+    assert (full, hollow) == ([[0, 10]], [[0.01, 20], [0.02, 30]])
+
+
+def test_without_a_delay_that_varies_or_a_share_on_time_there_is_nothing_to_draw(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    with pytest.raises(NothingToDraw, match=WORKLOAD):
+        figures.kept_map(trials.assign(state="failed"), campaign, WORKLOAD)
