@@ -606,6 +606,14 @@ _OF_SENDING_MESSAGES = (
         "number of datagrams that the sender discarded",
     ),
     Metric(
+        "datagrams_unsent",
+        "datagrams",
+        "Datagrams that were handed over and still waited in the sender when the connection ended.",
+        "less",
+        "client and server",
+        "number of datagrams not sent",
+    ),
+    Metric(
         "datagrams_overflowed",
         "datagrams",
         "Datagrams that came, and that the receiver's stack discarded.",

@@ -355,6 +355,11 @@ impl Log {
     pub fn add(&mut self, now: Instant, part: Part) {
         self.rows.push((now, part));
     }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> u64 {
+        self.rows.len() as u64
+    }
 }
 
 /// What a connection leaves to the series.

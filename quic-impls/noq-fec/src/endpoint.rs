@@ -354,11 +354,19 @@ impl Side {
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ]);
-        if let Workload::Messages(messages) = &self.assignment.workload
-            && let Delivery::Deadline(_) = messages.delivery
-        {
-            let exchanges = self.stack.numbered().filter_map(|(_, work)| work.exchange());
-            metrics.insert("messages_reset", exchanges.map(Exchange::messages_reset).sum::<u64>() as f64);
+        if let Workload::Messages(messages) = &self.assignment.workload {
+            let exchanges = || self.stack.numbered().filter_map(|(_, work)| work.exchange());
+            match messages.delivery {
+                Delivery::Deadline(_) => {
+                    let reset: u64 = exchanges().map(Exchange::messages_reset).sum();
+                    metrics.insert("messages_reset", reset as f64);
+                }
+                Delivery::Datagram if messages.sender() == self.assignment.role => {
+                    let handed_over: u64 = exchanges().map(|exchange| exchange.log().0.parts()).sum();
+                    metrics.insert("datagrams_unsent", handed_over as f64 - counters.datagrams_sent as f64);
+                }
+                _ => {}
+            }
         }
         metrics
     }

@@ -93,6 +93,8 @@ pub struct Counters {
     pub recovered_late: u64,
     pub recovered_by_peer: u64,
     pub useless_retransmissions: u64,
+    /// DATAGRAM frames sent.
+    pub datagrams_sent: u64,
     /// QUIC's estimate at the end of the newest connection.
     pub smoothed_rtt_ms: f64,
 }
@@ -114,6 +116,7 @@ impl Counters {
         self.recovered_late += stats.fec.recovered_late;
         self.recovered_by_peer += stats.fec.recovered_by_peer;
         self.useless_retransmissions += stats.fec.useless_retransmissions;
+        self.datagrams_sent += stats.frame_tx.datagram;
         if let Some(path) = connection.path_stats(PathId::ZERO) {
             self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
             self.window_reductions += path.window_reductions;

@@ -132,13 +132,17 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     )
     smallest = int(messages.timetable.bytes_of(messages.sent.message, messages.sent.part).min())
     in_one = max(1, DATAGRAM_BYTES // (smallest + HEADER_OF_PART_BYTES))
-    discarded = (outcome.endpoints[sender].metrics or {}).get("datagrams_dropped", 0)
-    discarded += (outcome.endpoints[receiver].metrics or {}).get("datagrams_overflowed", 0)
+    kept_back = [
+        (sender, "datagrams_dropped"),
+        (sender, "datagrams_unsent"),
+        (receiver, "datagrams_overflowed"),
+    ]
+    discarded = sum((outcome.endpoints[end].metrics or {}).get(name, 0) for end, name in kept_back)
     lost = len(messages.sent.message) - len(messages.arrived.message)
     if lost > in_one * packets + discarded:
         yield (
             f"{lost} parts never came, but {packets} packets were lost on their way, each with at most"
-            f" {in_one} parts, and {discarded:g} parts were discarded by the endpoints"
+            f" {in_one} parts, and {discarded:g} parts were discarded or not sent by the endpoints"
         )
 
 

@@ -20,6 +20,8 @@ from runners.calibration.table import Kind, Measurement, Table
 from runners.commands.calibrate import calibrate
 from runners.commands.run import run
 from runners.refusal import Refusal
+from runners.trial import validity
+from runners.trial.validity import Validity
 from topologies.link import LinkSettings
 from topologies.programs import PROBER, WIRE
 
@@ -101,6 +103,15 @@ def test_the_brief_table_is_measured_in_seconds_and_says_when() -> None:
     assert {"delay error at 10 ms, p50", "rate error at 10 Mbps", "packets out of order"} <= names
 
 
+FORGIVING = Validity(
+    late_frames_share=1,
+    late_time_share=1e6,
+    stall_share=1e6,
+    stolen_share=1e6,
+)
+"""With these, no trial is invalid since the machine had other things to do."""
+
+
 def bad_then_good(attempts: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     left = iter(attempts)
 
@@ -172,22 +183,17 @@ def test_a_machine_whose_link_is_not_what_it_should_be_is_refused_before_anythin
 @root
 @built
 def test_a_campaign_keeps_the_calibration_of_each_of_its_starts(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, patiently: Any, has_invalid_trials: Any
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_invalid_trials: Any
 ) -> None:
     measured = table(Measurement(name="x", value=0, bound=1, unit=""))
     monkeypatch.setattr(calibration, "measure", lambda *_: measured)
+    monkeypatch.setattr(validity, "USUAL", FORGIVING)
     database = tmp_path / "x.sqlite"
     run_one_trial(database)
     assert calibrations(database) == [measured.model_dump()]
     run_another_trial(database, no_calibrate=True)
     assert calibrations(database)[0] == measured.model_dump()
     assert [start["kind"] for start in calibrations(database)] == ["full", "skipped"]
-
-    def complete(_: int) -> None:
-        for point in (0, 1):
-            run_one_trial(database, point, resume=True, no_calibrate=True)
-
-    patiently(complete, lambda _: has_invalid_trials(database))
-    complete_calibrations = calibrations(database)
+    assert not has_invalid_trials(database)
     run_another_trial(database)  # nothing is left to run
-    assert calibrations(database) == complete_calibrations
+    assert [start["kind"] for start in calibrations(database)] == ["full", "skipped"]

@@ -216,13 +216,18 @@ def test_with_a_deadline_parts_may_be_missing() -> None:
     assert (judgement.state, judgement.messages["messages_lost"]) == ("ok", 1)
 
 
-def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost() -> None:
+@pytest.mark.parametrize(
+    ("end", "metric"),
+    [("client", "datagrams_overflowed"), ("server", "datagrams_dropped"), ("server", "datagrams_unsent")],
+)
+def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost(end: str, metric: str) -> None:
     radio = small()
     without_a_loss(radio)
     outcome = radio.outcome()
-    metrics = outcome.endpoints["client"].metrics
+    assert judge(radio.task(), outcome).state == "failed"
+    metrics = outcome.endpoints[end].metrics
     assert metrics is not None
-    metrics["datagrams_overflowed"] = 1
+    metrics[metric] = 1
     assert judge(radio.task(), outcome).state == "ok"
 
 
