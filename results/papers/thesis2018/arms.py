@@ -33,6 +33,8 @@ class Arm:
     delivery: str = "datagram"
     n: int | None = None
     """Of its code; None: the design has one of that scheme alone."""
+    options: tuple[tuple[str, object], ...] = ()
+    """Others by which it is known."""
 
 
 UDP = Arm("UDP", "udp", "none")
@@ -50,6 +52,7 @@ def variant_of(campaign: CampaignInfo, arm: Arm) -> str:
             variant["implementation"] == arm.implementation
             and options.get("scheme") == arm.scheme
             and arm.n in (None, options.get("n"))
+            and all(options.get(name) == value for name, value in arm.options)
         ):
             return variant["label"]
     raise NothingToDraw(f"No variant of this design is {arm.name}.")

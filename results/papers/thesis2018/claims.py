@@ -46,13 +46,13 @@ def claims_of_fig5_6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     table = at_points(frame, campaign, OVERHEAD, [UDP, REED_SOLOMON, RLC, RELIABLE])
     claims = []
     for arm in (REED_SOLOMON, RLC):
-        median = _median(ratio(table, arm, UDP))
+        median = median_of(ratio(table, arm, UDP))
         text = f"bytes sent with {arm.name} divided by those with UDP, median over points"
         claims.append(Claim(text, "1.5 to 1.6 (§5.2, Fig. 5.6)", f"{median:.3f}", median.within(1.5, 1.6)))
     more = ratio(table, RELIABLE, UDP)
     share = Share.of(more > 1, more.notna())
     text = "points at which reliable QUIC sends more bytes than UDP"
-    claims.append(_claim_of_nearly_all(text, "always: §5.2, Fig. 5.6", share))
+    claims.append(claim_of_nearly_all(text, "always: §5.2, Fig. 5.6", share))
     return claims
 
 
@@ -62,7 +62,7 @@ def claims_of_fig5_7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     received = table[RELIABLE.name]
     share = Share.of(received == received.max(), received.notna())
     return [
-        _claim_of_nearly_all("points at which reliable QUIC receives all data", "all: §5.4, Fig. 5.7", share)
+        claim_of_nearly_all("points at which reliable QUIC receives all data", "all: §5.4, Fig. 5.7", share)
     ]
 
 
@@ -72,12 +72,12 @@ def claims_of_fig5_8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     high = table[table["owd_ms"] > _HIGH_OWD_MS]
     low = table[table["owd_ms"] <= _HIGH_OWD_MS]
     return [
-        _claim_of_more(table, UDP, REED_SOLOMON, "§5.3, Fig. 5.8"),
-        _claim_of_more(table, RELIABLE, REED_SOLOMON, "§5.4, Fig. 5.8"),
-        _claim_of_more(
+        claim_of_more(table, UDP, REED_SOLOMON, "§5.3, Fig. 5.8"),
+        claim_of_more(table, RELIABLE, REED_SOLOMON, "§5.4, Fig. 5.8"),
+        claim_of_more(
             high, RELIABLE, UDP, "§5.4, Fig. 5.8", f" where the delay is above {_HIGH_OWD_MS:g} ms"
         ),
-        _claim_of_more(
+        claim_of_more(
             low, UDP, RELIABLE, "§5.4, Fig. 5.8", f" where the delay is at most {_HIGH_OWD_MS:g} ms"
         ),
     ]
@@ -90,14 +90,13 @@ def claims_of_fig5_9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     high_r = table["loss.r"] > _LOW_R
     less = Share.of(more[high_r] < 1, more[high_r].notna())
     text = f"points with r > {_LOW_R} at which Reed-Solomon receives less than UDP"
-    paper = f"none (§5.3; judged here: at most {_RARE:.0%})".replace("%", " %")
     return [
-        _claim_of_nearly_all(
+        claim_of_nearly_all(
             "points at which Reed-Solomon receives at least as much as UDP",
             "the vast majority: §5.3, Fig. 5.9",
             Share.of(more >= 1, more.notna()),
         ),
-        Claim(text, paper, str(less), less.estimate.within(0, _RARE)),
+        claim_of_nearly_none(text, "none: §5.3", less),
     ]
 
 
@@ -124,36 +123,36 @@ def claims_of_fig5_10(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
 def claims_of_received_by_codes(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5."""
     table = at_points(frame, campaign, RECEIVED, [REED_SOLOMON, XOR])
-    return [_claim_of_more(table, REED_SOLOMON, XOR, "§5.5", what="receives more")]
+    return [claim_of_more(table, REED_SOLOMON, XOR, "§5.5", what="receives more")]
 
 
 def claims_of_uniform_rebuffering(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5.1 and §5.6.1."""
     table = at_points(frame, campaign, REBUFFERING, [RLC, REED_SOLOMON, XOR])
     return [
-        _claim_of_more(table, XOR, REED_SOLOMON, "§5.5.1, Fig. 5.12"),
-        _claim_of_more(table, REED_SOLOMON, RLC, "§5.6.1, Fig. 5.12"),
+        claim_of_more(table, XOR, REED_SOLOMON, "§5.5.1, Fig. 5.12"),
+        claim_of_more(table, REED_SOLOMON, RLC, "§5.6.1, Fig. 5.12"),
     ]
 
 
 def claims_of_bursty_rebuffering(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.5.2."""
     table = at_points(frame, campaign, REBUFFERING, [REED_SOLOMON, XOR])
-    return [_claim_of_more(table, XOR, REED_SOLOMON, "§5.5.2, Fig. 5.14")]
+    return [claim_of_more(table, XOR, REED_SOLOMON, "§5.5.2, Fig. 5.14")]
 
 
 def claims_of_fig5_15(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.6.2."""
     table = at_points(frame, campaign, RECEIVED, [REED_SOLOMON, RLC])
-    return [_claim_of_more(table, REED_SOLOMON, RLC, "§5.6.2, Fig. 5.13 and 5.15", what="receives more")]
+    return [claim_of_more(table, REED_SOLOMON, RLC, "§5.6.2, Fig. 5.13 and 5.15", what="receives more")]
 
 
 def claims_of_uniform_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.7.1."""
     low = at_points(frame, campaign, REBUFFERING_2, [RLC, REED_SOLOMON, UDP])
     usual = at_points(frame, campaign, REBUFFERING, [RLC])
-    near = _median(ratio(low, REED_SOLOMON, UDP))
-    change = _median(low[RLC.name] - usual[RLC.name])
+    near = median_of(ratio(low, REED_SOLOMON, UDP))
+    change = median_of(low[RLC.name] - usual[RLC.name])
     return [
         Claim(
             "re-buffering of Reed-Solomon divided by that of UDP, with a buffer of two messages, median",
@@ -167,20 +166,20 @@ def claims_of_uniform_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
             f"{change:.3f} s",
             change.below(_NEARLY_NOT_S),
         ),
-        _claim_of_more(low, REED_SOLOMON, RLC, "§5.7.1, Fig. 5.17"),
+        claim_of_more(low, REED_SOLOMON, RLC, "§5.7.1, Fig. 5.17"),
     ]
 
 
 def claims_of_bursty_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.7.2."""
     low = at_points(frame, campaign, REBUFFERING_2, [RLC, REED_SOLOMON])
-    return [_claim_of_more(low, REED_SOLOMON, RLC, "§5.7.2, Fig. 5.19")]
+    return [claim_of_more(low, REED_SOLOMON, RLC, "§5.7.2, Fig. 5.19")]
 
 
 def claims_of_fig5_18(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.7.2."""
     table = at_points(frame, campaign, RECEIVED_2, [RLC, REED_SOLOMON])
-    return [_claim_of_more(table, RLC, REED_SOLOMON, "§5.7.2, Fig. 5.18", what="receives more")]
+    return [claim_of_more(table, RLC, REED_SOLOMON, "§5.7.2, Fig. 5.18", what="receives more")]
 
 
 def none_of(_: pd.DataFrame, __: CampaignInfo) -> list[Claim]:
@@ -188,7 +187,7 @@ def none_of(_: pd.DataFrame, __: CampaignInfo) -> list[Claim]:
     return []
 
 
-def _claim_of_more(
+def claim_of_more(
     table: pd.DataFrame, more: Arm, less: Arm, source: str, where: str = "", what: str = "re-buffers longer"
 ) -> Claim:
     """That one arm has more than another at most of the points at which they differ."""
@@ -201,14 +200,22 @@ def _claim_of_more(
     return Claim(text, f"most ({source})", measured, share.estimate.above(0.5))
 
 
-def _claim_of_nearly_all(text: str, source: str, share: Share) -> Claim:
+def claim_of_nearly_all(text: str, source: str, share: Share) -> Claim:
     least = f"{1 - _RARE:.0%}".replace("%", " %")
     return Claim(
         text, f"{source} (judged here: at least {least})", str(share), share.estimate.within(1 - _RARE, 1)
     )
 
 
-def _median(values: pd.Series) -> Estimate:
+def claim_of_nearly_none(text: str, source: str, share: Share, most: float = _RARE) -> Claim:
+    """That something is true of no point, or of few."""
+    judged = f"{most:.0%}".replace("%", " %")
+    return Claim(
+        text, f"{source} (judged here: at most {judged})", str(share), share.estimate.within(0, most)
+    )
+
+
+def median_of(values: pd.Series) -> Estimate:
     """Over points."""
     known = values.dropna()
     return Estimate(float(known.median()), *median_interval(known, known.index.to_series()))

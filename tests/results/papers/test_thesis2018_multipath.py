@@ -1,0 +1,141 @@
+"""The thesis' claims about two paths: which trials they are about, and what makes a claim hold."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from results.papers import figures_of
+from results.papers.claims import Claim
+from results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm
+from results.store.records import CampaignInfo, Variant, Workload
+
+CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
+DESIGNS = ("homogeneous", "losses", "heterogeneous")
+POINTS = 200
+
+Point = dict[str, float]
+Measure = Callable[[Arm, Point], tuple[float, float]]
+"""Bytes received, and seconds of re-buffering."""
+Made = Callable[[str, Measure], tuple[pd.DataFrame, CampaignInfo]]
+
+
+def homogeneous(point: int) -> Point:
+    return {"loss.p": 0.01 * (point % 7) / 6, "loss.r": 0.03 + 0.47 * (point % 11) / 10, "owd_ms": point / 2}
+
+
+def of_both(point: int) -> Point:
+    """p, r and the delay of each path."""
+    first, second = homogeneous(point), homogeneous(3 * point + 5)
+    paths = {
+        f"path{number}.{name}": value
+        for number, each in ((1, first), (2, second))
+        for name, value in each.items()
+    }
+    return paths | {"path2.owd_ms": 100 * (point % 13) / 12}
+
+
+def of_losses(point: int) -> Point:
+    paths = of_both(point)
+    return {name: value for name, value in paths.items() if "owd" not in name} | {
+        "owd_ms": paths["path1.owd_ms"]
+    }
+
+
+VALUES = {"homogeneous": homogeneous, "losses": of_losses, "heterogeneous": of_both}
+
+
+def as_the_thesis_says(arm: Arm, point: Point) -> tuple[float, float]:
+    received = {SINGLE_PATH: 5.9e6, ROUND_ROBIN: 5.95e6, HIGHRB: 5.951e6}[arm]
+    if "loss.r" in point:
+        rebuffering = 2.0 if arm == SINGLE_PATH else 1.0 if point["loss.r"] > 0.2 else 3.0
+        is_high = arm == ROUND_ROBIN and point["owd_ms"] > 15
+        return received + (2e3 if is_high else 0), rebuffering
+    first, second = (point[f"path{number}.loss.r"] - 50 * point[f"path{number}.loss.p"] for number in (1, 2))
+    apart_ms = abs(point.get("path1.owd_ms", 0) - point.get("path2.owd_ms", 0))
+    is_better = first > second + 0.3 or apart_ms > 70 or point["path1.loss.r"] > point["path2.loss.r"] + 0.15
+    return (5.99e6 if arm == SINGLE_PATH and is_better else received), 1.0
+
+
+def the_contrary(arm: Arm, point: Point) -> tuple[float, float]:
+    received = {SINGLE_PATH: 5.95e6, ROUND_ROBIN: 5.9e6, HIGHRB: 5.5e6}[arm]
+    if "loss.r" in point:
+        return received, 2.0 if arm == SINGLE_PATH else 3.0 if point["loss.r"] > 0.2 else 1.0
+    first, second = (point[f"path{number}.loss.r"] - 50 * point[f"path{number}.loss.p"] for number in (1, 2))
+    apart_ms = abs(point.get("path1.owd_ms", 0) - point.get("path2.owd_ms", 0))
+    is_worse = first > second or apart_ms > 70 or point["path1.loss.r"] > point["path2.loss.r"] + 0.15
+    if apart_ms and arm == HIGHRB:
+        return (5.99e6 if is_worse and apart_ms > 70 else 5.7e6), 1.0
+    return (5.6e6 if arm == SINGLE_PATH and is_worse else received), 1.0
+
+
+@pytest.fixture
+def made(filled: Any) -> Made:
+    """Trials of a design of the catalogue, of which a function gives what each arm measured."""
+
+    def make(name: str, measure: Measure) -> tuple[pd.DataFrame, CampaignInfo]:
+        design = tomllib.loads((CATALOG / f"thesis2018-multipath-{name}.toml").read_text())
+        variants = [
+            Variant(**{**variant, "baseline": number == 0})
+            for number, variant in enumerate(design["variants"])
+        ]
+        labels = {
+            arm: variant["label"]
+            for arm in ALL
+            for variant in variants
+            if variant["options"].items() >= {"scheme": arm.scheme, **dict(arm.options)}.items()
+        }
+        assert len(labels) == len(ALL)
+        rows = []
+        for point in range(POINTS):
+            for arm, label in labels.items():
+                received, rebuffering = measure(arm, VALUES[name](point))
+                rows.append(
+                    {
+                        "variant": label,
+                        "workload": "messages",
+                        "point": point,
+                        "repetition": 0,
+                        "state": "ok",
+                        "messages.received_bytes": received,
+                        "messages.rebuffering_s": rebuffering,
+                    }
+                )
+        _, campaign = filled(
+            {},
+            design_text=f'name = "thesis2018-multipath-{name}"\n',
+            variants=variants,
+            workloads=[Workload(label="messages", name="messages", parameters={})],
+            points=[VALUES[name](point) for point in range(POINTS)],
+            repetitions=1,
+        )
+        return pd.DataFrame(rows), campaign
+
+    return make
+
+
+def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """The claims of all figures of the campaign, each of which can be drawn."""
+    found = figures_of(campaign)
+    for figure in found:
+        assert figure.draw(frame, campaign).axes
+        assert figure.differences(frame, campaign)
+    return [claim for figure in found for claim in figure.claims(frame, campaign)]
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made, name: str) -> None:
+    claims = judged(*made(name, as_the_thesis_says))
+    assert claims
+    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not True] == []
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_each_claim_differs_where_it_is_the_contrary(made: Made, name: str) -> None:
+    claims = judged(*made(name, the_contrary))
+    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not False] == []
