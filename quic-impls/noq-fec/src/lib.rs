@@ -7,6 +7,7 @@
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
+//! | [`paths`] | the paths of a connection: who opens them, and what was counted on each |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
@@ -21,6 +22,7 @@ pub mod ends;
 pub mod hq;
 pub mod messages;
 pub mod options;
+pub mod paths;
 pub mod schemes;
 pub mod series;
 pub mod settings;
@@ -58,6 +60,10 @@ impl Implementation for NoqFec {
 
     fn options(values: &mut Values) -> contract::Result<Options> {
         Options::parse(values)
+    }
+
+    fn paths(options: &Options) -> usize {
+        options.paths
     }
 
     fn settle(assignment: &mut Assignment) -> contract::Result<()> {

@@ -123,6 +123,9 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .enable_segmentation_offload(false)
         .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
         .congestion_controller_factory(congestion_controller(&assignment.options, surroundings));
+    if assignment.options.paths > 1 {
+        config.max_concurrent_multipath_paths(assignment.options.paths as u32);
+    }
     if let Workload::Messages(messages) = &assignment.workload
         && let Delivery::Deadline(_) | Delivery::Stream = messages.delivery
     {
