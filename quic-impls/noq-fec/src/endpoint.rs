@@ -13,7 +13,7 @@ use crate::hq::{Answers, Request};
 use crate::messages::Exchange;
 use crate::paths::PathCounters;
 use crate::stack::{Application, Stack};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Randomness, Surroundings};
 use crate::{Assignment, NoqFec, paths, series, settings};
 
 /// Datagrams that are received before others are sent.
@@ -31,7 +31,7 @@ pub struct Prepared {
 
 enum End {
     Client(ClientConfig),
-    Server(ServerConfig),
+    Server(ServerConfig, Randomness),
 }
 
 impl Prepared {
@@ -39,7 +39,7 @@ impl Prepared {
     pub fn new(assignment: Assignment, surroundings: &Surroundings) -> Result<Self, String> {
         let end = match assignment.role {
             Role::Client => End::Client(settings::client(&assignment, surroundings)?),
-            Role::Server => End::Server(settings::server(&assignment, surroundings)?),
+            Role::Server => End::Server(settings::server(&assignment, surroundings)?, surroundings.randomness),
         };
         Ok(Self { endpoint: settings::endpoint(surroundings), assignment, end })
     }
@@ -58,8 +58,10 @@ impl Prepared {
                 client.dial(config, work)?;
                 Ok(Endpoint::Client(client))
             }
-            End::Server(config) => {
-                let stack = Stack::new(endpoint, Some(config));
+            End::Server(config, randomness) => {
+                let (first, options) = (config.clone(), assignment.options.clone());
+                let mut stack = Stack::new(endpoint, Some(config));
+                stack.configure_each(move || settings::of_connection(&first, &options, randomness));
                 let server = Server { side: Side::new(assignment, stack), is_interrupted: false };
                 say(host, Event::Ready)?;
                 Ok(Endpoint::Server(server))

@@ -12,6 +12,7 @@
 //! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
 //! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
+//! | [`olia`] | congestion control that paths have in common |
 //! | [`unlimited`] | no congestion control |
 //! | [`settings`] | how QUIC and TLS are set up |
 //! | [`endpoint`] | client and server: joins these |
@@ -21,6 +22,7 @@ pub mod endpoint;
 pub mod ends;
 pub mod hq;
 pub mod messages;
+pub mod olia;
 pub mod options;
 pub mod paths;
 pub mod schemes;

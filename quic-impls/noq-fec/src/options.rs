@@ -31,6 +31,8 @@ pub enum CongestionControl {
     Cubic,
     NewReno,
     Bbr3,
+    /// Coupled: the paths of a connection have it in common.
+    Olia,
     /// Neither a window nor pacing.
     None,
 }
@@ -69,6 +71,7 @@ impl Options {
                     ("cubic", CongestionControl::Cubic),
                     ("newreno", CongestionControl::NewReno),
                     ("bbr3", CongestionControl::Bbr3),
+                    ("olia", CongestionControl::Olia),
                     ("none", CongestionControl::None),
                 ],
             )?,
@@ -79,7 +82,7 @@ impl Options {
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
-            CongestionControl::Cubic | CongestionControl::NewReno => None,
+            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself
             && options.slow_start_pacing != DEFAULT_PACING

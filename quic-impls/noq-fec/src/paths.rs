@@ -45,11 +45,11 @@ impl PathCounters {
     fn of(stats: &PathStats) -> Self {
         Self {
             packets_sent: stats.sent_packets - stats.frame_tx.repair,
-            packets_lost: stats.lost_packets,
+            packets_lost: stats.lost_packets - stats.repair_lost - stats.recovered_lost,
             bytes_sent: stats.udp_tx.bytes,
             source_sent: stats.frame_tx.source_symbol,
             repair_sent: stats.frame_tx.repair,
-            recovered: 0,
+            recovered: stats.recovered_by_peer,
             window_reductions: stats.window_reductions,
             window_restorations: stats.window_restorations,
             smoothed_rtt_ms: Some(stats.rtt.as_secs_f64() * 1e3),

@@ -31,6 +31,8 @@ pub trait Application {
 
 pub struct Stack<A> {
     endpoint: Endpoint,
+    /// Makes the configuration of a connection that a server accepts, if each has its own.
+    configuration: Option<Box<dyn Fn() -> ServerConfig>>,
     connections: BTreeMap<ConnectionHandle, Running<A>>,
     /// Answers that belong to no connection.
     replies: VecDeque<(Option<IpAddr>, SocketAddr, Vec<u8>)>,
@@ -157,6 +159,7 @@ impl<A: Application> Stack<A> {
     pub fn new(config: EndpointConfig, server: Option<ServerConfig>) -> Self {
         Self {
             endpoint: Endpoint::new(Arc::new(config), server.map(Arc::new), false),
+            configuration: None,
             connections: BTreeMap::new(),
             replies: VecDeque::new(),
             ended: Vec::new(),
@@ -165,6 +168,11 @@ impl<A: Application> Stack<A> {
             counters: Counters::default(),
             congestion: None,
         }
+    }
+
+    /// Gives each connection that is accepted a configuration of its own.
+    pub fn configure_each(&mut self, configuration: impl Fn() -> ServerConfig + 'static) {
+        self.configuration = Some(Box::new(configuration));
     }
 
     /// Records the congestion windows of the connections to come.
@@ -224,7 +232,8 @@ impl<A: Application> Stack<A> {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoint.accept(incoming, now, &mut reply, None) {
+                let configuration = self.configuration.as_ref().map(|make| Arc::new(make()));
+                match self.endpoint.accept(incoming, now, &mut reply, configuration) {
                     Ok((handle, connection)) => {
                         self.open(now, handle, connection, Paths::of_server(), accept());
                         self.proceed(now, handle);
