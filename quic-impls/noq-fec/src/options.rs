@@ -5,6 +5,7 @@ use host::coding::{Coding, Redundancy};
 use host::contract::{Result, Values, wrong};
 
 use crate::ends::MessageEnds;
+use crate::paths;
 use crate::schemes::{Complaints, Schemes};
 
 /// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
@@ -13,6 +14,8 @@ const DEFAULT_PACING: u32 = 5;
 /// Those of impl.toml.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Of a connection, each from an address of the client's own.
+    pub paths: usize,
     /// None turns FEC off.
     pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
@@ -28,6 +31,8 @@ pub enum CongestionControl {
     Cubic,
     NewReno,
     Bbr3,
+    /// Coupled: the paths of a connection have it in common.
+    Olia,
     /// Neither a window nor pacing.
     None,
 }
@@ -52,6 +57,7 @@ impl Options {
         let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
         let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
         let options = Self {
+            paths: values.integer("paths", 1, paths::MOST as u64)? as usize,
             schemes: code.map(|_| Schemes {
                 coding: Coding { window_trim, redundancy, ..coding },
                 ends: MessageEnds::default(),
@@ -65,6 +71,7 @@ impl Options {
                     ("cubic", CongestionControl::Cubic),
                     ("newreno", CongestionControl::NewReno),
                     ("bbr3", CongestionControl::Bbr3),
+                    ("olia", CongestionControl::Olia),
                     ("none", CongestionControl::None),
                 ],
             )?,
@@ -75,7 +82,7 @@ impl Options {
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
-            CongestionControl::Cubic | CongestionControl::NewReno => None,
+            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself
             && options.slow_start_pacing != DEFAULT_PACING
