@@ -8,6 +8,7 @@
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
 //! | [`paths`] | the paths of a connection: who opens them, and what was counted on each |
+//! | [`scheduler`] | which of several paths takes the next packet of data |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
@@ -25,6 +26,7 @@ pub mod messages;
 pub mod olia;
 pub mod options;
 pub mod paths;
+pub mod scheduler;
 pub mod schemes;
 pub mod series;
 pub mod settings;

@@ -15,6 +15,7 @@ use rustls::{RootCertStore, SignatureAlgorithm};
 
 use crate::olia::Olia;
 use crate::options::{CongestionControl, Options};
+use crate::scheduler::Scheduling;
 use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Randomness, Surroundings};
 use crate::unlimited::Unlimited;
@@ -134,7 +135,11 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
         .congestion_controller_factory(congestion_controller(&assignment.options, surroundings.randomness));
     if assignment.options.paths > 1 {
-        config.max_concurrent_multipath_paths(assignment.options.paths as u32);
+        let options = &assignment.options;
+        config.max_concurrent_multipath_paths(options.paths as u32).ack_path(options.ack_path);
+        if options.scheduler != Scheduling::LowestId {
+            config.scheduler(Some(Arc::new(options.scheduler)));
+        }
     }
     if let Workload::Messages(messages) = &assignment.workload
         && let Delivery::Deadline(_) | Delivery::Stream = messages.delivery

@@ -211,9 +211,13 @@ pub fn changed(setting: &Setting, receiver: Role, change: Change) -> Outcome {
 
 /// A transfer of which `watch` sees what one end sends.
 pub fn watched(setting: &Setting, sender: Role, watch: Watch) -> Outcome {
-    let hooks = Hooks::new(Arc::new(Mutex::new(|_, _: &mut BytesMut| {})), watch);
-    let (client, server) = hooked(setting, sender, hooks);
+    let (client, server) = watched_configs(setting, sender, watch);
     World::of_transfer(setting, client, server).run()
+}
+
+/// The ends of a connection of which `watch` sees what one sends.
+pub fn watched_configs(setting: &Setting, sender: Role, watch: Watch) -> (ClientConfig, ServerConfig) {
+    hooked(setting, sender, Hooks::new(Arc::new(Mutex::new(|_, _: &mut BytesMut| {})), watch))
 }
 
 /// The ends of a connection one of which receives what `change` makes of its packets.

@@ -21,12 +21,14 @@ use noq_fec::content;
 use noq_fec::ends::MessageEnds;
 use noq_fec::hq::{Answers, Request};
 use noq_fec::options::{CongestionControl, Options};
+use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Complaints, Schemes};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::surroundings::{Seed, Surroundings};
 use noq_fec::{Assignment, NoqFec};
-use noq_proto::{ClientConfig, ServerConfig, TransportConfig};
+use noq_proto::fec::RepairPath;
+use noq_proto::{AckPath, ClientConfig, ServerConfig, TransportConfig};
 
 /// Of the client, one for each link.
 const CLIENTS: [&str; 3] = ["10.0.1.2:40000", "10.0.2.2:40000", "10.0.3.2:40000"];
@@ -203,6 +205,8 @@ pub struct Setting {
     pub further_links: Vec<Link>,
     /// How many paths the two may use; the client has an address for each link.
     pub paths: usize,
+    pub scheduler: Scheduling,
+    pub ack_path: AckPath,
     /// When the first link takes nothing, upwards and downwards.
     pub outage_up: Option<[Duration; 2]>,
     pub outage_down: Option<[Duration; 2]>,
@@ -260,6 +264,8 @@ impl Setting {
             jitter: Duration::ZERO,
             further_links: Vec::new(),
             paths: 1,
+            scheduler: Scheduling::LowestId,
+            ack_path: AckPath::Same,
             outage_up: None,
             outage_down: None,
             seed: 1,
@@ -283,6 +289,8 @@ impl Setting {
             content_seed: self.seed,
             options: Options {
                 paths: self.paths,
+                scheduler: self.scheduler,
+                ack_path: self.ack_path,
                 schemes: schemes.clone(),
                 congestion_control: self.congestion_control,
                 initial_window: self.initial_window * PACKET_SIZE,
@@ -352,6 +360,8 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
         ends: MessageEnds::default(),
         masks_losses: false,
         tells_losses_at_once: false,
+        repair_path: RepairPath::Any,
+        look_back: None,
         complaints: Complaints::default(),
     }
 }
@@ -488,6 +498,11 @@ impl<C: Application, S: Application> World<C, S> {
             late: BinaryHeap::new(),
             count: 0,
         }
+    }
+
+    /// How many datagrams the client has sent over a link.
+    pub fn sent_up(&self, link: usize) -> u64 {
+        self.links[link][UP].lane.report().frames_in
     }
 
     /// Since the start.
