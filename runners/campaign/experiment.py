@@ -212,12 +212,10 @@ class Experiment:
     def check_simulated_links(self) -> None:
         """Raises Refusal for links that the simulator of an implementation does not have."""
         lacking = [name for name, known in self.implementations.items() if not known.declaration.multipath]
-        has_outages = any(link.settings.has_outages for tasks in self._link_tasks for link in tasks.values())
-        what = "several links" if len(self.links) > 1 else "outages" if has_outages else None
-        if lacking and what:
+        if lacking and len(self.links) > 1:
             raise Refusal(
                 f"{self.design.path}: topology = {self.design.topology!r}: {lacking[0]} has no multipath, so"
-                f" its simulator cannot have {what}: use --engine local"
+                " its simulator cannot have several links: use --engine local"
             )
 
     def check_built(self, engine: EngineName) -> None:

@@ -4,6 +4,8 @@ import base64
 import csv
 import json
 import shutil
+import socket
+import struct
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -654,6 +656,8 @@ def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(
         ({"losses": {"seed": 1}}, "loss_good"),
         ({"losses": {"pattern": "AA==", "packets": 9, "repeats": False}}, "1 bytes are not those of 9"),
         ({"losses": {"pattern": "?", "packets": 8, "repeats": False}}, "pattern"),
+        ({"outage_ns": [5, 5]}, "links.internet.down: outage_ns: [5, 5]"),
+        ({"outage_ns": [-1, 5]}, "-1"),
     ],
 )
 def test_a_link_that_is_wrong_is_refused_with_what_is_wrong(
@@ -671,6 +675,220 @@ def test_ends_that_do_not_belong_together_are_refused(simulator: Simulator, task
     assert "the client is told that it is a server" in simulator.error(swapped)
     task["pairs"][0]["client"]["port"] = 4434
     assert "10.0.2.2:4434" in simulator.error(task)
+
+
+# ---- Several links ----
+
+WAYS = ("up", "down")
+SERVER = "10.0.100.2"
+
+
+def client_addresses(count: int) -> list[str]:
+    return [f"10.0.{number}.2" for number in range(1, count + 1)]
+
+
+def link(rate_mbps: float, owd_ms: float, number: int = 0, **models: LossModel) -> dict[str, Any]:
+    """Both directions of a link; each has a seed of its own."""
+    rate_bps, delay_ns = round(rate_mbps * 1e6), round(owd_ms * 1e6)
+    queue_bytes = max(round(1.5 * rate_bps / 8 * 2 * delay_ns / 1e9), 10 * 1514)
+    return {
+        way: {
+            "rate_bps": rate_bps,
+            "delay_ns": delay_ns,
+            "queue_bytes": queue_bytes,
+            "queue_packets": None,
+            "losses": losses(models.get(way, NOTHING), seed(number, way)),
+        }
+        for way in WAYS
+    }
+
+
+def seed(number: int, way: str) -> int:
+    return 2**64 - 1 - 2 * number - WAYS.index(way)
+
+
+def over(identity: dict[str, str], folder: Path, links: list[dict[str, Any]], **options: Any) -> Task:
+    """A download over these links, with a path over each unless the options say otherwise."""
+    task = task_of(identity, folder)
+    task["links"] = {f"path{number}": one for number, one in enumerate(links, 1)}
+    task = told(task, address=SERVER, options={"paths": len(links), **options})
+    task["pairs"][0]["client"]["local_addresses"] = client_addresses(len(links))
+    task["pairs"][0]["server"]["local_addresses"] = [SERVER]
+    return task
+
+
+def of_size(task: Task, size_bytes: int, name: str = "download") -> Task:
+    return told(task, workload={"name": name, "size_bytes": size_bytes})
+
+
+def check(answer: Answer) -> None:
+    assert ends(answer) == {"client": 0, "server": 0}
+    for one in answer["links"].values():
+        for report in one.values():
+            assert report["conserved"]
+            dropped = report["queue_dropped"] + report["oversize_dropped"] + report.get("outage_dropped", 0)
+            assert report["frames_in"] == report["frames_out"] + dropped + report["in_flight"]
+
+
+@pytest.mark.parametrize("workload", ["download", "upload"])
+def test_the_packets_that_the_oracle_names_are_lost_on_each_link(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path, workload: str
+) -> None:
+    models: list[dict[str, LossModel]] = [
+        {"up": Uniform(0.02), "down": GilbertElliott(0.02, 0.5)},
+        {"up": GilbertElliott(0.02, 0.5), "down": Uniform(0.03)},
+    ]
+    links = [link(10, 20, number, **one) for number, one in enumerate(models)]
+    answer = simulator.answer(of_size(over(identity, tmp_path, links), 600_000, workload))
+    check(answer)
+    for number, of_link in enumerate(models):
+        for way, model in of_link.items():
+            report = answer["links"][f"path{number + 1}"][way]
+            verdicts = dropper.model.verdicts(model, seed(number, way), report["packets"])
+            assert base64.b64decode(report["bitmap"]) == dropper.model.pack(verdicts)
+            assert report["dropped"] == int(np.sum(verdicts))
+        assert answer["links"][f"path{number + 1}"]["down" if workload == "download" else "up"]["dropped"] > 0
+
+
+def test_what_an_end_has_sent_over_a_path_came_to_its_link(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    links = [link(10, 20, 0, down=Uniform(0.02)), link(5, 40, 1), link(20, 5, 2, up=Uniform(0.02))]
+    answer = simulator.answer(of_size(over(identity, tmp_path, links), 1_000_000))
+    check(answer)
+    for end, way in (("client", "up"), ("server", "down")):
+        counted = metrics(answer, end)
+        for number in (1, 2, 3):
+            report = answer["links"][f"path{number}"][way]
+            assert counted[f"path{number}.bytes_sent"] + 42 * report["frames_in"] == report["bytes_in"] > 0
+        for name in ("packets_sent", "packets_lost", "bytes_sent", "source_sent", "repair_sent"):
+            assert sum(counted[f"path{number}.{name}"] for number in (1, 2, 3)) == counted[name]
+        recovered = sum(counted[f"path{number}.recovered"] for number in (1, 2, 3))
+        assert recovered == counted["recovered_by_peer"]
+    server = metrics(answer, "server")
+    assert server["recovered_by_peer"] > 0
+    assert min(server[f"path{number}.packets_sent"] for number in (1, 2, 3)) > 50
+
+
+def test_two_equal_links_take_little_more_than_half_the_time_of_one(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    links = [link(10, 25, 0), link(10, 25, 1)]
+    took = {}
+    for paths in (1, 2):
+        answer = simulator.answer(
+            of_size(over(identity, tmp_path, links, paths=paths, scheme="none"), 20_000_000)
+        )
+        check(answer)
+        took[paths] = metrics(answer)["dct_s"]
+    assert took[1] / took[2] >= 1.8
+
+
+def test_with_one_path_the_first_link_carries_all_as_if_it_were_alone(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    first, second = link(10, 20, 0, down=Uniform(0.02)), link(10, 20, 1)
+    of_two = simulator.answer(over(identity, tmp_path, [first, second], paths=1))
+    alone = told({**task_of(identity, tmp_path), "links": {"internet": first}}, address=SERVER)
+    of_one = simulator.answer(alone)
+    assert of_two["endpoints"] == of_one["endpoints"]
+    assert of_two["links"]["path1"] == of_one["links"]["internet"]
+    assert of_two["links"]["path2"]["up"]["frames_in"] == of_two["links"]["path2"]["down"]["frames_in"] == 0
+
+
+def test_while_a_link_is_out_it_takes_nothing_and_counts_that(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    links = [link(10, 20, 0), link(10, 20, 1)]
+    links[1]["down"]["outage_ns"] = [200_000_000, 400_000_000]
+    answer = simulator.answer(of_size(over(identity, tmp_path, links), 2_000_000))
+    check(answer)
+    reports = {(name, way): one[way] for name, one in answer["links"].items() for way in WAYS}
+    assert reports["path2", "down"]["outage_dropped"] > 0
+    assert all(
+        "outage_dropped" not in report for place, report in reports.items() if place != ("path2", "down")
+    )
+
+
+def test_each_end_captures_what_comes_to_each_link(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    for role in ("client", "server"):
+        (tmp_path / role).mkdir()
+    links = [link(10, 20, 0), link(10, 20, 1, down=Uniform(0.02))]
+    asked = of_size(over(identity, tmp_path, links), 200_000)
+    answer = simulator.answer({**asked, "capture": str(tmp_path)})
+    check(answer)
+    sent = list(addresses_of(tmp_path / "server.pcapng"))
+    for number, address in enumerate(client_addresses(2), 1):
+        assert sent.count((SERVER, address)) == answer["links"][f"path{number}"]["down"]["frames_in"]
+    assert {pair for pair in sent if pair[0] != SERVER} == {
+        (address, SERVER) for address in client_addresses(2)
+    }
+
+
+def addresses_of(capture: Path) -> Iterator[tuple[str, str]]:
+    """Source and destination of each packet: they are 54 bytes behind the start of its block."""
+    blocks = capture.read_bytes()
+    while blocks:
+        kind, size = struct.unpack_from("=II", blocks)
+        if kind == 6:
+            yield socket.inet_ntoa(blocks[54:58]), socket.inet_ntoa(blocks[58:62])
+        blocks = blocks[size:]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "line"),
+    [
+        ({"paths": 3}, 127, "options.paths: 3 paths from 2 local_addresses is not supported"),
+        ({"paths": 4}, 2, "options.paths: 4 is not an integer in 1 to 3"),
+        ({"paths": 0}, 2, "options.paths: 0 is not an integer in 1 to 3"),
+    ],
+)
+def test_paths_that_the_client_does_not_have_are_refused(
+    simulator: Simulator,
+    identity: dict[str, str],
+    tmp_path: Path,
+    changes: dict[str, int],
+    code: int,
+    line: str,
+) -> None:
+    task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
+    task["pairs"][0]["client"]["options"] |= changes
+    client = simulator.answer(task)["endpoints"]["client"]
+    assert (client["exit_code"], client["stderr"]) == (code, f"noq-fec: {line}\n")
+
+
+def test_a_server_without_further_paths_is_served_over_the_first(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
+    task["pairs"][0]["server"]["options"]["paths"] = 1
+    answer = simulator.answer(task)
+    check(answer)
+    assert answer["links"]["path2"]["up"]["frames_in"] == 0
+
+
+@pytest.mark.parametrize(
+    ("names", "addresses", "named"),
+    [
+        (["path1", "path3"], 2, "links: ['path1', 'path3']"),
+        (["internet", "path1"], 2, "links: ['internet', 'path1']"),
+        (["path1", "path2"], 3, "3 local_addresses, of 2 links"),
+    ],
+)
+def test_links_that_no_topology_has_are_refused(
+    simulator: Simulator,
+    identity: dict[str, str],
+    tmp_path: Path,
+    names: list[str],
+    addresses: int,
+    named: str,
+) -> None:
+    task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
+    task["links"] = dict(zip(names, task["links"].values(), strict=True))
+    task["pairs"][0]["client"]["local_addresses"] = client_addresses(addresses)
+    assert named in simulator.error(task).replace('"', "'")
 
 
 # ---- Endurance ----

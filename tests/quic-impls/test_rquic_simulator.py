@@ -333,6 +333,20 @@ def test_codel_keeps_a_deep_queue_short(simulator: Simulator, tasks: Tasks) -> N
     assert reports["codel"]["max_queue_packets"] < reports["droptail"]["max_queue_packets"]
 
 
+def test_while_a_link_is_out_it_takes_nothing_and_counts_that(simulator: Simulator, tasks: Tasks) -> None:
+    task = tasks(download(300_000), mbps=5.0, owd_ms=15.0)
+    whole = simulator.carry_out(task)
+    task["links"]["internet"]["down"]["outage_ns"] = [100_000_000, 600_000_000]
+    answer = simulator.carry_out(task)
+    up, down = answer["links"]["internet"]["up"], answer["links"]["internet"]["down"]
+    assert "outage_dropped" not in up
+    assert down["outage_dropped"] > 0
+    assert down["conserved"]
+    dropped = down["queue_dropped"] + down["oversize_dropped"] + down["outage_dropped"]
+    assert down["frames_in"] == down["frames_out"] + dropped + down["in_flight"]
+    assert answer["client_s"] > max(0.6, whole["client_s"])
+
+
 def test_a_transfer_that_cannot_end_hits_its_deadline(simulator: Simulator, tasks: Tasks) -> None:
     nothing_arrives = Uniform(1.0)
     answer = simulator.carry_out(tasks(model=nothing_arrives, timeout_s=20.0))

@@ -32,6 +32,12 @@ pub trait Controller: fmt::Debug + Send + Sync {
     fn wants_repair(&self, context: &Context) -> bool;
     /// The symbols that the next repair symbol protects, which is then counted as sent.
     fn next_repair(&mut self, context: &Context) -> Option<Protected>;
+    /// What [`Controller::next_repair`] would yield now.
+    fn peek_repair(&self, context: &Context) -> Option<Protected>;
+    /// How many repair symbols were due and were not asked for in time.
+    fn given_up(&self) -> u64 {
+        0
+    }
     /// How many repair symbols over these source symbols come next, if nothing else happens before. They may then be made
     /// at once, which is faster than one by one; 0 is always right.
     fn more_over(&self, _protected: &Protected) -> usize {
@@ -93,6 +99,7 @@ pub struct Block {
     next: Sid,
     /// Blocks that ended, and how many repair symbols each is still to get.
     due: VecDeque<(Protected, usize)>,
+    given_up: u64,
 }
 
 impl Block {
@@ -110,7 +117,8 @@ impl Block {
             let most = k + code.repairs_over(k);
             return Err(Refused(format!("n = {n} with k = {k}: this code has at most n = {most}")));
         }
-        Ok(Block { code, rate, interleave, window: 0, start: 0, size: 0, lanes: 0, next: 0, due: VecDeque::new() })
+        let due = VecDeque::new();
+        Ok(Block { code, rate, interleave, window: 0, start: 0, size: 0, lanes: 0, next: 0, due, given_up: 0 })
     }
 
     /// New blocks begin with the next symbol.
@@ -120,8 +128,13 @@ impl Block {
         self.lanes = self.window.checked_div(self.size).map_or(0, |blocks| blocks.min(self.interleave));
     }
 
+    /// An open block as it is.
+    fn block(&self, lane: usize, count: usize) -> Option<Protected> {
+        Protected::new(self.start + lane as Sid, count, self.lanes)
+    }
+
     fn end(&mut self, lane: usize, count: usize) {
-        let Some(block) = Protected::new(self.start + lane as Sid, count, self.lanes) else { return };
+        let Some(block) = self.block(lane, count) else { return };
         let repairs = self.rate.repairs_for(count).min(self.code.repairs_over(count));
         self.due.push_back((block, repairs));
     }
@@ -157,13 +170,17 @@ impl Controller for Block {
         }
         // The encoder has forgotten what is this old.
         while self.due.front().is_some_and(|(block, _)| block.first() + (MAX_SPAN as Sid) < self.next) {
-            self.due.pop_front();
+            self.given_up += self.due.pop_front().map_or(0, |(_, repairs)| repairs as u64);
         }
     }
 
     fn on_window(&mut self, window: usize) {
         self.window = window;
-        self.due.retain(|(block, _)| block.span() <= window);
+        self.due.retain(|(block, repairs)| {
+            let is_taken = block.span() <= window;
+            self.given_up += if is_taken { 0 } else { *repairs as u64 };
+            is_taken
+        });
         if self.size * self.lanes > window || self.lanes == 0 {
             self.begin();
         }
@@ -184,6 +201,18 @@ impl Controller for Block {
             self.due.pop_front();
         }
         Some(block)
+    }
+
+    fn peek_repair(&self, context: &Context) -> Option<Protected> {
+        let open_block = || self.open_blocks().next().filter(|_| context.app_limited);
+        self.due
+            .front()
+            .map(|(block, _)| *block)
+            .or_else(|| open_block().and_then(|(lane, count)| self.block(lane, count)))
+    }
+
+    fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     fn more_over(&self, protected: &Protected) -> usize {
@@ -211,8 +240,9 @@ pub struct SlidingWindow {
     landed: VecDeque<bool>,
     /// Symbols sent that have not been counted for repair symbols yet.
     uncounted: usize,
-    /// Repair symbols to send.
+    /// Repair symbols to send: no more than a whole window gets.
     due: usize,
+    given_up: u64,
 }
 
 impl SlidingWindow {
@@ -246,7 +276,19 @@ impl SlidingWindow {
             return Err(Refused(format!("n = {n} with k = {k}, window = {length}: this code has at most n = {most}")));
         }
         let landed = VecDeque::new();
-        Ok(SlidingWindow { code, rate, length, steady, trims: true, window: 0, next: 0, landed, uncounted: 0, due: 0 })
+        Ok(SlidingWindow {
+            code,
+            rate,
+            length,
+            steady,
+            trims: true,
+            window: 0,
+            next: 0,
+            landed,
+            uncounted: 0,
+            due: 0,
+            given_up: 0,
+        })
     }
 
     /// The same window, but always over the last `length` symbols, whatever the receiver has of them: the convolutional code
@@ -293,7 +335,10 @@ impl Controller for SlidingWindow {
         self.landed.push_back(false);
         self.uncounted += 1;
         if self.steady && self.uncounted == self.rate.k {
-            self.due += self.rate.n - self.rate.k;
+            let most = self.rate.repairs_for(self.length);
+            let due = self.due + self.rate.n - self.rate.k;
+            self.due = due.min(most);
+            self.given_up += (due - self.due) as u64;
             self.uncounted = 0;
         }
         self.shorten();
@@ -323,6 +368,14 @@ impl Controller for SlidingWindow {
         }
         self.due = self.due.checked_sub(1)?;
         self.protected()
+    }
+
+    fn peek_repair(&self, context: &Context) -> Option<Protected> {
+        self.protected().filter(|_| self.wants_repair(context))
+    }
+
+    fn given_up(&self) -> u64 {
+        self.given_up
     }
 
     fn more_over(&self, protected: &Protected) -> usize {

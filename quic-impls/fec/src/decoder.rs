@@ -25,7 +25,8 @@ const CREDIT: i64 = 1 << 21;
 
 /// Takes source and repair symbols in any order, and recovers the source symbols that they determine.
 ///
-/// It looks back over twice its window of source symbols, so that what was reordered or held up still counts. Its
+/// It looks back over twice its window of source symbols, or [more](Decoder::looking_back), so that what was reordered or held up
+/// still counts. Its
 /// equations are kept in reduced row echelon form, the oldest unknown symbol of each in no other one. So each symbol
 /// received costs at most two passes over the equations, a symbol is recovered as soon as that is possible at all, and a
 /// symbol that leaves the window takes no more than one equation with it.
@@ -42,14 +43,20 @@ pub struct Decoder {
     base: Sid,
     /// Its own, so that no other one takes a division.
     place_of_base: usize,
-    /// The symbol of each SID from `base` on, at SID modulo twice the window.
+    /// The symbol of each SID from `base` on, at SID modulo their number.
     symbols: Vec<Known>,
     equations: Vec<Equation>,
     /// What is paid and not spent; below 0 it is owed.
     credit: i64,
     /// Repair symbols that came while it was owed.
     ignored: u64,
+    /// Symbols that came too late to be looked back at.
+    outdated: u64,
 }
+
+/// The most source symbols that a decoder looks back at: reordering between two paths takes it to rate × difference of their
+/// delays, which this is for 100 Mbps and 400 ms.
+pub const MAX_LOOK_BACK: usize = 4096;
 
 #[derive(Clone, Debug)]
 enum Known {
@@ -140,7 +147,20 @@ impl Decoder {
             equations,
             credit: CREDIT,
             ignored: 0,
+            outdated: 0,
         }
+    }
+
+    /// The same decoder, which looks back over so many source symbols, and keeps at most as many equations.
+    ///
+    /// # Panics
+    /// If that is less than twice the window, or more than [`MAX_LOOK_BACK`].
+    #[must_use]
+    pub fn looking_back(mut self, symbols: usize) -> Decoder {
+        let least = 2 * self.window;
+        assert!((least..=MAX_LOOK_BACK).contains(&symbols), "{symbols}: must be {least} to {MAX_LOOK_BACK}");
+        self.symbols = vec![Known::Not; symbols];
+        self
     }
 
     /// The same decoder with other instructions.
@@ -170,7 +190,11 @@ impl Decoder {
         }
         self.credit = self.paid(symbol.len());
         self.look_ahead_to(sid);
-        if sid < self.base || self.known(sid).is_some() {
+        if sid < self.base {
+            self.outdated += 1;
+            return Ok(Vec::new());
+        }
+        if self.known(sid).is_some() {
             return Ok(Vec::new());
         }
         self.substitute(sid, &symbol);
@@ -200,9 +224,9 @@ impl Decoder {
         self.code.coefficients(&header, &mut row)?;
         self.credit = self.paid(payload.len()) - PRICE_OF_COEFFICIENT * row.len() as i64;
         self.look_ahead_to(header.protected.last());
-        if header.protected.first() >= self.base
-            && let Some(equation) = self.equation(&header, &row, symbol)
-        {
+        if header.protected.first() < self.base {
+            self.outdated += 1;
+        } else if let Some(equation) = self.equation(&header, &row, symbol) {
             self.insert(equation);
         }
         Ok(self.recover())
@@ -212,6 +236,12 @@ impl Decoder {
     #[must_use]
     pub fn ignored(&self) -> u64 {
         self.ignored
+    }
+
+    /// How many source and repair symbols came too late: a symbol that they are, or protect, was no longer looked back at.
+    #[must_use]
+    pub fn outdated(&self) -> u64 {
+        self.outdated
     }
 
     /// The symbols that were recovered and are still looked back at, in ranges, the newest first.
@@ -267,7 +297,7 @@ impl Decoder {
 
     /// What a repair symbol says of the symbols that are not known, and that no equation says; nothing if that is nothing.
     fn equation(&mut self, header: &Header, row: &[u8], symbol: &[u8]) -> Option<Equation> {
-        let mut coefficients = [0; 2 * MAX_SPAN];
+        let mut coefficients = [0; MAX_LOOK_BACK];
         let coefficients = &mut coefficients[..self.symbols.len()];
         let mut oldest = None;
         let mut terms: Vec<Term<'_, 1>> = Vec::with_capacity(1 + row.len() + 2 * self.equations.len());

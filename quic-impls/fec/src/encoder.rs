@@ -128,6 +128,18 @@ impl Encoder {
         self.controller.wants_repair(context)
     }
 
+    /// The source symbols that [`Encoder::repair`] would protect now.
+    #[must_use]
+    pub fn peek_repair(&self, context: &Context) -> Option<Protected> {
+        self.controller.peek_repair(context)
+    }
+
+    /// How many repair symbols were due and were not asked for in time.
+    #[must_use]
+    pub fn given_up(&self) -> u64 {
+        self.controller.given_up()
+    }
+
     /// Appends the repair payload that is to be sent now; false if there is none. Its length is at most
     /// [`MAX_HEADER`](crate::MAX_HEADER) more than that of the longest symbol.
     pub fn repair(&mut self, context: &Context, payload: &mut Vec<u8>) -> bool {

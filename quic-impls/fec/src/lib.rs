@@ -19,7 +19,7 @@ mod vandermonde;
 
 pub use code::Code;
 pub use controller::{Block, Context, Controller, Refused, SlidingWindow};
-pub use decoder::{Decoder, Recovered};
+pub use decoder::{Decoder, MAX_LOOK_BACK, Recovered};
 pub use encoder::Encoder;
 pub use kernel::Kernel;
 pub use repair::{MAX_HEADER, MAX_SPAN, Malformed, Protected, SID_LIMIT, Sid};

@@ -107,6 +107,12 @@ impl Coding {
     pub fn decoding(&self, longest_symbol: usize) -> Decoding {
         Decoding { decoder: Decoder::new(self.code, self.span(), longest_symbol), recovered: BTreeSet::new() }
     }
+
+    /// The same, looking back over so many source symbols: twice its span or more.
+    pub fn decoding_back_over(&self, look_back: usize, longest_symbol: usize) -> Decoding {
+        let Decoding { decoder, recovered } = self.decoding(longest_symbol);
+        Decoding { decoder: decoder.looking_back(look_back), recovered }
+    }
 }
 
 /// A decoder, and what it recovered that has not come.
@@ -137,6 +143,11 @@ impl Decoding {
     /// Over how many source symbols a repair symbol may range.
     pub fn window(&self) -> usize {
         self.decoder.window()
+    }
+
+    /// How many symbols came too late: the decoder no longer looked back at them, or at what they protect.
+    pub fn outdated(&self) -> u64 {
+        self.decoder.outdated()
     }
 
     fn remember(

@@ -41,6 +41,8 @@ pub struct Assignment<O> {
     pub log_folder: PathBuf,
     /// The series that were asked for.
     pub series: Vec<String>,
+    /// Those of the host, for implementations that declare it: a client's paths begin at them, in their order.
+    pub local_addresses: Vec<IpAddr>,
     pub deadline: Duration,
 }
 
@@ -60,6 +62,14 @@ impl Display for Role {
 }
 
 impl<O> Assignment<O> {
+    /// Where the paths of a client begin, if it uses several.
+    pub fn path_addresses<I: Implementation<Options = O>>(&self) -> &[IpAddr] {
+        match (self.role, I::paths(&self.options)) {
+            (Role::Server, _) | (_, 1) => &[],
+            (Role::Client, paths) => &self.local_addresses[..paths],
+        }
+    }
+
     /// Where to leave a series, if it was asked for.
     pub fn series(&self, name: &str) -> Option<PathBuf> {
         let is_wanted = self.series.iter().any(|series| series == name);
@@ -172,6 +182,8 @@ struct Document {
     log_folder: PathBuf,
     #[serde(default)]
     series: Vec<String>,
+    #[serde(default)]
+    local_addresses: Vec<IpAddr>,
     deadline_s: f64,
 }
 
@@ -229,14 +241,20 @@ impl Document {
         if I::HAS_CERTIFICATES {
             self.require_for(role)?;
         }
+        let options = parse_options::<I>(self.options)?;
+        let (paths, addresses) = (I::paths(&options), self.local_addresses.len());
+        if role == Role::Client && paths > addresses.max(1) {
+            return Err(Refused::Unsupported(format!("options.paths: {paths} paths from {addresses} local_addresses")));
+        }
         Ok(Assignment {
             role,
             address: SocketAddr::new(address, self.port),
             server_name: self.server_name,
             workload: parse_workload::<I>(self.workload)?,
             content_seed: self.content_seed,
-            options: parse_options::<I>(self.options)?,
+            options,
             series: parse_series::<I>(self.series)?,
+            local_addresses: self.local_addresses,
             log_folder: self.log_folder,
             certificate: self.certificate,
             private_key: self.private_key,

@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,11 @@ pub trait Implementation: Sized + 'static {
 
     /// Takes its options out of the values.
     fn options(values: &mut Values) -> Result<Self::Options>;
+
+    /// How many paths a connection uses, each from an address of the client's own.
+    fn paths(_options: &Self::Options) -> usize {
+        1
+    }
 
     /// Settles what options and workload together mean, and refuses those that it does not have together.
     fn settle(assignment: &mut Assignment<Self::Options>) -> Result<()>;
@@ -71,7 +76,8 @@ pub trait Host {
     /// A time by the clock that both ends of a trial have: the machine's monotonic one, or that of the simulation.
     fn monotonic(&self, time: Instant) -> Duration;
 
-    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()>;
+    /// Sends a datagram, from one of the addresses that a client's paths begin at; without one, over the first path.
+    fn send(&mut self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()>;
 
     /// The next datagram that has arrived.
     fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
@@ -87,6 +93,8 @@ pub trait Host {
 pub struct Received<'a> {
     pub at: Instant,
     pub from: SocketAddr,
+    /// The client's address to which it was sent, if it uses several paths.
+    pub to: Option<IpAddr>,
     pub datagram: &'a [u8],
 }
 

@@ -33,6 +33,13 @@ pub enum Queue {
     Packets(u64),
 }
 
+/// From the one time until the other, since the first client's start, a link takes nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outage {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
 /// What is lost behind the link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Losses {
@@ -186,6 +193,19 @@ impl Lane {
         left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], lost: exit.lost })
     }
 
+    /// The first client starts at a time, since when the lane is out from the one time until the other. Until the next
+    /// trial begins.
+    pub fn start_outage(&mut self, now_ns: u64, Outage { from_ns, to_ns }: Outage) {
+        // SAFETY: the lane is ours.
+        unsafe { lane_start_outage(self.raw.as_ptr(), now_ns, from_ns, to_ns) }
+    }
+
+    /// Datagrams that were sent while it was out.
+    pub fn outage_dropped(&self) -> u64 {
+        // SAFETY: the lane is ours.
+        unsafe { lane_outage_dropped(self.raw.as_ptr()) }
+    }
+
     pub fn report(&self) -> Report {
         // SAFETY: the lane is ours.
         unsafe { lane_report(self.raw.as_ptr()) }
@@ -198,6 +218,17 @@ impl Lane {
         unsafe {
             let bits = lane_verdicts(self.raw.as_ptr(), &mut packets);
             slice::from_raw_parts(bits, packets.min(RECORDED).div_ceil(8) as usize)
+        }
+    }
+}
+
+impl Outage {
+    pub fn check(self) -> Result<(), String> {
+        let Self { from_ns, to_ns } = self;
+        within("outage_ns", to_ns, 1, 1_000_000_000_000_000)?;
+        match from_ns < to_ns {
+            true => Ok(()),
+            false => Err(format!("outage_ns: [{from_ns}, {to_ns}]; the first is the smaller")),
         }
     }
 }
@@ -278,6 +309,8 @@ unsafe extern "C" {
     fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, now_ns: u64) -> bool;
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
+    fn lane_start_outage(lane: *mut RawLane, now_ns: u64, from_ns: u64, to_ns: u64);
+    fn lane_outage_dropped(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use crate::contract::{Assignment, Event, Role};
@@ -13,9 +13,11 @@ use crate::socket::{Socket, Woken};
 /// ends it; a client fails then. An error is one line.
 pub fn run<I: Implementation>(assignment: Assignment<I::Options>) -> Result<(), String> {
     let (role, address) = (assignment.role, assignment.address);
+    let paths = assignment.path_addresses::<I>().to_vec();
     let prepared = I::prepare(assignment, &I::surroundings()?)?;
     let socket = match role {
-        Role::Client => Socket::towards(address).map_err(|error| format!("no socket: {error}"))?,
+        Role::Client if paths.is_empty() => Socket::towards(address).map_err(|error| format!("no socket: {error}"))?,
+        Role::Client => Socket::of_paths(&paths).map_err(|error| format!("no sockets at {paths:?}: {error}"))?,
         Role::Server => Socket::listen(address).map_err(|error| format!("cannot listen at {address}: {error}"))?,
     };
     let mut host = Process { socket, clock: Clock::read() };
@@ -43,13 +45,13 @@ impl Host for Process {
         self.clock.monotonic(time)
     }
 
-    fn send(&mut self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
-        self.socket.send(datagram, to)
+    fn send(&mut self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+        self.socket.send(datagram, from, to)
     }
 
     fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
         let received = self.socket.receive()?;
-        Ok(received.map(|(from, datagram)| Received { at: Instant::now(), from, datagram }))
+        Ok(received.map(|(from, to, datagram)| Received { at: Instant::now(), from, to, datagram }))
     }
 
     fn say(&mut self, event: Event) -> io::Result<()> {

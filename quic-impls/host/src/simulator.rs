@@ -6,7 +6,7 @@
 //! | module | its one job |
 //! |---|---|
 //! | [`task`] | what a trial is asked for |
-//! | [`trial`] | carries it out: endpoints over two lanes |
+//! | [`trial`] | carries it out: endpoints over the lanes of links |
 //! | [`guest`] | an endpoint in its host |
 //! | [`processor`] | the time that an endpoint takes to send |
 //! | [`filling`] | when a transfer has filled the link |
@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::contract::Role;
 use crate::implementation::Implementation;
 use crate::lane::Lane;
 use answer::Answer;
@@ -56,23 +57,34 @@ pub fn run<I: Implementation>(mut tasks: impl BufRead, mut answers: impl Write) 
 /// What is kept from trial to trial.
 pub struct Simulator<I> {
     implementation: PhantomData<I>,
-    lanes: Lanes,
+    /// One for each link that a trial has had.
+    lanes: Vec<Lanes>,
     /// The instant 0 of virtual time. Only differences to it are ever used.
     zero: Instant,
     /// Certificates and keys that were found good.
     checked: BTreeSet<[PathBuf; 2]>,
 }
 
-/// The link's two directions.
+/// A link's two directions.
 #[derive(Default)]
 struct Lanes {
     up: Lane,
     down: Lane,
 }
 
+impl Lanes {
+    /// The direction in which one end sends.
+    fn of_sender(&mut self, role: Role) -> &mut Lane {
+        match role {
+            Role::Client => &mut self.up,
+            Role::Server => &mut self.down,
+        }
+    }
+}
+
 impl<I> Default for Simulator<I> {
     fn default() -> Self {
-        Self { implementation: PhantomData, lanes: Lanes::default(), zero: Instant::now(), checked: BTreeSet::new() }
+        Self { implementation: PhantomData, lanes: Vec::new(), zero: Instant::now(), checked: BTreeSet::new() }
     }
 }
 
@@ -97,7 +109,7 @@ impl<I: Implementation> Simulator<I> {
     /// Does some work; a panic becomes its error, and nothing that it leaves is used again.
     fn survive<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, String>) -> Result<T, String> {
         panic::catch_unwind(AssertUnwindSafe(|| work(self))).unwrap_or_else(|panic| {
-            self.lanes = Lanes::default();
+            self.lanes.clear();
             Err(format!("{} has a bug: {}", I::NAME, message(panic.as_ref())))
         })
     }
@@ -203,12 +215,13 @@ mod tests {
             Settings { rate_bps: 1, delay_ns: 0, queue: Queue::Packets(1), codel: false, losses: Losses::NONE };
         let mut simulator = Simulator::<Idle>::default();
         let error = simulator.survive(|simulator| -> Result<(), String> {
-            simulator.lanes.up.begin(&settings)?;
-            simulator.lanes.up.send(&[0; 100], 0, 0);
+            simulator.lanes.push(Lanes::default());
+            simulator.lanes[0].up.begin(&settings)?;
+            simulator.lanes[0].up.send(&[0; 100], 0, 0);
             panic!("{} is wrong", 7)
         });
         assert_eq!(error.unwrap_err(), "idle has a bug: 7 is wrong");
-        assert_eq!(simulator.lanes.up.next_exit(), None);
+        assert!(simulator.lanes.is_empty());
         assert_eq!(simulator.survive(|_| Ok(3)), Ok(3));
     }
 

@@ -1,5 +1,5 @@
-//! The UDP socket: one datagram per system call, no segmentation offload, no ECN. And waiting, for a datagram,
-//! a signal or a time.
+//! The UDP socket, or one for each path: one datagram per system call, no segmentation offload, no ECN. And waiting, for a
+//! datagram, a signal or a time.
 
 use std::io;
 use std::mem;
@@ -14,10 +14,19 @@ const BUFFER: libc::c_int = 7 << 20;
 /// The largest UDP payload.
 const LARGEST: usize = 65535;
 
+/// What an endpoint sends and receives by.
 pub struct Socket {
-    socket: UdpSocket,
+    bound: Vec<Bound>,
+    /// From which of them the last datagram came.
+    last: usize,
     signals: Signals,
     datagram: Box<[u8]>,
+}
+
+struct Bound {
+    socket: UdpSocket,
+    /// Of a path.
+    address: Option<IpAddr>,
 }
 
 /// What ended a wait.
@@ -32,14 +41,11 @@ pub enum Woken {
 impl Socket {
     /// Listens at an address, and for the signals that end an endpoint.
     pub fn listen(address: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address)?;
-        socket.set_nonblocking(true)?;
-        for (beyond_the_limit, within) in
-            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
-        {
-            set_option(&socket, beyond_the_limit, BUFFER).or_else(|_| set_option(&socket, within, BUFFER))?;
-        }
-        Ok(Self { socket, signals: Signals::new()?, datagram: vec![0; LARGEST].into() })
+        Self::over(vec![Bound::new(address, None)?])
+    }
+
+    fn over(bound: Vec<Bound>) -> io::Result<Self> {
+        Ok(Self { bound, last: 0, signals: Signals::new()?, datagram: vec![0; LARGEST].into() })
     }
 
     /// A socket for a client of a server at an address.
@@ -51,37 +57,64 @@ impl Socket {
         Self::listen(SocketAddr::new(unspecified, 0))
     }
 
-    /// Sends a datagram, and waits for room when the socket's buffer is full.
-    pub fn send(&self, datagram: &[u8], to: SocketAddr) -> io::Result<()> {
+    /// A socket at each of the addresses of a client: whatever it sends and receives takes their paths.
+    pub fn of_paths(addresses: &[IpAddr]) -> io::Result<Self> {
+        let bound = addresses.iter().map(|address| Bound::new(SocketAddr::new(*address, 0), Some(*address)));
+        Self::over(bound.collect::<io::Result<_>>()?)
+    }
+
+    /// Sends a datagram, from the address of a path or the first one, and waits for room when the socket's buffer is full.
+    pub fn send(&self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
+        let place = from.and_then(|from| self.bound.iter().position(|bound| bound.address == Some(from)));
+        let socket = &self.bound[place.unwrap_or_default()].socket;
         loop {
-            match self.socket.send_to(datagram, to) {
+            match socket.send_to(datagram, to) {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    poll(&mut [pollable(&self.socket, libc::POLLOUT)], None)?;
+                    poll(&mut [pollable(socket, libc::POLLOUT)], None)?;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The next datagram that has arrived.
-    pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, &[u8])>> {
-        match self.socket.recv_from(&mut self.datagram) {
-            Ok((size, from)) => Ok(Some((from, &self.datagram[..size]))),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
+    /// The next datagram that has arrived: from where, to which path's address, and its bytes.
+    pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, Option<IpAddr>, &[u8])>> {
+        for _ in 0..self.bound.len() {
+            self.last = (self.last + 1) % self.bound.len();
+            let Bound { socket, address } = &self.bound[self.last];
+            match socket.recv_from(&mut self.datagram) {
+                Ok((size, from)) => return Ok(Some((from, *address, &self.datagram[..size]))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
         }
+        Ok(None)
     }
 
     /// Waits for a datagram or a signal, at most until a time.
     pub fn wait(&self, until: Option<Instant>) -> io::Result<Woken> {
         let timeout = until.map(|time| time.saturating_duration_since(Instant::now()));
-        let mut wanted = [pollable(&self.socket, libc::POLLIN), pollable(&self.signals.0, libc::POLLIN)];
+        let mut wanted = vec![pollable(&self.signals.0, libc::POLLIN)];
+        wanted.extend(self.bound.iter().map(|bound| pollable(&bound.socket, libc::POLLIN)));
         poll(&mut wanted, timeout)?;
-        match wanted[1].revents {
+        match wanted[0].revents {
             0 => Ok(Woken::Proceed),
             _ => Ok(Woken::Signal),
         }
+    }
+}
+
+impl Bound {
+    fn new(at: SocketAddr, address: Option<IpAddr>) -> io::Result<Self> {
+        let socket = UdpSocket::bind(at)?;
+        socket.set_nonblocking(true)?;
+        for (beyond_the_limit, within) in
+            [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
+        {
+            set_option(&socket, beyond_the_limit, BUFFER).or_else(|_| set_option(&socket, within, BUFFER))?;
+        }
+        Ok(Self { socket, address })
     }
 }
 

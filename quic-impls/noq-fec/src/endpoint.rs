@@ -11,9 +11,10 @@ use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
 use crate::hq::{Answers, Request};
 use crate::messages::Exchange;
+use crate::paths::PathCounters;
 use crate::stack::{Application, Stack};
-use crate::surroundings::Surroundings;
-use crate::{Assignment, series, settings};
+use crate::surroundings::{Randomness, Surroundings};
+use crate::{Assignment, NoqFec, paths, series, settings};
 
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
@@ -30,7 +31,7 @@ pub struct Prepared {
 
 enum End {
     Client(ClientConfig),
-    Server(ServerConfig),
+    Server(ServerConfig, Randomness),
 }
 
 impl Prepared {
@@ -38,7 +39,7 @@ impl Prepared {
     pub fn new(assignment: Assignment, surroundings: &Surroundings) -> Result<Self, String> {
         let end = match assignment.role {
             Role::Client => End::Client(settings::client(&assignment, surroundings)?),
-            Role::Server => End::Server(settings::server(&assignment, surroundings)?),
+            Role::Server => End::Server(settings::server(&assignment, surroundings)?, surroundings.randomness),
         };
         Ok(Self { endpoint: settings::endpoint(surroundings), assignment, end })
     }
@@ -57,8 +58,10 @@ impl Prepared {
                 client.dial(config, work)?;
                 Ok(Endpoint::Client(client))
             }
-            End::Server(config) => {
-                let stack = Stack::new(endpoint, Some(config));
+            End::Server(config, randomness) => {
+                let (first, options) = (config.clone(), assignment.options.clone());
+                let mut stack = Stack::new(endpoint, Some(config));
+                stack.configure_each(move || settings::of_connection(&first, &options, randomness));
                 let server = Server { side: Side::new(assignment, stack), is_interrupted: false };
                 say(host, Event::Ready)?;
                 Ok(Endpoint::Server(server))
@@ -176,8 +179,10 @@ pub struct Client {
 
 impl Client {
     fn dial(&mut self, config: ClientConfig, work: Work) -> Result<(), String> {
-        let Assignment { address, server_name, .. } = &self.side.assignment;
-        let dialled = self.side.stack.connect(self.start, config, *address, server_name, work);
+        let assignment = &self.side.assignment;
+        let Assignment { address, server_name, .. } = assignment;
+        let addresses = assignment.path_addresses::<NoqFec>();
+        let dialled = self.side.stack.connect(self.start, config, addresses, *address, server_name, work);
         dialled.map_err(|error| format!("cannot connect to {address}: {error}"))
     }
 
@@ -282,12 +287,12 @@ impl Side {
     fn receive(&mut self, host: &mut impl Host, accept: impl Fn(&Assignment) -> Work) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
-            let Some(Received { at, from, datagram }) = received else {
+            let Some(Received { at, from, to, datagram }) = received else {
                 break;
             };
             self.bytes_received += datagram.len() as u64;
             // Each has its own time: the last one of a batch may be what ends the transfer.
-            self.stack.receive(at, from, datagram, || accept(&self.assignment));
+            self.stack.receive(at, from, to, datagram, || accept(&self.assignment));
         }
         self.stack.on_timeout(host.now());
         if let Some(schemes) = &self.assignment.options.schemes {
@@ -299,8 +304,8 @@ impl Side {
     }
 
     fn transmit(&mut self, host: &mut impl Host) -> Result<(), String> {
-        while let Some(to) = self.stack.transmit(host.now(), &mut self.datagram) {
-            host.send(&self.datagram, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
+        while let Some((from, to)) = self.stack.transmit(host.now(), &mut self.datagram) {
+            host.send(&self.datagram, from, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
             self.bytes_sent += self.datagram.len() as u64;
         }
         Ok(())
@@ -354,6 +359,12 @@ impl Side {
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ]);
+        let paths = self.assignment.options.paths;
+        if paths > 1 {
+            for (names, path) in PATH_METRICS.iter().zip(&counters.paths).take(paths) {
+                metrics.extend(metrics_of(names, path));
+            }
+        }
         if let Workload::Messages(messages) = &self.assignment.workload {
             let exchanges = || self.stack.numbered().filter_map(|(_, work)| work.exchange());
             match messages.delivery {
@@ -370,6 +381,31 @@ impl Side {
         }
         metrics
     }
+}
+
+macro_rules! path_metrics {
+    ($path:literal) => {
+        [
+            concat!($path, ".packets_sent"),
+            concat!($path, ".packets_lost"),
+            concat!($path, ".bytes_sent"),
+            concat!($path, ".source_sent"),
+            concat!($path, ".repair_sent"),
+            concat!($path, ".recovered"),
+            concat!($path, ".smoothed_rtt_ms"),
+        ]
+    };
+}
+
+/// The names of what is told of each path.
+const PATH_METRICS: [[&str; 7]; paths::MOST] = [path_metrics!("path1"), path_metrics!("path2"), path_metrics!("path3")];
+
+/// A path that was never used has no RTT.
+fn metrics_of(names: &[&'static str; 7], path: &PathCounters) -> impl Iterator<Item = (&'static str, f64)> {
+    let PathCounters { packets_sent, packets_lost, bytes_sent, source_sent, repair_sent, recovered, .. } = path;
+    let counters = [packets_sent, packets_lost, bytes_sent, source_sent, repair_sent, recovered];
+    let counted = counters.map(|counter| Some(*counter as f64)).into_iter().chain([path.smoothed_rtt_ms]);
+    names.iter().zip(counted).filter_map(|(name, value)| Some((*name, value?)))
 }
 
 fn say(host: &mut impl Host, event: Event) -> Result<(), String> {

@@ -7,10 +7,13 @@
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
+//! | [`paths`] | the paths of a connection: who opens them, and what was counted on each |
+//! | [`scheduler`] | which of several paths takes the next packet of data |
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
 //! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
+//! | [`olia`] | congestion control that paths have in common |
 //! | [`unlimited`] | no congestion control |
 //! | [`settings`] | how QUIC and TLS are set up |
 //! | [`endpoint`] | client and server: joins these |
@@ -20,7 +23,10 @@ pub mod endpoint;
 pub mod ends;
 pub mod hq;
 pub mod messages;
+pub mod olia;
 pub mod options;
+pub mod paths;
+pub mod scheduler;
 pub mod schemes;
 pub mod series;
 pub mod settings;
@@ -58,6 +64,10 @@ impl Implementation for NoqFec {
 
     fn options(values: &mut Values) -> contract::Result<Options> {
         Options::parse(values)
+    }
+
+    fn paths(options: &Options) -> usize {
+        options.paths
     }
 
     fn settle(assignment: &mut Assignment) -> contract::Result<()> {

@@ -3,16 +3,27 @@
 use fec::Code;
 use host::coding::{Coding, Redundancy};
 use host::contract::{Result, Values, wrong};
+use noq_proto::AckPath;
+use noq_proto::fec::RepairPath;
 
 use crate::ends::MessageEnds;
+use crate::paths;
+use crate::scheduler::Scheduling;
 use crate::schemes::{Complaints, Schemes};
 
 /// In quarters of a congestion window per round-trip time: RFC 9002, section 7.7.
 const DEFAULT_PACING: u32 = 5;
 
+/// How far a decoder looks back between several paths, in source symbols: 100 ms at 100 Mbps, and more than twice any window.
+const BETWEEN_PATHS: usize = 1024;
+
 /// Those of impl.toml.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Of a connection, each from an address of the client's own.
+    pub paths: usize,
+    pub scheduler: Scheduling,
+    pub ack_path: AckPath,
     /// None turns FEC off.
     pub schemes: Option<Schemes>,
     pub congestion_control: CongestionControl,
@@ -28,6 +39,8 @@ pub enum CongestionControl {
     Cubic,
     NewReno,
     Bbr3,
+    /// Coupled: the paths of a connection have it in common.
+    Olia,
     /// Neither a window nor pacing.
     None,
 }
@@ -50,13 +63,33 @@ impl Options {
         let redundancy = values.choice("controller", &redundancies)?;
         let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
         let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;
+        let paths = values.integer("paths", 1, paths::MOST as u64)? as usize;
+        let repair_path = values.choice("repair_path", &[("any", RepairPath::Any), ("other", RepairPath::Other)])?;
+        let look_back = look_back(values, paths, coding.span().max(coding.window))?;
         let packet_size = values.integer("packet_size", 1200, 1452)? as u16;
         let options = Self {
+            paths,
+            scheduler: values.choice(
+                "scheduler",
+                &[
+                    ("lowest-id", Scheduling::LowestId),
+                    ("round-robin", Scheduling::RoundRobin),
+                    ("lowest-rtt", Scheduling::LowestRtt),
+                    ("highrb", Scheduling::HighRb),
+                    ("ecf", Scheduling::Ecf),
+                ],
+            )?,
+            ack_path: values.choice(
+                "ack_path",
+                &[("same", AckPath::Same), ("lowest-rtt", AckPath::LowestRtt), ("any", AckPath::Any)],
+            )?,
             schemes: code.map(|_| Schemes {
                 coding: Coding { window_trim, redundancy, ..coding },
                 ends: MessageEnds::default(),
                 masks_losses,
                 tells_losses_at_once,
+                repair_path,
+                look_back,
                 complaints: Complaints::default(),
             }),
             congestion_control: values.choice(
@@ -65,6 +98,7 @@ impl Options {
                     ("cubic", CongestionControl::Cubic),
                     ("newreno", CongestionControl::NewReno),
                     ("bbr3", CongestionControl::Bbr3),
+                    ("olia", CongestionControl::Olia),
                     ("none", CongestionControl::None),
                 ],
             )?,
@@ -75,7 +109,7 @@ impl Options {
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
-            CongestionControl::Cubic | CongestionControl::NewReno => None,
+            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself
             && options.slow_start_pacing != DEFAULT_PACING
@@ -83,9 +117,29 @@ impl Options {
             return wrong(format!("options: slow_start_pacing = \"2\": {why}, so it must be \"1.25\""));
         }
         if let Some(schemes) = &options.schemes {
+            if options.paths > 1 && schemes.masks_losses {
+                return wrong(
+                    "options: recovered = \"mask\": with several paths, a packet that was recovered may still be on its way, so \
+                     it must be \"notify\" or \"notify_at_once\"",
+                );
+            }
             schemes.coding.check()?;
         }
         Ok(options)
+    }
+}
+
+/// Over how many source symbols a decoder looks back if that is not twice its window. Between several paths, symbols are late.
+fn look_back(values: &mut Values, paths: usize, window: usize) -> Result<Option<usize>> {
+    let look_back = values.integer("look_back", 0, fec::MAX_LOOK_BACK as u64)? as usize;
+    let least = 2 * window;
+    match look_back {
+        0 => Ok((paths > 1).then_some(BETWEEN_PATHS)),
+        _ if look_back < least => wrong(format!(
+            "options.look_back: {look_back} is neither 0 nor {least} or more, which is twice the packets that a repair symbol \
+             protects"
+        )),
+        _ => Ok(Some(look_back)),
     }
 }
 

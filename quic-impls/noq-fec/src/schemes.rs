@@ -10,7 +10,7 @@ use bytes::Bytes;
 use fec::{Code, Context};
 use host::coding::{Coding, Flush};
 use noq_proto::VarInt;
-use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered};
+use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered, RepairPath};
 
 use crate::ends::MessageEnds;
 
@@ -23,7 +23,11 @@ pub struct Schemes {
     pub masks_losses: bool,
     /// Whether congestion control is told of a recovered loss by the peer's news of it, and not when the loss is declared.
     pub tells_losses_at_once: bool,
-    /// Why nothing could be protected for a peer.
+    /// On which of several paths repair symbols are sent.
+    pub repair_path: RepairPath,
+    /// Over how many source symbols the decoder looks back, if that is not twice the window; what comes later is complained of.
+    pub look_back: Option<usize>,
+    /// Why nothing could be protected for a peer, or recovered.
     pub complaints: Complaints,
 }
 
@@ -73,7 +77,13 @@ impl Factory for Schemes {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(Decoding(self.coding.decoding(LARGEST_PAYLOAD.into())))
+        let longest = LARGEST_PAYLOAD.into();
+        let decoding = match self.look_back {
+            Some(look_back) => self.coding.decoding_back_over(look_back, longest),
+            None => self.coding.decoding(longest),
+        };
+        let complaints = self.look_back.map(|look_back| (look_back, self.complaints.clone()));
+        Box::new(Decoding { decoding, complaints })
     }
 
     fn encoder(&self, peer: Announcement) -> Option<Box<dyn Encoder>> {
@@ -88,6 +98,10 @@ impl Factory for Schemes {
 
     fn masks_losses(&self) -> bool {
         self.masks_losses
+    }
+
+    fn repair_path(&self) -> RepairPath {
+        self.repair_path
     }
 
     fn tells_losses_at_once(&self) -> bool {
@@ -135,6 +149,15 @@ impl Encoder for Encoding {
         self.encoder.wants_repair(&self.context(app_limited))
     }
 
+    fn protects(&self, app_limited: bool) -> Vec<u64> {
+        let protected = self.encoder.peek_repair(&self.context(app_limited));
+        protected.map_or_else(Vec::new, |protected| protected.sids().collect())
+    }
+
+    fn given_up(&self) -> u64 {
+        self.encoder.given_up()
+    }
+
     fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
         self.encoder.repair(&self.context(app_limited), payload);
     }
@@ -157,7 +180,24 @@ impl Encoder for Encoding {
 }
 
 #[derive(Debug)]
-struct Decoding(host::coding::Decoding);
+struct Decoding {
+    decoding: host::coding::Decoding,
+    /// Where to say that the decoder should look back further than it does, until that is said.
+    complaints: Option<(usize, Complaints)>,
+}
+
+impl Decoding {
+    fn complain_of_outdated(&mut self) {
+        if self.decoding.outdated() > 0
+            && let Some((look_back, complaints)) = self.complaints.take()
+        {
+            complaints.add(format!(
+                "look_back = {look_back}: symbols came later than that, and could not be used: it must be as many packets as \
+                 the paths carry in the difference of their delays"
+            ));
+        }
+    }
+}
 
 fn taken(recovered: Result<Vec<fec::Recovered>, fec::Malformed>) -> Result<Vec<Recovered>, Malformed> {
     let recovered = recovered.map_err(|malformed| Malformed(malformed.to_string()))?;
@@ -166,19 +206,23 @@ fn taken(recovered: Result<Vec<fec::Recovered>, fec::Malformed>) -> Result<Vec<R
 
 impl Decoder for Decoding {
     fn source(&mut self, sid: u64, symbol: Bytes) -> Result<Vec<Recovered>, Malformed> {
-        taken(self.0.source(sid, symbol))
+        let recovered = taken(self.decoding.source(sid, symbol));
+        self.complain_of_outdated();
+        recovered
     }
 
     fn repair(&mut self, payload: &[u8]) -> Result<Vec<Recovered>, Malformed> {
-        taken(self.0.repair(payload))
+        let recovered = taken(self.decoding.repair(payload));
+        self.complain_of_outdated();
+        recovered
     }
 
     fn take_recovered(&mut self, sid: u64) -> bool {
-        self.0.take_recovered(sid)
+        self.decoding.take_recovered(sid)
     }
 
     fn window(&self) -> u64 {
-        self.0.window() as u64
+        self.decoding.window() as u64
     }
 }
 
@@ -203,6 +247,8 @@ mod tests {
             ends: MessageEnds::default(),
             masks_losses: false,
             tells_losses_at_once: false,
+            repair_path: RepairPath::Any,
+            look_back: None,
             complaints: Complaints::default(),
         }
     }

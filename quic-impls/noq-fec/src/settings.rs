@@ -13,7 +13,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, SignatureAlgorithm};
 
+use crate::olia::Olia;
 use crate::options::{CongestionControl, Options};
+use crate::scheduler::Scheduling;
 use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Randomness, Surroundings};
 use crate::unlimited::Unlimited;
@@ -70,6 +72,15 @@ pub fn server(assignment: &Assignment, surroundings: &Surroundings) -> Result<Se
     Ok(config)
 }
 
+/// The configuration for one more connection of a server: what its paths have in common is theirs alone.
+pub fn of_connection(server: &ServerConfig, options: &Options, randomness: Randomness) -> ServerConfig {
+    let mut transport = (*server.transport).clone();
+    transport.congestion_controller_factory(congestion_controller(options, randomness));
+    let mut config = server.clone();
+    config.transport_config(Arc::new(transport));
+    config
+}
+
 pub fn server_tls(assignment: &Assignment, surroundings: &Surroundings) -> Result<QuicServerConfig, String> {
     let chain = certificates("certificate", &assignment.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&assignment.private_key)
@@ -122,7 +133,14 @@ pub fn transport(assignment: &Assignment, surroundings: &Surroundings) -> Transp
         .mtu_discovery_config(None)
         .enable_segmentation_offload(false)
         .slow_start_pacing_quarters(assignment.options.slow_start_pacing)
-        .congestion_controller_factory(congestion_controller(&assignment.options, surroundings));
+        .congestion_controller_factory(congestion_controller(&assignment.options, surroundings.randomness));
+    if assignment.options.paths > 1 {
+        let options = &assignment.options;
+        config.max_concurrent_multipath_paths(options.paths as u32).ack_path(options.ack_path);
+        if options.scheduler != Scheduling::LowestId {
+            config.scheduler(Some(Arc::new(options.scheduler)));
+        }
+    }
     if let Workload::Messages(messages) = &assignment.workload
         && let Delivery::Deadline(_) | Delivery::Stream = messages.delivery
     {
@@ -142,10 +160,7 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
     IdleTimeout::from(milliseconds.expect("a deadline is at most 1e6 s"))
 }
 
-pub fn congestion_controller(
-    options: &Options,
-    surroundings: &Surroundings,
-) -> Arc<dyn ControllerFactory + Send + Sync> {
+pub fn congestion_controller(options: &Options, randomness: Randomness) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial_window = options.initial_window;
     match options.congestion_control {
         CongestionControl::Cubic => {
@@ -161,11 +176,14 @@ pub fn congestion_controller(
         CongestionControl::Bbr3 => {
             let mut config = Bbr3Config::default();
             config.initial_window(initial_window);
-            if let Randomness::Seeded(seed) = surroundings.randomness {
+            if let Randomness::Seeded(seed) = randomness {
                 config.probe_rng_seed(Some(seed.of_congestion_control()));
             }
             Arc::new(config)
         }
+        CongestionControl::Olia => Arc::new(Olia::new(initial_window, true)),
+        // A scheduler may ask for windows all the same.
+        CongestionControl::None if options.paths > 1 => Arc::new(Olia::new(initial_window, false)),
         CongestionControl::None => Arc::new(Unlimited),
     }
 }

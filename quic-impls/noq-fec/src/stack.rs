@@ -2,7 +2,7 @@
 //! has no socket and no clock, so that a client and a server run in one thread in a test.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,9 +10,10 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use noq_proto::{
     ClientConfig, ConnectError, Connection, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig, Event,
-    FourTuple, PathId, ServerConfig, Transmit, VarInt,
+    FourTuple, ServerConfig, Transmit, VarInt,
 };
 
+use crate::paths::{self, PathCounters, Paths};
 use crate::series::{Congestion, CongestionSeries};
 
 /// What a connection serves.
@@ -30,9 +31,11 @@ pub trait Application {
 
 pub struct Stack<A> {
     endpoint: Endpoint,
+    /// Makes the configuration of a connection that a server accepts, if each has its own.
+    configuration: Option<Box<dyn Fn() -> ServerConfig>>,
     connections: BTreeMap<ConnectionHandle, Running<A>>,
     /// Answers that belong to no connection.
-    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    replies: VecDeque<(Option<IpAddr>, SocketAddr, Vec<u8>)>,
     /// What connections served that are no more, with their numbers.
     ended: Vec<(usize, A)>,
     /// How many connections have begun, and when the first one did.
@@ -46,24 +49,45 @@ pub struct Stack<A> {
 
 struct Running<A> {
     connection: Connection,
+    paths: Paths,
     application: A,
     /// Its number in all series.
     number: usize,
 }
 
-impl<A> Running<A> {
+impl<A: Application> Running<A> {
     fn record(&mut self, now: Instant, series: &mut Option<CongestionSeries>) {
         if let Some(series) = series
-            && let Some(path) = self.connection.path_stats(PathId::ZERO)
+            && let Some(congestion) = congestion(&mut self.connection)
         {
-            let congestion = Congestion {
-                window_bytes: path.cwnd,
-                bytes_in_flight: path.bytes_in_flight,
-                smoothed_rtt: path.smoothed_rtt.unwrap_or_default(),
-            };
             series.sample(self.number, now, congestion);
         }
     }
+
+    /// Passes the next event on; false if there is none.
+    fn pass_event(&mut self, now: Instant) -> bool {
+        let Some(event) = self.connection.poll() else {
+            return false;
+        };
+        self.paths.on_event(&self.connection, &event);
+        self.application.on_event(now, &mut self.connection, event);
+        true
+    }
+}
+
+/// Windows and bytes in flight of all paths together, and the smoothed RTT of the first one.
+fn congestion(connection: &mut Connection) -> Option<Congestion> {
+    let paths = connection.paths();
+    let stats = paths.into_iter().filter_map(|id| connection.path_stats(id));
+    stats.fold(None, |sum: Option<Congestion>, path| {
+        let (window, in_flight, rtt) =
+            sum.map_or((0, 0, None), |sum| (sum.window_bytes, sum.bytes_in_flight, Some(sum.smoothed_rtt)));
+        Some(Congestion {
+            window_bytes: window + path.cwnd,
+            bytes_in_flight: in_flight + path.bytes_in_flight,
+            smoothed_rtt: rtt.unwrap_or_else(|| path.smoothed_rtt.unwrap_or_default()),
+        })
+    })
 }
 
 /// What QUIC counted, over all connections.
@@ -81,7 +105,7 @@ pub struct Counters {
     /// and masked.
     pub window_reductions: u64,
     pub window_restorations: u64,
-    /// That of the newest connection at its end.
+    /// That of the newest connection at its end, of all its paths together.
     pub congestion_window: u64,
     pub source_sent: u64,
     pub repair_sent: u64,
@@ -95,12 +119,14 @@ pub struct Counters {
     pub useless_retransmissions: u64,
     /// DATAGRAM frames sent.
     pub datagrams_sent: u64,
-    /// QUIC's estimate at the end of the newest connection.
+    /// QUIC's estimate at the end of the newest connection, of its first path.
     pub smoothed_rtt_ms: f64,
+    /// What was counted on each path.
+    pub paths: [PathCounters; paths::MOST],
 }
 
 impl Counters {
-    fn add(&mut self, connection: &mut Connection) {
+    fn add(&mut self, connection: &mut Connection, paths: &mut Paths) {
         let stats = connection.stats();
         self.packets_sent += stats.sent_packets - stats.fec.repair_sent;
         self.packets_received += stats.received_packets - stats.fec.repair_received;
@@ -117,11 +143,17 @@ impl Counters {
         self.recovered_by_peer += stats.fec.recovered_by_peer;
         self.useless_retransmissions += stats.fec.useless_retransmissions;
         self.datagrams_sent += stats.frame_tx.datagram;
-        if let Some(path) = connection.path_stats(PathId::ZERO) {
-            self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
+        for (sum, path) in self.paths.iter_mut().zip(paths.counters(connection)) {
+            sum.add(&path);
             self.window_reductions += path.window_reductions;
             self.window_restorations += path.window_restorations;
-            self.congestion_window = path.cwnd;
+        }
+        let first = connection.paths().into_iter().next();
+        if let Some(path) = first.and_then(|first| connection.path_stats(first)) {
+            self.smoothed_rtt_ms = path.rtt.as_secs_f64() * 1e3;
+        }
+        if let Some(congestion) = congestion(connection) {
+            self.congestion_window = congestion.window_bytes;
         }
     }
 }
@@ -130,6 +162,7 @@ impl<A: Application> Stack<A> {
     pub fn new(config: EndpointConfig, server: Option<ServerConfig>) -> Self {
         Self {
             endpoint: Endpoint::new(Arc::new(config), server.map(Arc::new), false),
+            configuration: None,
             connections: BTreeMap::new(),
             replies: VecDeque::new(),
             ended: Vec::new(),
@@ -138,6 +171,11 @@ impl<A: Application> Stack<A> {
             counters: Counters::default(),
             congestion: None,
         }
+    }
+
+    /// Gives each connection that is accepted a configuration of its own.
+    pub fn configure_each(&mut self, configuration: impl Fn() -> ServerConfig + 'static) {
+        self.configuration = Some(Box::new(configuration));
     }
 
     /// Records the congestion windows of the connections to come.
@@ -150,33 +188,43 @@ impl<A: Application> Stack<A> {
         self.congestion.as_ref()
     }
 
+    /// Dials; with `addresses` of its own, it opens a path from each of them.
     pub fn connect(
         &mut self,
         now: Instant,
         config: ClientConfig,
+        addresses: &[IpAddr],
         remote: SocketAddr,
         server_name: &str,
         application: A,
     ) -> Result<(), ConnectError> {
         let (handle, connection) = self.endpoint.connect(now, config, remote, server_name)?;
-        self.open(now, handle, connection, application);
+        self.open(now, handle, connection, Paths::from(addresses, remote), application);
         Ok(())
     }
 
-    fn open(&mut self, now: Instant, handle: ConnectionHandle, connection: Connection, application: A) {
+    fn open(&mut self, now: Instant, handle: ConnectionHandle, connection: Connection, paths: Paths, application: A) {
         let number = self.count;
         self.count += 1;
         self.start.get_or_insert(now);
         if let Some(series) = &mut self.congestion {
             series.open(now);
         }
-        self.connections.insert(handle, Running { connection, application, number });
+        self.connections.insert(handle, Running { connection, paths, application, number });
     }
 
-    /// Takes a datagram in; `accept` makes what a new connection serves.
-    pub fn receive(&mut self, now: Instant, from: SocketAddr, datagram: &[u8], accept: impl FnOnce() -> A) {
+    /// Takes a datagram in: from where it came, and to which of its own addresses, if there are several. `accept` makes what a
+    /// new connection serves.
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to: Option<IpAddr>,
+        datagram: &[u8],
+        accept: impl FnOnce() -> A,
+    ) {
         let mut reply = Vec::new();
-        let network_path = FourTuple::from_remote(from);
+        let network_path = FourTuple::new(from, to);
         let data = BytesMut::from(datagram);
         match self.endpoint.handle(now, network_path, None, data, &mut reply) {
             None => {}
@@ -187,9 +235,10 @@ impl<A: Application> Stack<A> {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self.endpoint.accept(incoming, now, &mut reply, None) {
+                let configuration = self.configuration.as_ref().map(|make| Arc::new(make()));
+                match self.endpoint.accept(incoming, now, &mut reply, configuration) {
                     Ok((handle, connection)) => {
-                        self.open(now, handle, connection, accept());
+                        self.open(now, handle, connection, Paths::of_server(), accept());
                         self.proceed(now, handle);
                     }
                     Err(error) => self.reply(error.response, reply),
@@ -202,7 +251,7 @@ impl<A: Application> Stack<A> {
     fn reply(&mut self, transmit: Option<Transmit>, mut datagram: Vec<u8>) {
         if let Some(transmit) = transmit {
             datagram.truncate(transmit.size);
-            self.replies.push_back((transmit.destination, datagram));
+            self.replies.push_back((transmit.src_ip, transmit.destination, datagram));
         }
     }
 
@@ -233,22 +282,23 @@ impl<A: Application> Stack<A> {
         }
     }
 
-    /// Writes the next datagram to send into a buffer, and returns where it goes.
-    pub fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
+    /// Writes the next datagram to send into a buffer, and returns from which address it goes, if there are several, and where.
+    pub fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<(Option<IpAddr>, SocketAddr)> {
         buffer.clear();
-        if let Some((destination, datagram)) = self.replies.pop_front() {
+        if let Some((source, destination, datagram)) = self.replies.pop_front() {
             *buffer = datagram;
-            return Some(destination);
+            return Some((source, destination));
         }
         self.connections.values_mut().find_map(|running| {
             loop {
                 if let Some(transmit) = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer) {
                     running.record(now, &mut self.congestion);
-                    return Some(transmit.destination);
+                    return Some((transmit.src_ip, transmit.destination));
                 }
                 // What was sent may have made room for more.
-                let event = running.connection.poll()?;
-                running.application.on_event(now, &mut running.connection, event);
+                if !running.pass_event(now) {
+                    return None;
+                }
             }
         })
     }
@@ -281,7 +331,7 @@ impl<A: Application> Stack<A> {
     pub fn counters(&mut self) -> Counters {
         let mut counters = self.counters;
         for running in self.connections.values_mut() {
-            counters.add(&mut running.connection);
+            counters.add(&mut running.connection, &mut running.paths);
         }
         counters
     }
@@ -289,23 +339,21 @@ impl<A: Application> Stack<A> {
     /// Passes on what a connection has to say to the endpoint and to its application, until it is silent.
     fn proceed(&mut self, now: Instant, handle: ConnectionHandle) {
         let running = self.connections.get_mut(&handle).expect("a connection that was just called");
-        let Running { connection, application, .. } = running;
         let mut is_drained = false;
         loop {
-            if let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = running.connection.poll_endpoint_events() {
                 is_drained |= event.is_drained();
                 if let Some(event) = self.endpoint.handle_event(handle, event) {
-                    connection.handle_event(event);
+                    running.connection.handle_event(event);
                 }
-            } else if let Some(event) = connection.poll() {
-                application.on_event(now, connection, event);
-            } else {
+            } else if !running.pass_event(now) {
                 break;
             }
         }
+        running.paths.open(now, &mut running.connection);
         running.record(now, &mut self.congestion);
         if is_drained {
-            self.counters.add(&mut running.connection);
+            self.counters.add(&mut running.connection, &mut running.paths);
             let running = self.connections.remove(&handle).expect("just called");
             self.ended.push((running.number, running.application));
         }

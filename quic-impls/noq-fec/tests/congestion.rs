@@ -230,7 +230,8 @@ fn noted(setting: &Setting) -> (Outcome, Notes) {
     let assignment = setting.assignment(Role::Server, &setting.server);
     let notes = Arc::new(Mutex::new(Notes::default()));
     let mut transport = setting.transport(Role::Server, &setting.server);
-    let controller = settings::congestion_controller(&assignment.options, &setting.surroundings(Role::Server));
+    let controller =
+        settings::congestion_controller(&assignment.options, setting.surroundings(Role::Server).randomness);
     transport.congestion_controller_factory(Arc::new(Noted(controller, notes.clone())));
     let mut server = setting.server_config();
     server.transport_config(Arc::new(transport));

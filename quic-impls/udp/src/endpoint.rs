@@ -95,7 +95,7 @@ impl Endpoint {
     fn receive(&mut self, host: &mut impl Host) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
-            let Some(Received { at, from, datagram }) = received else {
+            let Some(Received { at, from, datagram, .. }) = received else {
                 break;
             };
             let is_server = self.assignment.role == Role::Server;
@@ -156,7 +156,7 @@ impl<H: Host> Outlet for Towards<'_, H> {
 
     fn send(&mut self, datagram: &Datagram) -> std::io::Result<u64> {
         let datagram = datagram.write();
-        self.host.send(&datagram, self.peer)?;
+        self.host.send(&datagram, None, self.peer)?;
         Ok(datagram.len() as u64)
     }
 }

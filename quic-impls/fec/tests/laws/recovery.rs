@@ -210,6 +210,23 @@ fn a_symbol_that_arrives_after_its_recovery_changes_nothing() {
 }
 
 #[test]
+fn a_symbol_that_is_as_late_as_a_slow_path_counts_if_the_decoder_looks_back_so_far() {
+    let code = Code::ReedSolomon;
+    let sent = transfer(encoder(code, Box::new(Block::new(code, 6, 4, 1).unwrap())), (0..400).map(symbol));
+    // The first block's first two symbols are on the slow path, and its second repair symbol is lost.
+    let (slow, rest) = (&sent[..2], &sent[2..]);
+    let fast: Vec<_> = rest.iter().enumerate().filter(|(place, _)| *place != 3).map(|(_, arrived)| arrived).collect();
+    for (looks_back, recovered, outdated) in [(8, 0, 1), (1024, 1, 0)] {
+        let mut decoder = Decoder::new(code, 4, 64).looking_back(looks_back);
+        for arrived in &fast {
+            assert_eq!(receive(&mut decoder, arrived), []);
+        }
+        assert_eq!(receive(&mut decoder, &slow[0]).len(), recovered, "looks back over {looks_back}");
+        assert_eq!(decoder.outdated(), outdated);
+    }
+}
+
+#[test]
 fn acks_are_ranges_with_the_newest_first_and_go_with_the_window() {
     let mut decoder = Decoder::new(Code::Xor, 5, 100);
     let mut encoder = encoder(Code::Xor, Box::new(Block::new(Code::Xor, 2, 1, 1).unwrap()));

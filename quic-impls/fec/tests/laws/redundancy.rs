@@ -9,9 +9,12 @@ use crate::transfer::{CODES, END_OF_DATA, MORE_DATA, encoder, repairs, symbol};
 fn protected(controller: &mut impl Controller, context: &Context) -> Vec<Vec<u64>> {
     let mut sets = Vec::new();
     while controller.wants_repair(context) {
+        let peeked = controller.peek_repair(context);
         let set: Protected = controller.next_repair(context).expect("a wanted repair symbol is made");
+        assert_eq!(peeked, Some(set));
         sets.push(set.sids().collect());
     }
+    assert_eq!(controller.peek_repair(context), None);
     sets
 }
 
@@ -123,6 +126,29 @@ fn an_encoder_that_was_long_not_asked_protects_what_it_still_has() {
         let recovered = payloads.iter().flat_map(|payload| decoder.repair(payload).unwrap()).count() as u64;
         assert!(recovered >= count.min(250), "{recovered} of {count}");
     }
+}
+
+#[test]
+fn a_window_that_is_long_not_asked_owes_no_more_than_a_whole_one_and_counts_the_rest() {
+    let mut controller = SlidingWindow::constant(Code::RLC, 3, 2, 10).unwrap().whole();
+    controller.on_window(20);
+    for sid in 0..100 {
+        controller.on_sent(sid);
+    }
+    assert_eq!(protected(&mut controller, &MORE_DATA).len(), 5);
+    assert_eq!(controller.given_up(), 45);
+}
+
+#[test]
+fn blocks_that_an_encoder_has_forgotten_count_as_given_up() {
+    let mut controller = Block::new(Code::ReedSolomon, 6, 4, 1).unwrap();
+    controller.on_window(20);
+    for sid in 0..400 {
+        controller.on_sent(sid);
+    }
+    let sent = protected(&mut controller, &MORE_DATA).len() as u64;
+    assert_eq!(sent + controller.given_up(), 200);
+    assert!((120..=130).contains(&sent), "{sent} of the last 255 symbols");
 }
 
 #[test]

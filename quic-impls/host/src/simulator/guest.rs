@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
+use super::Lanes;
 use super::answer::EndpointReport;
 use super::processor::{Costs, Processor};
 use crate::capture::Capture;
 use crate::contract::{Assignment, Event, Exit, Role};
 use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
-use crate::lane::{self, Lane};
+use crate::lane;
 
 /// Virtual time, in ns since its instant 0.
 #[derive(Debug, Clone, Copy)]
@@ -38,21 +39,43 @@ pub struct Guest<I: Implementation> {
 }
 
 /// Where an endpoint is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Location {
     pub role: Role,
     /// What its datagrams carry, so that they find the other end of the pair.
     pub tag: u64,
-    pub address: SocketAddrV4,
-    /// The other end.
-    pub peer: SocketAddrV4,
+    /// Of the client, one for each link.
+    pub clients: Vec<SocketAddrV4>,
+    pub server: SocketAddrV4,
+}
+
+impl Location {
+    /// The endpoint's own address and that of the other end, over a link.
+    fn ends(&self, link: usize) -> (SocketAddrV4, SocketAddrV4) {
+        match self.role {
+            Role::Client => (self.clients[link], self.server),
+            Role::Server => (self.server, self.clients[link]),
+        }
+    }
+
+    /// Over which link a datagram goes.
+    fn link(&self, from: Option<IpAddr>, to: SocketAddr) -> usize {
+        let client = match self.role {
+            Role::Client => from,
+            Role::Server => Some(to.ip()),
+        };
+        self.clients.iter().position(|address| Some(IpAddr::from(*address.ip())) == client).unwrap_or_default()
+    }
 }
 
 /// What of a host an endpoint has to do with.
 struct Room {
     location: Location,
+    /// Whether it is a client of several paths.
+    has_paths: bool,
     capture: Option<Capture>,
-    arrived: VecDeque<Vec<u8>>,
+    /// Datagrams, and over which link each came.
+    arrived: VecDeque<(usize, Vec<u8>)>,
     /// The datagram that the endpoint is taking in.
     received: Vec<u8>,
     has_received: bool,
@@ -69,6 +92,7 @@ impl<I: Implementation> Guest<I> {
             next_turn_ns: None,
             room: Room {
                 location,
+                has_paths: false,
                 capture,
                 arrived: VecDeque::new(),
                 received: Vec::new(),
@@ -86,9 +110,10 @@ impl<I: Implementation> Guest<I> {
         assignment: Assignment<I::Options>,
         surroundings: &I::Surroundings,
         clock: Clock,
-        lane: &mut Lane,
+        links: &mut [Lanes],
     ) {
-        let mut port = Port { clock, lane, room: &mut self.room };
+        self.room.has_paths = !assignment.path_addresses::<I>().is_empty();
+        let mut port = Port { clock, links, room: &mut self.room };
         match I::prepare(assignment, surroundings).and_then(|prepared| I::start(prepared, &mut port)) {
             Ok(endpoint) => {
                 self.endpoint = Some(endpoint);
@@ -132,15 +157,15 @@ impl<I: Implementation> Guest<I> {
         self.room.frame_bytes
     }
 
-    /// A datagram arrives.
-    pub fn arrive(&mut self, datagram: &[u8], now_ns: u64) {
+    /// A datagram arrives over a link.
+    pub fn arrive(&mut self, link: usize, datagram: &[u8], now_ns: u64) {
         self.room.frame_bytes += datagram.len() as u64 + lane::OVERHEAD;
-        let Location { address, peer, .. } = self.room.location;
+        let (address, peer) = self.room.location.ends(link);
         if let Some(capture) = &mut self.room.capture {
             capture.packet(now_ns, peer, address, datagram);
         }
         if self.endpoint.is_some() {
-            self.room.arrived.push_back(datagram.to_vec());
+            self.room.arrived.push_back((link, datagram.to_vec()));
         }
     }
 
@@ -151,14 +176,14 @@ impl<I: Implementation> Guest<I> {
     }
 
     /// Gives its endpoint a turn if it is time.
-    pub fn turn(&mut self, clock: Clock, lane: &mut Lane) {
+    pub fn turn(&mut self, clock: Clock, links: &mut [Lanes]) {
         let Some(endpoint) = &mut self.endpoint else {
             return;
         };
         if self.room.arrived.is_empty() && self.next_turn_ns.is_none_or(|time| time > clock.now_ns) {
             return;
         }
-        let mut port = Port { clock, lane, room: &mut self.room };
+        let mut port = Port { clock, links, room: &mut self.room };
         match endpoint.turn(&mut port) {
             Ok(Turn::Until(time)) => self.next_turn_ns = time.map(|time| clock.ns(time)),
             Ok(Turn::Ended) => self.end(Exit::of::<I>(self.room.location.role, Ok(()))),
@@ -167,36 +192,36 @@ impl<I: Implementation> Guest<I> {
     }
 
     /// Has its endpoint end now, if it is at work.
-    pub fn interrupt(&mut self, clock: Clock, lane: &mut Lane) {
+    pub fn interrupt(&mut self, clock: Clock, links: &mut [Lanes]) {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.interrupt();
             self.next_turn_ns = Some(clock.now_ns);
-            self.turn(clock, lane);
+            self.turn(clock, links);
         }
     }
 
     /// Sends what its processor is ready with.
-    pub fn send(&mut self, now_ns: u64, lane: &mut Lane) {
-        while let Some((ready_ns, datagram)) = self.room.processor.ready(now_ns) {
-            self.room.send(&datagram, ready_ns, lane);
+    pub fn send(&mut self, now_ns: u64, links: &mut [Lanes]) {
+        while let Some((ready_ns, link, datagram)) = self.room.processor.ready(now_ns) {
+            self.room.send(&datagram, link, ready_ns, links);
         }
     }
 }
 
 impl Room {
-    fn send(&mut self, datagram: &[u8], now_ns: u64, lane: &mut Lane) {
-        let Location { tag, address, peer, .. } = self.location;
+    fn send(&mut self, datagram: &[u8], link: usize, now_ns: u64, links: &mut [Lanes]) {
+        let (address, peer) = self.location.ends(link);
         if let Some(capture) = &mut self.capture {
             capture.packet(now_ns, address, peer, datagram);
         }
-        lane.send(datagram, tag, now_ns);
+        links[link].of_sender(self.location.role).send(datagram, self.location.tag, now_ns);
     }
 }
 
 /// A host as its endpoint sees it.
 struct Port<'a> {
     clock: Clock,
-    lane: &'a mut Lane,
+    links: &'a mut [Lanes],
     room: &'a mut Room,
 }
 
@@ -209,21 +234,25 @@ impl Host for Port<'_> {
         Duration::from_nanos(self.clock.ns(time))
     }
 
-    fn send(&mut self, datagram: &[u8], _to: SocketAddr) -> io::Result<()> {
+    fn send(&mut self, datagram: &[u8], from: Option<IpAddr>, to: SocketAddr) -> io::Result<()> {
         let room = &mut *self.room;
-        if room.processor.take(datagram, self.clock.now_ns, room.location.role, room.has_received) {
-            room.send(datagram, self.clock.now_ns, self.lane);
+        let link = room.location.link(from, to);
+        if room.processor.take(datagram, link, self.clock.now_ns, room.location.role, room.has_received) {
+            room.send(datagram, link, self.clock.now_ns, self.links);
         }
         Ok(())
     }
 
     fn receive(&mut self) -> io::Result<Option<Received<'_>>> {
-        let Some(datagram) = self.room.arrived.pop_front() else {
+        let room = &mut *self.room;
+        let Some((link, datagram)) = room.arrived.pop_front() else {
             return Ok(None);
         };
-        self.room.has_received = true;
-        self.room.received = datagram;
-        Ok(Some(Received { at: self.clock.now(), from: self.room.location.peer.into(), datagram: &self.room.received }))
+        room.has_received = true;
+        room.received = datagram;
+        let (address, peer) = room.location.ends(link);
+        let to = room.has_paths.then(|| IpAddr::from(*address.ip()));
+        Ok(Some(Received { at: self.clock.now(), from: peer.into(), to, datagram: &room.received }))
     }
 
     fn say(&mut self, event: Event) -> io::Result<()> {

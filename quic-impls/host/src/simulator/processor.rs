@@ -30,8 +30,8 @@ pub struct Processor {
     /// Whether it has yet to do TLS's work.
     owes_handshake: bool,
     free_ns: u64,
-    /// Datagrams, and when each is ready.
-    waiting: VecDeque<(u64, Vec<u8>)>,
+    /// When each datagram is ready, over which link it goes, and what it is.
+    waiting: VecDeque<(u64, usize, Vec<u8>)>,
 }
 
 impl Processor {
@@ -40,7 +40,7 @@ impl Processor {
     }
 
     /// Takes a datagram in. When it is ready at once, it is left to the caller (true); otherwise it waits.
-    pub fn take(&mut self, datagram: &[u8], now_ns: u64, role: Role, has_received: bool) -> bool {
+    pub fn take(&mut self, datagram: &[u8], link: usize, now_ns: u64, role: Role, has_received: bool) -> bool {
         let mut takes_ns = self.costs.datagram_ns;
         if self.owes_handshake && (role == Role::Server || has_received) {
             self.owes_handshake = false;
@@ -50,17 +50,17 @@ impl Processor {
         if self.waiting.is_empty() && self.free_ns <= now_ns {
             return true;
         }
-        self.waiting.push_back((self.free_ns, datagram.to_vec()));
+        self.waiting.push_back((self.free_ns, link, datagram.to_vec()));
         false
     }
 
     /// When the next datagram is ready that waits.
     pub fn next_ns(&self) -> Option<u64> {
-        self.waiting.front().map(|(ready_ns, _)| *ready_ns)
+        self.waiting.front().map(|(ready_ns, ..)| *ready_ns)
     }
 
-    /// The next datagram that is ready at a time, and since when.
-    pub fn ready(&mut self, now_ns: u64) -> Option<(u64, Vec<u8>)> {
+    /// The next datagram that is ready at a time: since when, and over which link it goes.
+    pub fn ready(&mut self, now_ns: u64) -> Option<(u64, usize, Vec<u8>)> {
         self.next_ns().filter(|ready_ns| *ready_ns <= now_ns)?;
         self.waiting.pop_front()
     }

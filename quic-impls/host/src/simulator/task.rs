@@ -13,16 +13,18 @@ use super::filling::Filling;
 use super::processor::Costs;
 use crate::contract::{self, Assignment, Refused, Role};
 use crate::implementation::Implementation;
-use crate::lane::{Losses, Pattern, Queue, Settings};
+use crate::lane::{Losses, Outage, Pattern, Queue, Settings};
+
+/// Their names are in order as long as they have one digit.
+const MOST_LINKS: usize = 9;
 
 /// A task that can be carried out.
 pub struct Task<I: Implementation> {
     pub number: u64,
     /// The first is measured; a second one fills the link before.
     pub pairs: Vec<Pair<I>>,
-    pub link: String,
-    pub up: Settings,
-    pub down: Settings,
+    /// In the order of their names: one, or those of paths 1, 2 and so on.
+    pub links: Vec<Link>,
     pub timeout: Duration,
     pub seed: u64,
     /// When the link counts as full; there for two pairs.
@@ -30,6 +32,17 @@ pub struct Task<I: Implementation> {
     pub costs: Costs,
     /// Where packets are recorded, if they are; QUIC's log and TLS secrets are then, too.
     pub capture: Option<PathBuf>,
+}
+
+pub struct Link {
+    pub name: String,
+    pub up: Direction,
+    pub down: Direction,
+}
+
+pub struct Direction {
+    pub settings: Settings,
+    pub outage: Option<Outage>,
 }
 
 /// What the ends of a pair are told; one that refuses it ends with that.
@@ -79,6 +92,7 @@ struct DirectionDocument {
     queue_packets: Option<u64>,
     #[serde(default)]
     queue: QueueKind,
+    outage_ns: Option<[u64; 2]>,
     losses: LossesDocument,
 }
 
@@ -129,23 +143,56 @@ impl<I: Implementation> Task<I> {
             (2, Some(filling)) => filling.check()?,
             _ => return Err(format!("pairs: {count}; there is one without filling, or two with")),
         }
-        let names: Vec<_> = document.links.keys().map(String::as_str).collect();
-        if names.len() != 1 {
-            return Err(format!("links: {names:?}; all pairs share one"));
-        }
-        let (link, LinkDocument { up, down }) = document.links.into_iter().next().expect("there is one");
+        check_links(&document.links, count)?;
+        let pairs: Vec<Pair<I>> = document.pairs.into_iter().map(PairDocument::pair).collect::<Result<_, _>>()?;
+        check_addresses(&pairs, document.links.len())?;
         Ok(Self {
             number: document.number,
-            pairs: document.pairs.into_iter().map(PairDocument::pair).collect::<Result<_, _>>()?,
-            up: up.settings().map_err(|why| format!("links.{link}.up: {why}"))?,
-            down: down.settings().map_err(|why| format!("links.{link}.down: {why}"))?,
-            link,
+            pairs,
+            links: document.links.into_iter().map(LinkDocument::link).collect::<Result<_, _>>()?,
             timeout: Duration::from_secs_f64(document.timeout_s),
             seed: document.seed,
             filling: document.filling,
             costs: document.processor,
             capture: document.capture,
         })
+    }
+}
+
+/// Refuses names and numbers of links that no topology has.
+fn check_links(links: &BTreeMap<String, LinkDocument>, pairs: usize) -> Result<(), String> {
+    let names: Vec<_> = links.keys().map(String::as_str).collect();
+    let are_paths = !names.is_empty() && names.len() <= MOST_LINKS && names.iter().zip(1..).all(|(name, n)| *name == format!("path{n}"));
+    match names.len() {
+        1 => Ok(()),
+        _ if !are_paths => {
+            Err(format!("links: {names:?}; there is one, or they are path1 to path{MOST_LINKS} at most"))
+        }
+        _ if pairs > 1 => Err(format!("links: {names:?}; two pairs share one")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses clients whose addresses are not those of the links.
+fn check_addresses<I: Implementation>(pairs: &[Pair<I>], links: usize) -> Result<(), String> {
+    for client in pairs.iter().filter_map(|pair| pair.client.as_ref().ok()) {
+        let addresses = &client.local_addresses;
+        // A client that doesn't know its addresses uses one path.
+        if links > 1 && !addresses.is_empty() && addresses.len() != links {
+            return Err(format!("pairs: the client has {} local_addresses, of {links} links", addresses.len()));
+        }
+        if let Some(address) = addresses.iter().find(|address| address.is_ipv6()) {
+            return Err(format!("pairs: local_addresses: {address}: links are ones for IPv4"));
+        }
+    }
+    Ok(())
+}
+
+impl LinkDocument {
+    fn link((name, Self { up, down }): (String, Self)) -> Result<Link, String> {
+        let up = up.direction().map_err(|why| format!("links.{name}.up: {why}"))?;
+        let down = down.direction().map_err(|why| format!("links.{name}.down: {why}"))?;
+        Ok(Link { name, up, down })
     }
 }
 
@@ -176,7 +223,7 @@ impl PairDocument {
 }
 
 impl DirectionDocument {
-    fn settings(self) -> Result<Settings, String> {
+    fn direction(self) -> Result<Direction, String> {
         let queue = match (self.queue_bytes, self.queue_packets) {
             (Some(bytes), None) => Queue::Bytes(bytes),
             (None, Some(packets)) => Queue::Packets(packets),
@@ -190,6 +237,8 @@ impl DirectionDocument {
             losses: self.losses.0,
         };
         settings.check()?;
-        Ok(settings)
+        let outage = self.outage_ns.map(|[from_ns, to_ns]| Outage { from_ns, to_ns });
+        outage.map_or(Ok(()), Outage::check)?;
+        Ok(Direction { settings, outage })
     }
 }

@@ -5,19 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::answer::{Answer, Competition, DirectionReport, LinkReport};
 use super::filling::{Filling, Readings};
 use super::guest::{Clock, Guest, Location};
-use super::task::Task;
+use super::task::{Link, Task};
 use super::{Lanes, VIRTUAL_TIME_BEGINS};
 use crate::capture::Capture;
 use crate::contract::{Assignment, Exit, Refused, Role};
 use crate::implementation::Implementation;
-use crate::lane::Lane;
 
 /// The names of the ends of each pair, the address of its client, and the folder of its captures.
 const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
@@ -32,8 +31,9 @@ const BACKGROUND_CLIENT: usize = 2;
 
 pub struct Trial<'a, I: Implementation> {
     number: u64,
-    link: String,
-    lanes: &'a mut Lanes,
+    links: Vec<Link>,
+    /// Those of the links.
+    lanes: &'a mut [Lanes],
     clock: Clock,
     timeout: Duration,
     filling: Option<(Filling, u64)>,
@@ -60,25 +60,27 @@ struct Seen {
 
 impl<'a, I: Implementation> Trial<'a, I> {
     /// An error is why there can be no such trial.
-    pub fn new(task: Task<I>, lanes: &'a mut Lanes, zero: Instant) -> Result<Self, String> {
-        lanes.up.begin(&task.up)?;
-        lanes.down.begin(&task.down)?;
+    pub fn new(task: Task<I>, lanes: &'a mut Vec<Lanes>, zero: Instant) -> Result<Self, String> {
+        lanes.resize_with(lanes.len().max(task.links.len()), Lanes::default);
+        let lanes = &mut lanes[..task.links.len()];
+        for (Link { up, down, .. }, lanes) in task.links.iter().zip(&mut *lanes) {
+            lanes.up.begin(&up.settings)?;
+            lanes.down.begin(&down.settings)?;
+        }
         let (mut guests, mut told) = (Vec::new(), Vec::new());
         for (number, pair) in task.pairs.into_iter().enumerate() {
             let (names, client, folder) = PAIRS[number];
-            let (client, tag) = (SocketAddrV4::new(client, CLIENT_PORT), number as u64);
+            let clients = client_addresses(pair.client.as_ref().ok(), client, lanes.len());
             let server = match &pair.server {
                 Ok(Assignment { address: SocketAddr::V4(address), .. }) => *address,
-                _ => client, // never started, and so nor is its client
+                _ => clients[0], // never started, and so nor is its client
             };
-            for (location, assignment) in [
-                (Location { role: Role::Client, tag, address: client, peer: server }, pair.client),
-                (Location { role: Role::Server, tag, address: server, peer: client }, pair.server),
-            ] {
+            for (role, assignment) in [(Role::Client, pair.client), (Role::Server, pair.server)] {
+                let location = Location { role, tag: number as u64, clients: clients.clone(), server };
                 let recorded = task.capture.as_ref().zip(assignment.as_ref().ok());
                 let logs = recorded.map(|(_, assignment)| assignment.log_folder.as_path());
-                let surroundings = I::virtual_surroundings(task.seed, names[location.role as usize], logs)?;
-                let capture = recorded.map(|(captures, _)| open_capture(&captures.join(folder), location.role));
+                let surroundings = I::virtual_surroundings(task.seed, names[role as usize], logs)?;
+                let capture = recorded.map(|(captures, _)| open_capture(&captures.join(folder), role));
                 let capture = capture.transpose()?;
                 guests.push(Guest::new(location, task.costs, capture));
                 told.push(Some(Told { assignment, surroundings }));
@@ -86,11 +88,11 @@ impl<'a, I: Implementation> Trial<'a, I> {
         }
         Ok(Self {
             number: task.number,
-            link: task.link,
+            filling: task.filling.map(|filling| (filling, task.links[0].down.settings.rate_bps)),
+            links: task.links,
             lanes,
             clock: Clock { zero, now_ns: 0 },
             timeout: task.timeout,
-            filling: task.filling.map(|filling| (filling, task.down.rate_bps)),
             guests,
             told,
         })
@@ -109,14 +111,17 @@ impl<'a, I: Implementation> Trial<'a, I> {
         self.end();
         let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
         let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
-        let link = LinkReport { up: DirectionReport::of(&self.lanes.up), down: DirectionReport::of(&self.lanes.down) };
+        let links = self.links.into_iter().zip(self.lanes).map(|(link, lanes)| {
+            let up = DirectionReport::of(&lanes.up, link.up.outage);
+            (link.name, LinkReport { up, down: DirectionReport::of(&lanes.down, link.down.outage) })
+        });
         Ok(Answer {
             number: self.number,
             endpoints: endpoints.collect::<Result<_, String>>()?,
             timed_out: seen.timed_out,
             background_lasted: seen.background_lasted,
             competition: seen.competition,
-            links: BTreeMap::from([(self.link, link)]),
+            links: links.collect::<BTreeMap<_, _>>(),
             client_s: seen.client_s,
             virtual_s: seconds(self.clock.now_ns),
         })
@@ -136,6 +141,7 @@ impl<'a, I: Implementation> Trial<'a, I> {
             seen.competition = Some(Competition { filling_s, foreground_mbps: None, background_mbps: None });
         }
         let (begun_ns, before) = (self.clock.now_ns, self.arrived());
+        self.start_outages();
         self.start(CLIENT);
         self.go_on(self.deadline_ns(), |trial| trial.guests[CLIENT].has_ended());
         let lasted_s = seconds(self.clock.now_ns - begun_ns);
@@ -152,13 +158,24 @@ impl<'a, I: Implementation> Trial<'a, I> {
         }
     }
 
+    /// The measured client starts now.
+    fn start_outages(&mut self) {
+        for (link, lanes) in self.links.iter().zip(&mut *self.lanes) {
+            for (direction, lane) in [(&link.up, &mut lanes.up), (&link.down, &mut lanes.down)] {
+                if let Some(outage) = direction.outage {
+                    lane.start_outage(self.clock.now_ns, outage);
+                }
+            }
+        }
+    }
+
     /// Whether the link is full downwards before the background has ended or the deadline has passed.
     fn fill(&mut self, filling: Filling, rate_bps: u64) -> bool {
         let mut readings = Readings::new(filling, rate_bps);
         while !self
             .go_on(self.clock.now_ns + filling.interval_ns(), |trial| trial.guests[BACKGROUND_CLIENT].has_ended())
         {
-            if readings.is_full(self.clock.now_ns, self.lanes.down.report().bytes_out) {
+            if readings.is_full(self.clock.now_ns, self.lanes[0].down.report().bytes_out) {
                 return true;
             }
             if self.clock.now_ns > self.deadline_ns() {
@@ -187,14 +204,14 @@ impl<'a, I: Implementation> Trial<'a, I> {
     fn start(&mut self, place: usize) {
         let Told { assignment, surroundings } = self.told[place].take().expect("each is started once");
         let left = self.timeout.saturating_sub(Duration::from_nanos(self.clock.now_ns));
-        let (guest, lane) = (&mut self.guests[place], outgoing(self.lanes, place));
+        let guest = &mut self.guests[place];
         match assignment {
             Err(refused) => guest.end(Exit::refusing::<I>(refused)),
             Ok(mut assignment) => {
                 if role(place) == Role::Client {
                     assignment.deadline = assignment.deadline.min(left);
                 }
-                guest.start(assignment, &surroundings, self.clock, lane);
+                guest.start(assignment, &surroundings, self.clock, self.lanes);
             }
         }
     }
@@ -220,17 +237,19 @@ impl<'a, I: Implementation> Trial<'a, I> {
     }
 
     fn next_ns(&self) -> Option<u64> {
-        let exits = [self.lanes.up.next_exit(), self.lanes.down.next_exit()];
-        exits.into_iter().chain(self.guests.iter().map(Guest::<I>::next_ns)).flatten().min()
+        let exits = self.lanes.iter().flat_map(|lanes| [lanes.up.next_exit(), lanes.down.next_exit()]);
+        exits.chain(self.guests.iter().map(Guest::<I>::next_ns)).flatten().min()
     }
 
     /// What has left the link arrives, and what processors were busy with enters it.
     fn arrive(&mut self) {
         let now_ns = self.clock.now_ns;
-        for (lane, role) in [(&mut self.lanes.up, Role::Server), (&mut self.lanes.down, Role::Client)] {
-            while let Some(exit) = lane.receive(now_ns) {
-                if !exit.lost {
-                    self.guests[2 * exit.tag as usize + role as usize].arrive(exit.payload, now_ns);
+        for (link, lanes) in self.lanes.iter_mut().enumerate() {
+            for (lane, role) in [(&mut lanes.up, Role::Server), (&mut lanes.down, Role::Client)] {
+                while let Some(exit) = lane.receive(now_ns) {
+                    if !exit.lost {
+                        self.guests[2 * exit.tag as usize + role as usize].arrive(link, exit.payload, now_ns);
+                    }
                 }
             }
         }
@@ -238,27 +257,41 @@ impl<'a, I: Implementation> Trial<'a, I> {
     }
 
     fn send(&mut self, now_ns: u64) {
-        for (place, guest) in self.guests.iter_mut().enumerate() {
-            guest.send(now_ns, outgoing(self.lanes, place));
+        for guest in &mut self.guests {
+            guest.send(now_ns, self.lanes);
         }
     }
 
     fn turns(&mut self) {
-        for (place, guest) in self.guests.iter_mut().enumerate() {
-            guest.turn(self.clock, outgoing(self.lanes, place));
+        for guest in &mut self.guests {
+            guest.turn(self.clock, self.lanes);
         }
     }
 
     /// The clients first: a server that is ended serves nobody any more. What they send at last enters the link, and no
     /// packet leaves it any more.
     fn end(&mut self) {
-        for (place, guest) in self.guests.iter_mut().enumerate() {
-            guest.interrupt(self.clock, outgoing(self.lanes, place));
+        for guest in &mut self.guests {
+            guest.interrupt(self.clock, self.lanes);
         }
         while let Some(ready_ns) = self.guests.iter().filter_map(Guest::<I>::next_ns).min() {
             self.send(ready_ns);
         }
     }
+}
+
+/// Those of a client with an address for each link; a client that has but one is at the pair's own.
+fn client_addresses<O>(client: Option<&Assignment<O>>, own: Ipv4Addr, links: usize) -> Vec<SocketAddrV4> {
+    let given = client.map_or(&[][..], |client| &client.local_addresses);
+    let paths = given.iter().filter_map(|address| match address {
+        IpAddr::V4(address) if links > 1 => Some(*address),
+        _ => None,
+    });
+    let mut addresses: Vec<_> = paths.collect();
+    if addresses.is_empty() {
+        addresses.push(own);
+    }
+    addresses.into_iter().map(|address| SocketAddrV4::new(address, CLIENT_PORT)).collect()
 }
 
 fn open_capture(folder: &Path, role: Role) -> Result<Capture, String> {
@@ -272,14 +305,6 @@ fn role(place: usize) -> Role {
 
 fn name(place: usize) -> &'static str {
     PAIRS[place / 2].0[place % 2]
-}
-
-/// The direction in which the guest at a place sends.
-fn outgoing(lanes: &mut Lanes, place: usize) -> &mut Lane {
-    match role(place) {
-        Role::Client => &mut lanes.up,
-        Role::Server => &mut lanes.down,
-    }
 }
 
 fn seconds(ns: u64) -> f64 {

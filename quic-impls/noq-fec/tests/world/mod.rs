@@ -1,5 +1,5 @@
-//! A client and a server over two lanes, in one thread and in virtual time: a whole transfer takes milliseconds, and the same
-//! seed gives the same transfer. Beyond what the emulated link does, it can bring datagrams late, so that others overtake them.
+//! A client and a server over one link or several, in one thread and in virtual time: a whole transfer takes milliseconds, and the
+//! same seed gives the same transfer. Beyond what the emulated link does, it can bring datagrams late, so that others overtake them.
 
 #![allow(dead_code)] // each test has its own use for this module
 
@@ -9,27 +9,30 @@ pub mod reassembly;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use fec::Code;
 use host::coding::{Coding, Flush, Redundancy};
 use host::contract::{Direction, Role, Transfer, Workload};
-use host::lane::{self, Lane, Losses, Pattern, Queue, Thresholds};
-use noq_fec::Assignment;
+use host::lane::{self, Lane, Losses, Outage, Pattern, Queue, Thresholds};
 use noq_fec::content;
 use noq_fec::ends::MessageEnds;
 use noq_fec::hq::{Answers, Request};
 use noq_fec::options::{CongestionControl, Options};
+use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Complaints, Schemes};
 use noq_fec::settings;
 use noq_fec::stack::{Application, Counters, Stack};
 use noq_fec::surroundings::{Seed, Surroundings};
-use noq_proto::{ClientConfig, ServerConfig, TransportConfig};
+use noq_fec::{Assignment, NoqFec};
+use noq_proto::fec::RepairPath;
+use noq_proto::{AckPath, ClientConfig, ServerConfig, TransportConfig};
 
-const CLIENT: &str = "10.0.1.2:40000";
-const SERVER: &str = "10.0.2.2:4433";
+/// Of the client, one for each link.
+const CLIENTS: [&str; 3] = ["10.0.1.2:40000", "10.0.2.2:40000", "10.0.3.2:40000"];
+const SERVER: &str = "10.0.100.2:4433";
 const SERVER_NAME: &str = "server.fecbench";
 
 /// What is lost of a direction's datagrams, which are counted from 0 as they leave the link.
@@ -90,25 +93,88 @@ pub const DEEP_QUEUE: f64 = 100.0;
 /// The smallest queue that the harness makes, in bytes.
 const SMALLEST_QUEUE: u64 = 10 * 1514;
 
-/// One direction of the link.
+/// One direction of a link.
 struct Way {
     lane: Lane,
     late: Option<(u64, Duration)>,
+    /// Up to what each is late, and what draws that.
+    jitter: Duration,
+    seed: u64,
     /// Datagrams that have left the link.
     left: u64,
 }
 
 impl Way {
-    fn new(setting: &Setting, loss: &Loss, late: Option<(u64, Duration)>) -> Self {
+    fn new(link: &Link, loss: &Loss, outage: Option<[Duration; 2]>, late: Option<(u64, Duration)>, seed: u64) -> Self {
         let mut lane = Lane::default();
-        lane.begin(&setting.link(loss)).unwrap();
-        Self { lane, late, left: 0 }
+        lane.begin(&link.settings(loss)).unwrap();
+        if let Some([from, to]) = outage.map(|outage| outage.map(|time| time.as_nanos() as u64)) {
+            lane.start_outage(0, Outage { from_ns: from, to_ns: to });
+        }
+        Self { lane, late, jitter: link.jitter, seed, left: 0 }
+    }
+
+    /// The next datagram that has left the link and was not lost, and how late it is.
+    fn next_left(&mut self, now_ns: u64) -> Option<(Vec<u8>, Duration)> {
+        loop {
+            let exit = self.lane.receive(now_ns)?;
+            let n = self.left;
+            self.left += 1;
+            if !exit.lost {
+                let share = (content::word(self.seed, n) >> 32) as f64 / CERTAIN as f64;
+                let own = self.late.filter(|(late, _)| *late == n).map_or(Duration::ZERO, |(_, lateness)| lateness);
+                return Some((exit.payload.to_vec(), self.jitter.mul_f64(share) + own));
+            }
+        }
     }
 
     /// Datagrams that were sent and have not left the link alive.
     fn missing(&self) -> u64 {
         let report = self.lane.report();
-        report.queue_dropped + report.oversize_dropped + report.in_flight + report.dropped
+        self.lane.outage_dropped() + report.queue_dropped + report.oversize_dropped + report.in_flight + report.dropped
+    }
+}
+
+/// One of the links between client and server.
+#[derive(Debug, Clone)]
+pub struct Link {
+    pub bandwidth_mbps: f64,
+    pub owd: Duration,
+    /// The queue's limit in bandwidth-delay products.
+    pub queue_bdp: f64,
+    pub up: Loss,
+    pub down: Loss,
+    /// When each direction takes nothing: from, to.
+    pub outage_up: Option<[Duration; 2]>,
+    pub outage_down: Option<[Duration; 2]>,
+    /// Each datagram is late by up to this, so that some overtake others.
+    pub jitter: Duration,
+}
+
+impl Link {
+    /// One without losses, and with the queue that the harness gives a link.
+    pub fn new(bandwidth_mbps: f64, owd_ms: u64) -> Self {
+        Self {
+            bandwidth_mbps,
+            owd: Duration::from_millis(owd_ms),
+            queue_bdp: 1.5,
+            up: Loss::Nothing,
+            down: Loss::Nothing,
+            outage_up: None,
+            outage_down: None,
+            jitter: Duration::ZERO,
+        }
+    }
+
+    fn settings(&self, loss: &Loss) -> lane::Settings {
+        let round_trip_bytes = self.bandwidth_mbps * 1e6 / 8.0 * 2.0 * self.owd.as_secs_f64();
+        lane::Settings {
+            rate_bps: (self.bandwidth_mbps * 1e6).round() as u64,
+            delay_ns: self.owd.as_nanos() as u64,
+            queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
+            codel: false,
+            losses: loss.losses(),
+        }
     }
 }
 
@@ -135,10 +201,48 @@ pub struct Setting {
     pub queue_bdp: f64,
     /// Each datagram is late by up to this, so that some overtake others.
     pub jitter: Duration,
+    /// The links of further paths. The first one is that of the fields above.
+    pub further_links: Vec<Link>,
+    /// How many paths the two may use; the client has an address for each link.
+    pub paths: usize,
+    pub scheduler: Scheduling,
+    pub ack_path: AckPath,
+    /// When the first link takes nothing, upwards and downwards.
+    pub outage_up: Option<[Duration; 2]>,
+    pub outage_down: Option<[Duration; 2]>,
     pub seed: u64,
 }
 
 impl Setting {
+    /// A download over these links, with a path over each.
+    pub fn over(links: &[Link], size: u64, schemes: Option<Schemes>) -> Self {
+        let (first, further) = links.split_first().expect("there is a link");
+        let Link { bandwidth_mbps, owd, queue_bdp, up, down, outage_up, outage_down, jitter } = first.clone();
+        let (paths, further_links) = (links.len(), further.to_vec());
+        let setting = Self::download(size, schemes);
+        Self {
+            bandwidth_mbps,
+            owd,
+            queue_bdp,
+            up,
+            down,
+            outage_up,
+            outage_down,
+            jitter,
+            paths,
+            further_links,
+            ..setting
+        }
+    }
+
+    /// All links, the first one's included.
+    pub fn links(&self) -> Vec<Link> {
+        let Self { bandwidth_mbps, owd, queue_bdp, outage_up, outage_down, jitter, .. } = *self;
+        let (up, down) = (self.up.clone(), self.down.clone());
+        let first = Link { bandwidth_mbps, owd, queue_bdp, up, down, outage_up, outage_down, jitter };
+        [&[first], &self.further_links[..]].concat()
+    }
+
     /// A download over 10 Mbps with a one-way delay of 50 ms and the queue that the harness gives a link, both endpoints with
     /// the same schemes.
     pub fn download(size: u64, schemes: Option<Schemes>) -> Self {
@@ -158,6 +262,12 @@ impl Setting {
             owd: Duration::from_millis(50),
             queue_bdp: 1.5,
             jitter: Duration::ZERO,
+            further_links: Vec::new(),
+            paths: 1,
+            scheduler: Scheduling::LowestId,
+            ack_path: AckPath::Same,
+            outage_up: None,
+            outage_down: None,
             seed: 1,
         }
     }
@@ -178,6 +288,9 @@ impl Setting {
             workload: Workload::Transfer(Transfer { direction: self.direction, size: self.size }),
             content_seed: self.seed,
             options: Options {
+                paths: self.paths,
+                scheduler: self.scheduler,
+                ack_path: self.ack_path,
                 schemes: schemes.clone(),
                 congestion_control: self.congestion_control,
                 initial_window: self.initial_window * PACKET_SIZE,
@@ -189,18 +302,8 @@ impl Setting {
             authority: certificate,
             log_folder: PathBuf::new(),
             series: Vec::new(),
+            local_addresses: CLIENTS[..self.paths].iter().map(|client| address(client).ip()).collect(),
             deadline: Duration::from_secs(600),
-        }
-    }
-
-    fn link(&self, loss: &Loss) -> lane::Settings {
-        let round_trip_bytes = self.bandwidth_mbps * 1e6 / 8.0 * 2.0 * self.owd.as_secs_f64();
-        lane::Settings {
-            rate_bps: (self.bandwidth_mbps * 1e6).round() as u64,
-            delay_ns: self.owd.as_nanos() as u64,
-            queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
-            codel: false,
-            losses: loss.losses(),
         }
     }
 
@@ -238,6 +341,10 @@ impl Setting {
     }
 }
 
+fn address(text: &str) -> SocketAddr {
+    text.parse().unwrap()
+}
+
 pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
     Schemes {
         coding: Coding {
@@ -253,6 +360,8 @@ pub fn schemes(code: Code, n: usize, k: usize) -> Schemes {
         ends: MessageEnds::default(),
         masks_losses: false,
         tells_losses_at_once: false,
+        repair_path: RepairPath::Any,
+        look_back: None,
         complaints: Complaints::default(),
     }
 }
@@ -301,21 +410,30 @@ impl Outcome {
     }
 }
 
-/// When a late datagram arrives, which it is, whether it goes to the server, and what it is.
-type Late = (u64, u64, bool, Vec<u8>);
+/// When a late datagram arrives, which it is, over which link, whether to the server, and what it is.
+type Late = (u64, u64, usize, bool, Vec<u8>);
+
+// The directions of a link.
+const UP: usize = 0;
+const DOWN: usize = 1;
+
+/// The link of one of the client's addresses; what names none takes the first.
+fn link_of(client: Option<IpAddr>) -> usize {
+    CLIENTS.iter().position(|known| Some(address(known).ip()) == client).unwrap_or_default()
+}
 
 /// A client and a server, and what they serve.
 pub struct World<C, S> {
     /// Since the start.
     now_ns: u64,
     pub start: Instant,
-    jitter: Duration,
     pub client: Stack<C>,
     pub server: Stack<S>,
     accept: Box<dyn Fn() -> S>,
-    seed: u64,
-    up: Way,
-    down: Way,
+    /// Of each link, the directions up and down.
+    links: Vec<[Way; 2]>,
+    /// Whether the client tells its connection to which of its addresses a datagram came.
+    has_paths: bool,
     /// Datagrams that have left the link and are late, the next to arrive first.
     late: BinaryHeap<Reverse<Late>>,
     count: u64,
@@ -338,9 +456,11 @@ impl World<Request, Answers> {
                 break Err("not done within an hour".into());
             }
         };
-        let sent = (self.up.lane.report().frames_in, self.down.lane.report().frames_in);
-        let late = |to_server| self.late.iter().filter(|Reverse((_, _, up, _))| *up == to_server).count() as u64;
-        let missing = (self.up.missing() + late(true), self.down.missing() + late(false));
+        let sum = |way: usize, of: &dyn Fn(&Way) -> u64| self.links.iter().map(|link| of(&link[way])).sum::<u64>();
+        let sent = |way: &Way| way.lane.report().frames_in;
+        let sent = (sum(UP, &sent), sum(DOWN, &sent));
+        let late = |to_server| self.late.iter().filter(|Reverse((_, _, _, up, _))| *up == to_server).count() as u64;
+        let missing = (sum(UP, &Way::missing) + late(true), sum(DOWN, &Way::missing) + late(false));
         Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent, missing }
     }
 }
@@ -355,20 +475,34 @@ impl<C: Application, S: Application> World<C, S> {
     ) -> Self {
         let start = Instant::now();
         let mut stack = Stack::new(settings::endpoint(&setting.surroundings(Role::Client)), None);
-        stack.connect(start, client, SERVER.parse().unwrap(), SERVER_NAME, application).unwrap();
+        let assignment = setting.assignment(Role::Client, &setting.client);
+        let paths = assignment.path_addresses::<NoqFec>();
+        stack.connect(start, client, paths, address(SERVER), SERVER_NAME, application).unwrap();
+        let links = setting.links();
+        let links = links.iter().enumerate().map(|(number, link)| {
+            let late = |late| if number == 0 { late } else { None };
+            let seed = |direction| content::word(setting.seed, 2 * number as u64 + direction as u64);
+            [
+                Way::new(link, &link.up, link.outage_up, late(setting.late_up), seed(UP)),
+                Way::new(link, &link.down, link.outage_down, late(setting.late_down), seed(DOWN)),
+            ]
+        });
         Self {
             now_ns: 0,
             start,
-            jitter: setting.jitter,
             client: stack,
             server: Stack::new(settings::endpoint(&setting.surroundings(Role::Server)), Some(server)),
             accept,
-            seed: setting.seed,
-            up: Way::new(setting, &setting.up, setting.late_up),
-            down: Way::new(setting, &setting.down, setting.late_down),
+            links: links.collect(),
+            has_paths: !paths.is_empty(),
             late: BinaryHeap::new(),
             count: 0,
         }
+    }
+
+    /// How many datagrams the client has sent over a link.
+    pub fn sent_up(&self, link: usize) -> u64 {
+        self.links[link][UP].lane.report().frames_in
     }
 
     /// Since the start.
@@ -397,63 +531,49 @@ impl<C: Application, S: Application> World<C, S> {
     fn next_ns(&self) -> Option<u64> {
         let timer = |timeout: Option<Instant>| timeout.map(|time| (time - self.start).as_nanos() as u64);
         let late = self.late.peek().map(|Reverse((at_ns, ..))| *at_ns);
-        let exits = [self.up.lane.next_exit(), self.down.lane.next_exit()];
+        let exits = self.links.iter().flatten().map(|way| way.lane.next_exit());
         let timers = [timer(self.client.timeout()), timer(self.server.timeout())];
-        exits.into_iter().chain(timers).chain([late]).flatten().min()
+        exits.chain(timers).chain([late]).flatten().min()
     }
 
     fn transmit(&mut self) {
         let (now, mut datagram) = (self.now(), Vec::new());
-        while self.client.transmit(now, &mut datagram).is_some() {
-            self.up.lane.send(&datagram, 0, self.now_ns);
+        while let Some((from, _)) = self.client.transmit(now, &mut datagram) {
+            self.links[link_of(from)][UP].lane.send(&datagram, 0, self.now_ns);
         }
-        while self.server.transmit(now, &mut datagram).is_some() {
-            self.down.lane.send(&datagram, 0, self.now_ns);
+        while let Some((_, to)) = self.server.transmit(now, &mut datagram) {
+            self.links[link_of(Some(to.ip()))][DOWN].lane.send(&datagram, 0, self.now_ns);
         }
     }
 
     /// What leaves the link arrives, or is late.
     fn leave(&mut self) {
-        for up in [true, false] {
-            while let Some((datagram, lateness)) = self.next_left(up) {
+        for (link, way) in (0..self.links.len()).flat_map(|link| [(link, UP), (link, DOWN)]) {
+            while let Some((datagram, lateness)) = self.links[link][way].next_left(self.now_ns) {
                 if lateness.is_zero() {
-                    self.arrive(up, &datagram);
+                    self.arrive(link, way == UP, &datagram);
                 } else {
                     let at_ns = self.now_ns + lateness.as_nanos() as u64;
-                    self.late.push(Reverse((at_ns, self.count, up, datagram)));
+                    self.late.push(Reverse((at_ns, self.count, link, way == UP, datagram)));
+                    self.count += 1;
                 }
-            }
-        }
-    }
-
-    /// The next datagram that has left the link and was not lost, and how late it is.
-    fn next_left(&mut self, up: bool) -> Option<(Vec<u8>, Duration)> {
-        let way = if up { &mut self.up } else { &mut self.down };
-        loop {
-            let exit = way.lane.receive(self.now_ns)?;
-            let n = way.left;
-            way.left += 1;
-            if !exit.lost {
-                self.count += 1;
-                let share = (content::word(self.seed, self.count) >> 32) as f64 / CERTAIN as f64;
-                let own = way.late.filter(|(late, _)| *late == n).map_or(Duration::ZERO, |(_, lateness)| lateness);
-                return Some((exit.payload.to_vec(), self.jitter.mul_f64(share) + own));
             }
         }
     }
 
     fn arrive_late(&mut self) {
         while self.late.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= self.now_ns) {
-            let Some(Reverse((_, _, up, datagram))) = self.late.pop() else { unreachable!() };
-            self.arrive(up, &datagram);
+            let Some(Reverse((_, _, link, up, datagram))) = self.late.pop() else { unreachable!() };
+            self.arrive(link, up, &datagram);
         }
     }
 
-    fn arrive(&mut self, up: bool, datagram: &[u8]) {
-        let (client, server): (SocketAddr, SocketAddr) = (CLIENT.parse().unwrap(), SERVER.parse().unwrap());
+    fn arrive(&mut self, link: usize, up: bool, datagram: &[u8]) {
+        let (client, server) = (address(CLIENTS[link]), address(SERVER));
+        let to = self.has_paths.then(|| client.ip());
         match up {
-            true => self.server.receive(self.now(), client, datagram, &self.accept),
-            false => self.client.receive(self.now(), server, datagram, || unreachable!()),
+            true => self.server.receive(self.now(), client, None, datagram, &self.accept),
+            false => self.client.receive(self.now(), server, to, datagram, || unreachable!()),
         }
     }
 }

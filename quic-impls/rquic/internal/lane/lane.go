@@ -35,7 +35,11 @@ type Settings struct {
 	CoDel        bool // drops what has waited too long, besides
 	Losses       Losses
 	Pattern      *Pattern // takes the place of Losses
+	Outage       *Outage
 }
+
+// Outage is when a lane takes nothing: from the one time until the other, since StartOutage.
+type Outage struct{ From, To time.Duration }
 
 // Losses are a seed and the thresholds of a Gilbert-Elliott model (dropper/losses.h); all 0 for none.
 type Losses struct{ Seed, LossGood, LossBad, GoodToBad, BadToGood uint64 }
@@ -66,8 +70,9 @@ type Exit struct {
 
 // Lane is used for one trial after another. Times are those since its trial began, and never decrease.
 type Lane struct {
-	c    *C.struct_lane
-	exit C.struct_lane_exit
+	c      *C.struct_lane
+	exit   C.struct_lane_exit
+	outage *Outage
 }
 
 // New makes a lane, which has to Begin before anything else.
@@ -100,7 +105,24 @@ func (l *Lane) Begin(s Settings) error {
 	if s.Delay < 0 || !C.lane_begin(l.c, &settings) {
 		return errors.New("no rate, a delay below 0, or not one of queue_bytes and queue_packets above 0")
 	}
+	l.outage = s.Outage
 	return nil
+}
+
+// StartOutage counts the outage's times, if there is one, from now on.
+func (l *Lane) StartOutage(now time.Duration) {
+	if l.outage != nil {
+		C.lane_start_outage(l.c, C.uint64_t(now), C.uint64_t(l.outage.From), C.uint64_t(l.outage.To))
+	}
+}
+
+// OutageDropped is how many datagrams were sent during the outage; nil: there is none.
+func (l *Lane) OutageDropped() *uint64 {
+	if l.outage == nil {
+		return nil
+	}
+	dropped := uint64(C.lane_outage_dropped(l.c))
+	return &dropped
 }
 
 // Send sends a datagram, with a tag that travels with it. False: the link drops it.

@@ -27,6 +27,8 @@ type Link struct {
 	ends     []*End
 	changed  chan struct{} // an end has something for Run
 	buffer   [lane.PayloadMax]byte
+	// outages is when they are to be counted from, if Run has not yet done so.
+	outages *time.Duration
 }
 
 type direction struct {
@@ -60,6 +62,12 @@ func (l *Link) Connect(client, server *net.UDPAddr, perDatagram time.Duration) (
 		l.ends = append(l.ends, e)
 	}
 	return clientEnd, serverEnd
+}
+
+// StartOutages counts the lanes' outages from now on.
+func (l *Link) StartOutages() {
+	now := time.Since(l.begun)
+	l.outages = &now
 }
 
 // CarriedDown is how many bytes have left the link downwards, lost ones included.
@@ -97,6 +105,11 @@ func (l *Link) Run(ctx context.Context) {
 
 // carry takes what the ends have sent into the lanes, and what has left these to the ends.
 func (l *Link) carry(now time.Duration) {
+	if l.outages != nil {
+		l.up.lane.StartOutage(*l.outages)
+		l.down.lane.StartOutage(*l.outages)
+		l.outages = nil
+	}
 	for _, e := range l.ends {
 		e.send(now)
 	}

@@ -179,6 +179,19 @@ func TestWhatIsLeftInTheLinkIsInFlight(t *testing.T) {
 	}
 }
 
+func TestWhatIsSentDuringAnOutageIsDroppedAndCounted(t *testing.T) {
+	out := aDirection()
+	out["outage_ns"] = []int{150_000_000, 400_000_000} // after the handshake
+	answer := carriedOut(t, aTask(t, object{"links": object{"internet": object{"up": aDirection(), "down": out}}}))
+	link := answer.Links["internet"]
+	if link.Up.OutageDropped != nil || link.Down.OutageDropped == nil {
+		t.Fatalf("only downwards there is an outage: %+v", link)
+	}
+	if *link.Down.OutageDropped == 0 || !link.Down.Conserved || *answer.ClientS < 0.4 {
+		t.Fatalf("%d datagrams dropped in %v s: %+v", *link.Down.OutageDropped, *answer.ClientS, link.Down)
+	}
+}
+
 func TestAnAssignmentThatIsRefusedHasItsExitCode(t *testing.T) {
 	for _, c := range []struct {
 		change object

@@ -49,12 +49,13 @@ type Link struct {
 
 // Direction has the settings of one direction of a link, and of the losses behind it.
 type Direction struct {
-	RateBPS      uint64  `json:"rate_bps"`
-	DelayNS      int64   `json:"delay_ns"`
-	QueueBytes   *uint64 `json:"queue_bytes"`
-	QueuePackets *uint64 `json:"queue_packets"`
-	Queue        string  `json:"queue"`
-	Losses       Losses  `json:"losses"`
+	RateBPS      uint64    `json:"rate_bps"`
+	DelayNS      int64     `json:"delay_ns"`
+	QueueBytes   *uint64   `json:"queue_bytes"`
+	QueuePackets *uint64   `json:"queue_packets"`
+	Queue        string    `json:"queue"`
+	OutageNS     *[2]int64 `json:"outage_ns"`
+	Losses       Losses    `json:"losses"`
 }
 
 // Losses are a seed and thresholds or, with Pattern, a bitmap.
@@ -133,6 +134,9 @@ func (d Direction) check(name string) error {
 	if d.Queue != "" && d.Queue != droptail && d.Queue != codel {
 		return fmt.Errorf("links.%s.%s.queue: %q is neither %q nor %q", linkName, name, d.Queue, droptail, codel)
 	}
+	if o := d.OutageNS; o != nil && !(0 <= o[0] && o[0] < o[1]) {
+		return fmt.Errorf("links.%s.%s.outage_ns: %v; the first is the smaller, and not below 0", linkName, name, *o)
+	}
 	return nil
 }
 
@@ -145,6 +149,9 @@ func (d Direction) settings() lossylink.Settings {
 		s.Pattern = &lane.Pattern{Bits: *l.Pattern, Packets: l.Packets, Repeats: l.Repeats}
 	} else {
 		s.Losses = lane.Losses{Seed: l.Seed, LossGood: l.LossGood, LossBad: l.LossBad, GoodToBad: l.GoodToBad, BadToGood: l.BadToGood}
+	}
+	if o := d.OutageNS; o != nil {
+		s.Outage = &lane.Outage{From: time.Duration(o[0]), To: time.Duration(o[1])}
 	}
 	return lossylink.Settings{Settings: s}
 }

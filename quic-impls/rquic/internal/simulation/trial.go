@@ -172,6 +172,7 @@ func (x *trial) transfer() {
 	}
 	client := x.foreground.client
 	begun, before := time.Now(), x.receivedBytes()
+	x.link.StartOutages()
 	client.assignment.Deadline = min(client.assignment.Deadline, deadline.Sub(begun))
 	x.start(client)
 	ended := within(deadline, client.ended)
