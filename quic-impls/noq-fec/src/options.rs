@@ -120,8 +120,7 @@ impl Options {
             if options.paths > 1 && schemes.masks_losses {
                 return wrong(
                     "options: recovered = \"mask\": with several paths, a packet that was recovered may still be on its way, so \
-                     it must be \"notify\" or \"notify_at_once\""
-                        .into(),
+                     it must be \"notify\" or \"notify_at_once\"",
                 );
             }
             schemes.coding.check()?;
