@@ -784,6 +784,39 @@ def test_two_equal_links_take_little_more_than_half_the_time_of_one(
     assert took[1] / took[2] >= 1.8
 
 
+def test_each_path_has_the_round_trip_time_of_its_link(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    """Messages of 8 packets, which take less than 1 ms of a link, turn by turn over the one and the other."""
+    for owds in ((100, 10), (10, 100)):
+        links = [link(100, owd_ms, number) for number, owd_ms in enumerate(owds)]
+        options = {"congestion_control": "none", "scheduler": "round-robin", "scheme": "none"}
+        messages = {
+            "name": "messages",
+            "direction": "down",
+            "delivery": "datagram",
+            "deadline_ms": 100.0,
+            "part_bytes": 1000,
+            "timetable": [[33_333 * number, 8000] for number in range(150)],
+        }
+        for role in ("client", "server"):
+            (tmp_path / role).mkdir(exist_ok=True)
+        answer = simulator.answer(told(over(identity, tmp_path, links, **options), workload=messages))
+        check(answer)
+        measured = metrics(answer, "server")
+        for number, owd_ms in enumerate(owds, 1):
+            assert measured[f"path{number}.smoothed_rtt_ms"] == pytest.approx(2 * owd_ms, rel=0.1)
+            assert measured[f"path{number}.packets_sent"] == pytest.approx(600, rel=0.1)
+
+
+def test_a_short_download_is_over_before_the_second_path_carries_anything_of_it(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    answer = simulator.answer(of_size(over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)]), 10_000))
+    check(answer)
+    assert answer["links"]["path2"]["down"]["frames_in"] == 0
+
+
 def test_with_one_path_the_first_link_carries_all_as_if_it_were_alone(
     simulator: Simulator, identity: dict[str, str], tmp_path: Path
 ) -> None:

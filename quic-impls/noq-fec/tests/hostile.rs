@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
 use fec::Code;
-use host::contract::Role;
+use host::contract::{Direction, Role};
 use noq_fec::content;
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
-use world::{Setting, schemes};
+use world::{Link, Setting, schemes};
 
 /// A transfer whose victim receives these frames in place of its third 1-RTT packet.
 fn receiving(frames: &[u8], victim: Role, setting: &Setting) -> Result<(), String> {
@@ -154,6 +154,55 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
     if payload.is_empty() {
         payload.extend_from_slice(&PING);
     }
+}
+
+/// Frames of QUIC multipath, as they are encoded: PATH_ACK, PATH_ABANDON, PATH_STATUS_BACKUP and PATH_STATUS_AVAILABLE, those of
+/// connection IDs, and those of limits.
+const OF_PATHS: [&[u8]; 11] = [
+    &[0x3e],
+    &[0x3f],
+    &[0x80, 0, 0x3e, 0x75],
+    &[0x80, 0, 0x3e, 0x76],
+    &[0x80, 0, 0x3e, 0x77],
+    &[0x80, 0, 0x3e, 0x78],
+    &[0x80, 0, 0x3e, 0x79],
+    &[0x80, 0, 0x3e, 0x7a],
+    &[0x80, 0, 0x3e, 0x7b],
+    &[0x80, 0, 0x3e, 0x7c],
+    &[0x1a],
+];
+
+/// A frame of paths, with small numbers, before what was there.
+fn any_frame_of_paths(seed: u64, payload: &mut BytesMut) {
+    let kind = OF_PATHS[content::word(seed, 20) as usize % OF_PATHS.len()];
+    let mut numbers = vec![0; content::word(seed, 21) as usize % 8 + 1];
+    content::fill(seed, 160, &mut numbers);
+    numbers.iter_mut().for_each(|byte| *byte &= 0x07);
+    let rest = payload.split();
+    payload.extend_from_slice(&[kind, &numbers, &PING, &rest].concat());
+}
+
+#[test]
+fn whatever_a_peer_sends_over_two_paths_the_connection_ends_or_goes_on() {
+    let cases = std::env::var("FUZZ_CASES").map_or(1000, |cases| cases.parse().expect("FUZZ_CASES is a number"));
+    let mut ended = 0;
+    for seed in 0..cases {
+        let links = [Link::new(10.0, 25), Link::new(10.0, 10)];
+        let schemes = (seed % 3 != 0).then(|| schemes(Code::RLC, 3, 2));
+        let direction = if seed % 4 < 2 { Direction::Download } else { Direction::Upload };
+        let setting = Setting { seed, direction, ..Setting::over(&links, 60_000, schemes) };
+        let change = move |n, payload: &mut BytesMut| match content::word(seed, 100 + n) % 16 {
+            0 => any_frames(content::word(seed, n), payload),
+            1 => any_frame_of_paths(content::word(seed, n), payload),
+            _ => {}
+        };
+        let victim = if seed % 2 == 0 { Role::Client } else { Role::Server };
+        let outcome = decrypted::changed(&setting, victim, Arc::new(Mutex::new(change)));
+        let stuck = outcome.dct.as_ref().is_err_and(|why| why.contains("within an hour"));
+        assert!(!stuck, "seed {seed}: {outcome:?}");
+        ended += u64::from(outcome.dct.is_err());
+    }
+    assert!((cases / 15..cases).contains(&ended), "{ended} of {cases} connections ended");
 }
 
 #[test]

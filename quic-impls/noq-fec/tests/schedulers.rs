@@ -114,7 +114,7 @@ fn send(setting: &Setting, count: u64) -> Outcome {
     let packets = |path| seen.iter().filter(|(of, _)| *of == path).count() as u64;
     let mut numbers = [world.sent_up(0) - packets(PathId::ZERO), 0, 0];
     for (path, symbol) in seen.iter() {
-        let number = &mut numbers[(0..3).find(|id| PathId::from(*id) == *path).unwrap() as usize];
+        let number = &mut numbers[(0..3u32).find(|id| PathId::from(*id) == *path).unwrap() as usize];
         symbols.extend(symbol.map(|symbol| (*path, *number, symbol)));
         *number += 1;
     }
