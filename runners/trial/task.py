@@ -36,7 +36,7 @@ class EndpointTask(_Part):
     local_addresses: bool = False
     """Whether it is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
-    """An older task has none, and names none for what it had."""
+    """Documents leave udp out, as those of older tasks do."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True
