@@ -2,11 +2,12 @@
 
 Where segments travel as one super-packet (TSO, GSO), fewer frames come than were sent; where an endpoint does
 not tell of all, more. The kernel counts neither the SYN-ACK nor what follows an endpoint's last look at its
-counters: what closes the connection, and one acknowledgement of each packet that comes later still.
+counters: what closes the connection on each path, and an acknowledgement of each packet that comes later.
 """
 
 from collections.abc import Iterator, Mapping
 
+from runners.implementations.declaration import PATHS
 from runners.trial.outcome import Outcome
 from runners.trial.task import ROLES, Role, Task, endpoint_name
 from topologies.link import Direction
@@ -42,6 +43,7 @@ def _untold(
     direction = _DIRECTIONS[role]
     unjudged = sum(of_link[direction].counters.other for of_link in outcome.droppers.values())
     late = max(0.0, peer.get(SENT, 0) - own.get(RECEIVED, 0))
-    most = own[SENT] + task.validity.closing_packets + unjudged + late
+    closing = task.validity.closing_packets * task.pairs[0].end(role).options.get(PATHS, 1)
+    most = own[SENT] + closing + unjudged + late
     if frames > most:
         yield f"{role}: {SENT} = {own[SENT]:g}: but {frames} frames came to the links {direction}"

@@ -87,6 +87,9 @@ func (e *endpoint) metrics(accounts []*account) (map[string]float64, error) {
 		return nil, fmt.Errorf("counters of the kernel: %w", err)
 	}
 	metrics := counters(flows)
+	if len(accounts) > 0 {
+		metrics["smoothed_rtt_ms"] = counters(accounts[len(accounts)-1].flows)["smoothed_rtt_ms"]
+	}
 	if !e.isMultipath() {
 		return metrics, nil
 	}
