@@ -236,6 +236,22 @@ _OF_TRANSFERS = (
         "number of packets declared lost that were not",
     ),
     Metric(
+        "waited_for_window_s",
+        "s",
+        "For how long TCP sent nothing since its peer's receive window was full.",
+        "less",
+        "client and server",
+        "time that TCP waited for the receive window",
+    ),
+    Metric(
+        "waited_for_buffer_s",
+        "s",
+        "For how long TCP sent nothing since its send buffer was too small to hold more.",
+        "less",
+        "client and server",
+        "time that TCP waited for its send buffer",
+    ),
+    Metric(
         "source_sent",
         "packets",
         "Source packets sent: those that FEC protects; 0 with FEC off.",

@@ -7,6 +7,8 @@ from pathlib import Path
 SOFTNET = Path("/proc/net/softnet_stat")
 RECEIVE_BUFFER = "UDP receive buffer"
 """The place where datagrams are lost that find the buffer of their socket full."""
+TCP_BUFFER = "TCP receive buffer"
+"""The place of segments that find no room in the buffer of their connection, or in a listener's queue."""
 
 # Of each of /proc/net/snmp's counters of UDP. The errors of all kinds together are InErrors.
 _UDP_PLACES = {
@@ -15,6 +17,11 @@ _UDP_PLACES = {
     "MemErrors": "UDP memory of the machine",
 }
 _OTHER_UDP = "UDP input"
+# Of /proc/net/netstat's counters of TCP: where segments that have come are thrown away.
+_TCP_BUFFERS = (
+    *("TCPBacklogDrop", "TCPRcvQDrop", "TCPOFODrop", "RcvPruned", "OfoPruned", "TCPZeroWindowDrop"),
+    *("ListenDrops", "TCPReqQFullDrop"),
+)
 _INTERFACE_PLACES = {
     "receive errs": "receive errors",
     "receive drop": "receive drops",
@@ -48,10 +55,13 @@ def discarded(process: int) -> Counter[str]:
             for name, place in _INTERFACE_PLACES.items()
         }
     )
-    for errors in (_udp(process), _udp6(process)):
+    for errors in (_table(process, "snmp", "Udp"), _udp6(process)):
         known = {place: errors.get(name, 0) for name, place in _UDP_PLACES.items()}
         counted.update(known)
         counted[_OTHER_UDP] += max(0, errors.get("InErrors", 0) - sum(known.values()))
+    of_tcp = _table(process, "netstat", "TcpExt")
+    counted[TCP_BUFFER] += sum(of_tcp.get(name, 0) for name in _TCP_BUFFERS)
+    counted["TCP checksum"] += _table(process, "snmp", "Tcp").get("InCsumErrors", 0)
     return counted
 
 
@@ -76,9 +86,10 @@ def _interfaces(process: int) -> dict[str, dict[str, int]]:
     return interfaces
 
 
-def _udp(process: int) -> dict[str, int]:
-    rows = [line.split() for line in Path(f"/proc/{process}/net/snmp").read_text().splitlines()]
-    names, values = (row[1:] for row in rows if row[0] == "Udp:")
+def _table(process: int, file: str, protocol: str) -> dict[str, int]:
+    """The counters of a protocol, by the kernel's names: a line of names, and one of values."""
+    rows = [line.split() for line in Path(f"/proc/{process}/net/{file}").read_text().splitlines()]
+    names, values = (row[1:] for row in rows if row[0] == f"{protocol}:")
     return dict(zip(names, map(int, values), strict=True))
 
 

@@ -9,12 +9,14 @@ is left out, since it overwrites sysctls of the machine.
 import logging
 import os
 import signal
+from collections.abc import Iterator
 from functools import partial
 
 from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
+from topologies import tcp
 from topologies.carrier import ensure_carrier
 from topologies.layout import Layout, Port
 from topologies.link import MTU
@@ -81,6 +83,17 @@ class Network:
             for port, _ in self.layout.ports(node):
                 _ConfiguredInterface(port, self.mininet[node])
 
+    def set_congestion_control(self, node: str, controller: str) -> None:
+        """Of TCP connections that a node makes and accepts from now on."""
+        self._ip(node, tcp.controlled(self._routes(node), controller))
+
+    def set_subflows(self, node: str, subflows: int) -> None:
+        """How many subflows Multipath TCP makes or accepts besides the first: from the addresses of so many
+        ports after the first."""
+        ports = [own for own, _ in self.layout.ports(node)]
+        others = [(str(own.address.ip), own.interface) for own in ports[1 : 1 + subflows]]
+        self._ip(node, tcp.subflows(others, subflows))
+
     def close(self) -> None:
         """Ends the nodes; the kernel then removes their namespaces and the interfaces in them. Idempotent."""
         nodes = list(self.mininet.hosts)
@@ -89,6 +102,14 @@ class Network:
         for node in nodes:
             node.cleanup()
         self.mininet.hosts.clear()
+
+    def _routes(self, node: str) -> Iterator[str]:
+        """The routes of a node, as ip has them. Tables of the kernel's numbers 1 to 252 are free."""
+        for network, hop in self.layout.routes.get(node, ()):
+            yield f"{network} via {hop}"
+        for table, routes in enumerate(self.layout.rules.get(node, {}).values(), start=1):
+            for network, hop in routes:
+                yield f"{network} via {hop} table {table}"
 
     def _start(self, node: str) -> None:
         self.mininet.addHost(node, ip=None)
@@ -107,10 +128,8 @@ class Network:
                 f"address add {own.address} dev {own.interface}",
                 f"neighbour add {peer.address.ip} lladdr {peer.mac} dev {own.interface} nud permanent",
             ]
-        commands += [f"route add {network} via {hop}" for network, hop in self.layout.routes.get(node, ())]
-        # Tables of the kernel's numbers 1 to 252 are free.
-        for table, (source, routes) in enumerate(self.layout.rules.get(node, {}).items(), start=1):
-            commands.append(f"rule add from {source} lookup {table}")
-            commands += [f"route add {network} via {hop} table {table}" for network, hop in routes]
+        sources = enumerate(self.layout.rules.get(node, {}), start=1)
+        commands += [f"rule add from {source} lookup {table}" for table, source in sources]
+        commands += [f"route add {route}" for route in self._routes(node)]
         self._ip(node, commands)
         run_inside(self.netns_path(node), partial(switch_off_merging, self.layout.interfaces(node)))

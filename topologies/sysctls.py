@@ -5,12 +5,13 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
+from topologies.tcp import TCP_SYSCTLS
+
 QUIET_SYSCTLS = {
     # Neighbour discovery and multicast reports would be frames of the link that nobody asked for.
     "net/ipv6/conf/all/disable_ipv6": "1",
     "net/ipv6/conf/default/disable_ipv6": "1",
-    # A TCP that remembers the path would let a trial depend on the ones before it.
-    "net/ipv4/tcp_no_metrics_save": "1",
+    **TCP_SYSCTLS,
 }
 ROUTER_SYSCTLS = {**QUIET_SYSCTLS, "net/ipv4/ip_forward": "1"}
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from topologies import namespace
+from topologies import namespace, tcp
 from topologies.counters import discarded, received_bytes
 from topologies.dumbbell import DUMBBELL
 from topologies.layout import EmulatedLink, Layout, Port
@@ -176,6 +176,17 @@ class Topology:
                 for place, count in discarded(self._network.pid(node)).items()
             }
         )
+
+    def set_tcp(self, host: Host, controller: str, paths: int) -> None:
+        """Which congestion control of the kernel TCP connections have that a host makes and accepts from now
+        on, and how many of its addresses, or of its peer's, those of Multipath TCP use.
+
+        A controller that the kernel lacks is not set: who asks for it finds another one. Raises LinkError.
+        """
+        if controller in tcp.controllers():
+            self._network.set_congestion_control(host.name, controller)
+        if paths > 1:
+            self._network.set_subflows(host.name, paths - 1)
 
     def start(self) -> None:
         """Outages of links are counted from now on; to be called just before the client starts.

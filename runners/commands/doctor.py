@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from runners.refusal import Refusal
 from runners.trial import cgroup, kernel
 from runners.trial.contract import SAMPLES
 from runners.trial.isolation import IsolationError, run_isolated
+from topologies import tcp
 from topologies.programs import PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
@@ -55,6 +57,7 @@ def needs(implementations: Implementations) -> Iterator[Need]:
     yield from _implementations(implementations)
     yield from _simulators(implementations)
     yield from _kernel_features()
+    yield from _congestion_controls()
     yield from _limits_of_endpoints()
 
 
@@ -180,6 +183,13 @@ def _add_netem() -> None:
     _command("tc", "qdisc", "add", "dev", "probe0", "root", "netem", "delay", "1ms")
 
 
+def _make_subflows() -> None:
+    """As for a client with two addresses. Raises OSError where the kernel has no Multipath TCP."""
+    socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    for command in tcp.subflows([("127.0.0.2", "lo")], 1):
+        _command("ip", *command.split())
+
+
 def _take_real_time_priority() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
@@ -200,6 +210,12 @@ FEATURES: list[tuple[str, Callable[[], None], str, bool]] = [
     ("TUN/TAP", _make_tap, "modprobe tun, or use a kernel with CONFIG_TUN", True),
     ("clsact and BPF", _attach_dropper, "use a kernel with NET_CLS_ACT and NET_CLS_BPF", True),
     ("real-time priority", _take_real_time_priority, "run where CAP_SYS_NICE is granted", False),
+    (
+        "Multipath TCP",
+        _make_subflows,
+        "use a kernel with CONFIG_MPTCP; sysctl net.mptcp.enabled=1",
+        False,
+    ),
     ("netem", _add_netem, "modprobe sch_netem; without it use --link wire", False),
 ]
 
@@ -224,6 +240,15 @@ def _problem_of(probe: Callable[[], None]) -> str:
     except (IsolationError, OSError) as error:
         return f"no: {error}"
     return "" if outcome == "works" else outcome
+
+
+def _congestion_controls() -> Iterator[Need]:
+    """Of TCP endpoints; users need not be allowed one, since topologies give it to their routes."""
+    for name in ("reno", "cubic", "bbr"):
+        there = name in tcp.controllers()
+        found = "this kernel has it" if there else "this kernel has no such congestion control"
+        mend = f"modprobe tcp_{name}, or use a kernel with CONFIG_TCP_CONG_{name.upper()}"
+        yield Need(f"TCP {name}", there, found, mend, required=False)
 
 
 def _limits_of_endpoints() -> Iterator[Need]:

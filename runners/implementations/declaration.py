@@ -18,6 +18,8 @@ SeriesName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z"
 
 PATHS = "paths"
 """The option of implementations that can use several paths: how many."""
+CONGESTION_CONTROL = "congestion_control"
+"""The option of implementations over TCP: the kernel's controller, by its name."""
 
 
 class FecSwitch(BaseModel):
@@ -75,6 +77,8 @@ class Declaration(BaseModel):
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False
     """Whether an endpoint is told all addresses of its host."""
+    transport: Literal["udp", "tcp"] = "udp"
+    """What its packets are; of tcp, the harness sets the kernel's congestion control and its path manager."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}

@@ -17,7 +17,7 @@ def start(hosts: Sequence[tuple[Host, Path]]) -> list[subprocess.Popen[bytes]]:
 
 
 def _capture(host: Host, file: Path) -> subprocess.Popen[bytes]:
-    what = ["-i", "any", "-n", "udp", "port", str(PORT)]
+    what = ["-i", "any", "-n", "port", str(PORT)]
     # Each packet is written as it comes: none is in a buffer when the recording is ended.
     arguments = ["tcpdump", "--immediate-mode", "-U", "-Z", "root", "-w", str(file), *what]
     process: subprocess.Popen[bytes] = host.popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)

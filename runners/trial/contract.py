@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from runners.implementations.declaration import CONGESTION_CONTROL
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
 from runners.trial import certificates, cgroup
@@ -30,6 +31,7 @@ from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
 from runners.trial.task import ROLES, EndpointTask, Role
 from runners.trial.transfer import READY_LIMIT_S
 from runners.workloads.workload import COMPLETION
+from topologies import tcp
 from topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
@@ -79,6 +81,7 @@ def check(implementation: Implementation, folder: Path) -> list[Part]:
     def answer() -> bytes:
         cgroup.join(cgroups)
         run_tool(["ip", "link", "set", "lo", "up"])
+        _allow_congestion_control(implementation)
         parts = _examine(Loopback(implementation, folder, PORT, user))
         return json.dumps([asdict(part) for part in parts]).encode()
 
@@ -86,6 +89,14 @@ def check(implementation: Implementation, folder: Path) -> list[Part]:
         return [Part(**part) for part in json.loads(run_isolated(answer, LIMIT_S))]
     finally:
         cgroup.remove(folder.name)
+
+
+def _allow_congestion_control(implementation: Implementation) -> None:
+    """Of TCP over loopback, as a trial's topology does it in its hosts."""
+    controller = implementation.options({}, "the defaults").get(CONGESTION_CONTROL)
+    if implementation.declaration.transport == "tcp" and controller in tcp.controllers():
+        route = f"local {ADDRESS} dev lo table local"
+        run_tool(["ip", "-batch", "-"], tcp.controlled([route], str(controller)))
 
 
 def _free_port() -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dropper.model import LossModel, loss_model
 from runners.trial.validity import Validity
@@ -35,6 +35,8 @@ class EndpointTask(_Part):
     """What the design wants it to leave over time."""
     local_addresses: bool = False
     """Whether it is told all addresses of its host."""
+    transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
+    """Documents leave udp out, as those of older tasks do."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True

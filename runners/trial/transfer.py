@@ -4,6 +4,7 @@ import math
 import time
 from pathlib import Path
 
+from runners.implementations.declaration import CONGESTION_CONTROL, PATHS
 from runners.trial import competition, logs, series, starvation
 from runners.trial.assignment import assignment, command, papers
 from runners.trial.confinement import CANNOT_START, Cell, StartError
@@ -85,6 +86,7 @@ class _Run:
         self._task, self._site, self._number, self._supervisor = task, site, number, supervisor
         self._first_user = first_user + len(ROLES) * number
         self._pair = task.pairs[number]
+        self._topology = topology
         self.hosts = topology.pairs[number]
         self._started: dict[Role, Endpoint] = {}
         self._log_folders: list[Path] = []
@@ -97,6 +99,8 @@ class _Run:
     def start(self, role: Role, deadline_s: float) -> Endpoint:
         task, end, folder = self._task, self._pair.end(role), pair_folder(self._site, self._number)
         host = self.hosts.server if role == "server" else self.hosts.client
+        if end.transport == "tcp":
+            self._topology.set_tcp(host, end.options.get(CONGESTION_CONTROL, ""), end.options.get(PATHS, 1))
         log_folder = self._log_folder(role)
         cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()

@@ -69,7 +69,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
 def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Direction], Attachment]:
     """Attach one dropper per direction of each link, at the ingress of the next hop."""
     attachments = {}
-    judged = Filter(family="ipv4", protocol="udp", port=PORT)
+    judged = Filter(family="ipv4", port=PORT)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
         model = dropper.model.loss_model(task.links[link].losses[direction])

@@ -33,6 +33,10 @@ COUNTERS = {
     *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late", "recovered_in_time"),
 }
 OF_ACKNOWLEDGEMENTS = {"packets_lost", "losses_declared", "spurious_losses", "smoothed_rtt_ms"}
+OF_TCP = {
+    *("packets_sent", "packets_received", "packets_lost", "spurious_losses", "bytes_sent", "bytes_received"),
+    *("smoothed_rtt_ms", "waited_for_window_s", "waited_for_buffer_s"),
+}
 UNACKNOWLEDGED = ("udp",)
 """The implementations whose senders are told nothing."""
 
@@ -84,6 +88,8 @@ class Endpoints:
         self._implementation = implementation
         name = implementation.declaration.name
         self._counters = COUNTERS | (set() if name in UNACKNOWLEDGED else OF_ACKNOWLEDGEMENTS)
+        if name == "tcp":
+            self._counters = OF_TCP
 
     def _start(self, command: list[str], environment: dict[str, str]) -> Endpoint:
         return Endpoint(command, environment, self._counters)

@@ -1,13 +1,15 @@
 """What the kernel counted of a process's network namespace."""
 
+import errno
 import os
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from topologies import counters
-from topologies.counters import RECEIVE_BUFFER, discarded, received_bytes
+from topologies.counters import RECEIVE_BUFFER, TCP_BUFFER, discarded, received_bytes
 
 HERE = os.getpid()
 
@@ -23,6 +25,20 @@ def test_a_datagram_that_finds_a_full_buffer_is_counted_there_and_nowhere_else()
     lost = discarded(HERE) - before
     assert 40 <= lost.pop(RECEIVE_BUFFER) < 60, "of this test, and perhaps a few of others on this machine"
     assert "UDP input" not in lost
+
+
+def test_a_connection_that_finds_the_queue_of_a_listener_full_is_counted() -> None:
+    before = discarded(HERE)
+    with socket.socket() as listener, ExitStack() as clients:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            client = clients.enter_context(socket.socket())
+            client.setblocking(False)
+            assert client.connect_ex(listener.getsockname()) == errno.EINPROGRESS
+    lost = discarded(HERE) - before
+    assert lost[TCP_BUFFER] >= 1
+    assert "TCP checksum" not in lost
 
 
 def test_bytes_are_counted_by_interface() -> None:

@@ -114,6 +114,6 @@ def bypass(task: Task, outcome: Outcome) -> str:
             if counters.other > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
                 return (
                     f"{link}/{direction}: {counters.other} of {crossed} packets went past the loss model,"
-                    f" which judges UDP at port {PORT} over IPv4"
+                    f" which judges UDP and TCP at port {PORT} over IPv4"
                 )
     return ""

@@ -11,12 +11,14 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
   judged.
 - Nobody receives what was not sent, or recovers what was not protected. Links keep the order of packets, so
   what never came by itself was dropped by the loss model or the queue.
+- A segment of TCP is a frame (`segments`).
 - With FEC on, there are source and repair symbols. With FEC off, there is no repair symbol.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from runners.trial.judging import segments
 from runners.trial.outcome import Outcome
 from runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
 from topologies.link import MTU, Direction
@@ -81,6 +83,7 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield from _not_carried(outcome, way)
         yield from _not_sent(task, way)
         yield from _not_lost(outcome, way)
+    yield from segments.problems(task, outcome, metrics)
     for number, pair in enumerate(task.pairs):
         yield from _wrong_fec(pair, number, metrics, task.validity.short_packets)
 

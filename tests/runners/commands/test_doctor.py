@@ -17,6 +17,7 @@ from runners.implementations.finding import Implementations, ours
 from runners.trial import cgroup
 from runners.trial.cgroup import Place
 from tests.runners.engines.conftest import HERE
+from topologies import tcp
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -81,6 +82,16 @@ def test_small_socket_buffers_are_told_with_the_line_that_raises_them(
     need = {need.name: need for need in doctor._limits_of_endpoints()}["socket buffers (rmem_max)"]
     assert (need.good, need.found) == (False, "net.core.rmem_max is 212992")
     assert need.mend.startswith("sysctl -w net.core.rmem_max=7340032")
+
+
+def test_a_congestion_control_that_the_kernel_lacks_is_told_and_not_required(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "controllers", lambda: ["reno", "cubic"])
+    needs = {need.name: need for need in doctor._congestion_controls()}
+    assert (needs["TCP reno"].good, needs["TCP cubic"].good, needs["TCP bbr"].good) == (True, True, False)
+    assert needs["TCP bbr"].mend.startswith("modprobe tcp_bbr")
+    assert not any(need.required for need in needs.values())
 
 
 def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def document(done: Any) -> Any:
 
 def test_ours_are_listed_with_all_that_a_script_needs(fecbench_here: Callable[..., Any]) -> None:
     entries = document(fecbench_here("implementations", "--json"))["implementations"]
-    assert [entry["name"] for entry in entries] == ["noq-fec", "rquic", "udp"]
+    assert [entry["name"] for entry in entries] == ["noq-fec", "rquic", "tcp", "udp"]
     (rquic,) = [entry for entry in entries if entry["name"] == "rquic"]
     assert rquic["folder"] == str(REPOSITORY / "quic-impls" / "rquic")
     assert "download" in rquic["workloads"]
@@ -74,7 +74,7 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
 ) -> None:
     listed = document(fecbench_here("implementations", "--implementations", mine, "--json"))
     entries = {entry["name"]: entry for entry in listed["implementations"]}
-    assert set(entries) == {"broken", "example", "noq-fec", "rquic", "udp"}
+    assert set(entries) == {"broken", "example", "noq-fec", "rquic", "tcp", "udp"}
     assert entries["example"] == {
         "name": "example",
         "title": "An example",
@@ -166,7 +166,7 @@ def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[...
 
 
 @pytest.mark.usefixtures("can_run_trials")
-@pytest.mark.parametrize("name", ["noq-fec", "rquic"])
+@pytest.mark.parametrize("name", ["noq-fec", "rquic", "tcp"])
 def test_ours_meet_the_contract(fecbench_here: Callable[..., Any], name: str) -> None:
     if not any((REPOSITORY / "quic-impls" / name / "build").glob(name)):
         pytest.skip(f"needs {name}: make build")

@@ -37,6 +37,7 @@ def rewrite(folder: Path, before: str, after: str) -> None:
         ("workloads =", 'series = ["../cwnd"]\nworkloads =', "series.0 = '../cwnd'"),
         ("workloads =", 'local_addresses = "yes"\nworkloads =', "local_addresses = 'yes'"),
         ("workloads =", "multipath = true\nworkloads =", "needs local_addresses = true"),
+        ("workloads =", 'transport = "sctp"\nworkloads =', "transport = 'sctp'"),
         ('client = ["build/example"', 'client = [""', "client.0 = ''"),
         ('client = ["build/example"', 'client = ["build\\u0000"', "client.0 = "),
         ("[options.scheme]", "[options.scheme", "impl.toml"),
@@ -54,6 +55,7 @@ def test_a_wrong_declaration_is_refused(folder: Path, before: str, after: str, s
 def test_what_a_declaration_does_not_say_is_none_of_it(folder: Path) -> None:
     declaration = load(folder).declaration
     assert (declaration.series, declaration.local_addresses, declaration.multipath) == ([], False, False)
+    assert declaration.transport == "udp"
 
 
 def test_series_local_addresses_and_multipath_are_declared(folder: Path) -> None:

@@ -737,6 +737,79 @@ def test_a_number_that_is_impossible_is_a_failure_with_the_number(
     assert said in judgement.reason
 
 
+def over_tcp(*transports: str) -> Task:
+    """The task with pairs whose ends are of these transports."""
+    usual = task()
+    (pair,) = usual.pairs
+    ends = [pair.client.model_copy(update={"transport": transport}) for transport in transports]
+    return usual.model_copy(
+        update={"pairs": [pair.model_copy(update={"client": end, "server": end}) for end in ends]}
+    )
+
+
+FRAMES_UP = PACKETS["up"] + OTHER_PACKETS
+# The last 8 packets and the 2 that were not judged are let off.
+LEAST_UP = FRAMES_UP - 8 - OTHER_PACKETS
+
+
+@pytest.mark.parametrize(
+    ("possible", "impossible", "said"),
+    [
+        (
+            say(client__packets_sent=FRAMES_UP),
+            say(client__packets_sent=FRAMES_UP + 1),
+            f"client: packets_sent = {FRAMES_UP + 1}: but {FRAMES_UP} frames came to the links up: segments",
+        ),
+        (
+            say(client__packets_sent=LEAST_UP),
+            say(client__packets_sent=LEAST_UP - 1),
+            f"client: packets_sent = {LEAST_UP - 1}: but {FRAMES_UP} frames came to the links up",
+        ),
+        (  # Each packet that comes after the client's last look has its acknowledgement.
+            say(client__packets_sent=LEAST_UP - 7, client__packets_received=990, server__packets_sent=997),
+            say(client__packets_sent=LEAST_UP - 8, client__packets_received=990, server__packets_sent=997),
+            f"client: packets_sent = {LEAST_UP - 8}: but {FRAMES_UP} frames came to the links up",
+        ),
+    ],
+)
+def test_a_segment_of_tcp_is_a_frame(
+    possible: Callable[[Outcome], None], impossible: Callable[[Outcome], None], said: str
+) -> None:
+    fine, wrong = outcome(), outcome()
+    possible(fine)
+    assert judge(over_tcp("tcp"), fine).state == "ok"
+    impossible(wrong)
+    judgement = judge(over_tcp("tcp"), wrong)
+    assert judgement.state == "failed"
+    assert said in judgement.reason
+    assert judge(task(), wrong).state == "ok", "QUIC packets may share a datagram, or none tells of them"
+
+
+def test_two_transfers_share_the_frames_of_their_segments() -> None:
+    both = outcome()
+    both.endpoints |= {f"background_{role}": end.model_copy() for role, end in both.endpoints.items()}
+    say(client__packets_sent=200, background_client__packets_sent=FRAMES_UP - 200)(both)
+    assert judge(over_tcp("tcp", "tcp"), both).state == "ok"
+    say(client__packets_sent=201)(both)
+    judgement = judge(over_tcp("tcp", "tcp"), both)
+    assert judgement.state == "failed"
+    assert f"client and background_client: packets_sent = {FRAMES_UP + 1}" in judgement.reason
+    assert judge(over_tcp("udp", "tcp"), both).state == "ok", "the background's alone are fewer"
+
+
+def test_a_frame_longer_than_the_mtu_is_none_of_tcp() -> None:
+    long = outcome()
+    change_reported(long, oversize_dropped=1)
+    assert judge(over_tcp("tcp"), long).reason == "1 frames down were longer than the MTU, and TCP sends none"
+    assert judge(task(), long).state == "ok"
+
+
+def test_a_task_of_udp_is_written_as_it_was_before_there_was_tcp() -> None:
+    assert "transport" not in task().document()["pairs"][0]["client"]
+    assert over_tcp("tcp").document()["pairs"][0]["client"]["transport"] == "tcp"
+    assert Task.model_validate_json(over_tcp("tcp").model_dump_json()) == over_tcp("tcp")
+
+
 def test_what_came_while_the_link_was_out_is_lost_as_well() -> None:
     usual, dark = task(), outcome()
     say(client__packets_recovered=DROPPED_DOWN + 3)(dark)
@@ -808,7 +881,7 @@ def test_traffic_that_went_past_the_loss_model_is_a_failure() -> None:
     judgement = judge(asked, pass_unjudged(other=1300, seen=0))
     assert judgement.state == "failed"
     assert "internet/down: 1300 of 1300 packets went past the loss model" in judgement.reason
-    assert "UDP at port 4433" in judgement.reason
+    assert "UDP and TCP at port 4433" in judgement.reason
 
 
 def test_a_few_messages_of_the_kernel_may_pass_the_loss_model() -> None:

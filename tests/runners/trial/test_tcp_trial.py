@@ -1,0 +1,136 @@
+"""Trials over TCP: a handshake of two round trips, losses that are the oracle's, a segment a frame, paths, a
+background."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import ours
+from runners.trial.judge import judge
+from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from runners.workloads.workload import Demand
+from topologies import tcp
+from topologies.link import LinkSettings
+from topologies.programs import WIRE
+
+TCP = ours().find("tcp", "tests")
+FOLDERS = {"tcp": TCP.folder}
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+    pytest.mark.skipif(bool(TCP.missing_programs()), reason="needs make build"),
+]
+
+
+def end(**options: Any) -> EndpointTask:
+    chosen = TCP.options(options, "tests")
+    return EndpointTask(implementation="tcp", options=dict(chosen), local_addresses=True, transport="tcp")
+
+
+def pair(size_bytes: int, workload: str = "download", **options: Any) -> PairTask:
+    up = size_bytes if workload == "upload" else 0
+    return PairTask(
+        client=end(**options),
+        server=end(**options),
+        workload={"name": workload, "size_bytes": size_bytes},
+        demand=Demand(up_bytes=up, down_bytes=size_bytes - up, round_trips=1),
+    )
+
+
+def task(topology: str, pairs: list[PairTask], p: float = 0.0, owd_ms: float = 5.0) -> Task:
+    names = {"multipath": ["path1", "path2"]}.get(topology, ["internet"])
+    losses = {"model": "uniform", "p": p}
+    settings = LinkSettings.symmetric(10, owd_ms)
+    link = LinkTask(settings=settings, late_bound_us=1000_000, losses={"up": losses, "down": losses})
+    return Task(
+        topology=topology,
+        backend="wire",
+        links=dict.fromkeys(names, link),
+        seeds=Seeds(content=3, losses={name: {"up": n, "down": n + 10} for n, name in enumerate(names)}),
+        pairs=pairs,
+        completion="dct_s",
+        timeout_s=30,
+        # These tests are about something else.
+        validity=Validity(stall_share=1000, stolen_share=1000, late_time_share=1000),
+    )
+
+
+@pytest.fixture
+def carry_out(patiently: Any) -> Callable[[Task], Finished]:
+    """The trial of a task, whose state has to be ok."""
+
+    def carry_out(asked: Task) -> Finished:
+        def attempt(number: int) -> Finished:
+            with NamespaceEngine(1, {"tcp": {role: TCP.command(role) for role in ROLES}}, FOLDERS) as engine:
+                for finished in engine.run([(TrialKey("tcp", "download", 0, number), asked)]):
+                    engine.judged(finished, valid=True)
+            return finished
+
+        finished: Finished = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
+        assert (judge(asked, finished.outcome).state, judge(asked, finished.outcome).reason) == ("ok", "")
+        return finished
+
+    return carry_out
+
+
+def metrics(finished: Finished, endpoint: str) -> dict[str, float]:
+    found = finished.outcome.endpoints[endpoint].metrics
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("controller", "workload"), [("reno", "download"), ("cubic", "upload"), ("bbr", "download")]
+)
+def test_losses_are_the_oracle_s_and_a_segment_is_a_frame(
+    carry_out: Callable[[Task], Finished], controller: str, workload: str
+) -> None:
+    if controller not in tcp.controllers():
+        pytest.skip(f"this kernel has no {controller}")
+    transfer = pair(150_000, workload, congestion_control=controller)
+    done = carry_out(task("single-path", [transfer], p=0.05))
+    (link,), (droppers,) = done.outcome.links.values(), done.outcome.droppers.values()
+    for role, direction in (("client", "up"), ("server", "down")):
+        report, counters = link.directions[direction], droppers[direction].counters
+        # The SYN-ACK and what closes the connection are frames that an endpoint does not tell of.
+        assert 0 <= report.frames_in - metrics(done, role)["packets_sent"] <= 8
+        assert (counters.gso, counters.other, report.oversize_dropped) == (0, 0, 0)
+        assert counters.seen == report.frames_out
+    sender = metrics(done, "server" if workload == "download" else "client")
+    assert droppers["down" if workload == "download" else "up"].counters.dropped > 0
+    assert sender["packets_lost"] > 0
+
+
+def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: Callable[[Task], Finished]) -> None:
+    undisturbed = task("single-path", [pair(1000)], owd_ms=250)
+    done = carry_out(undisturbed.model_copy(update={"validity": Validity()}))
+    client = metrics(done, "client")
+    # A third round trip would make 1.5 s of it; the request takes one more.
+    assert 1.0 <= client["handshake_s"] < 1.5
+    assert 0.5 <= client["dct_s"] - client["handshake_s"] < 1.0
+
+
+def test_multipath_tcp_fills_both_paths(carry_out: Callable[[Task], Finished]) -> None:
+    done = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001))
+    server, carried = metrics(done, "server"), {}
+    for name, link in done.outcome.links.items():
+        carried[name] = link.directions["down"].frames_in
+        assert 0 <= carried[name] - server[f"{name}.packets_sent"] <= 8
+    assert min(carried.values()) > 0.2 * sum(carried.values())
+
+
+def test_a_transfer_over_tcp_is_a_background(carry_out: Callable[[Task], Finished]) -> None:
+    foreground = pair(300_000, congestion_control="cubic")
+    background = pair(37_500_000, congestion_control="bbr" if "bbr" in tcp.controllers() else "reno")
+    done = carry_out(task("dumbbell", [foreground, background]))
+    competition = done.outcome.competition
+    assert competition is not None
+    assert competition.foreground_mbps and competition.background_mbps
+    assert metrics(done, "background_server")["bytes_sent"] > 100_000
