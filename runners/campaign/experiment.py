@@ -20,6 +20,7 @@ from runners.campaign import checks, links, processors
 from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
+from runners.implementations.interop import Bundle, Interop
 from runners.refusal import Refusal
 from runners.trial import validity
 from runners.trial.site import Commands
@@ -28,9 +29,11 @@ from runners.trial.task import (
     VIRTUAL,
     Carrier,
     EndpointTask,
+    InteropTask,
     LinkTask,
     PairTask,
     ProcessorTask,
+    Role,
     Seeds,
     Task,
 )
@@ -160,6 +163,11 @@ class Experiment:
     @property
     def timeout_s(self) -> float:
         return self.design.timeout_s or DEFAULT_TIMEOUT_S
+
+    @property
+    def bundles(self) -> dict[str, Bundle]:
+        """Of those implementations whose programs are in an OCI runtime bundle."""
+        return bundles_of(self.implementations)
 
     def task(self, key: TrialKey, backend: Carrier) -> Task:
         """The task of one trial."""
@@ -295,8 +303,8 @@ class Experiment:
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer, activity)
         return PairTask(
-            client=_end(arm, arm.series, values),
-            server=_end(server, arm.series, values),
+            client=_end("client", arm, arm.series, values),
+            server=_end("server", server, arm.series, values),
             workload=transfer.workload,
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
@@ -372,6 +380,12 @@ def folders_of(implementations: Mapping[str, Implementation]) -> dict[str, Path]
     return {name: implementation.folder for name, implementation in implementations.items()}
 
 
+def bundles_of(implementations: Mapping[str, Implementation]) -> dict[str, Bundle]:
+    """Of those whose programs are in an OCI runtime bundle."""
+    found = {name: implementation.bundle for name, implementation in implementations.items()}
+    return {name: bundle for name, bundle in found.items() if bundle is not None}
+
+
 def _layout(design: Design) -> Layout:
     if design.topology not in TOPOLOGIES:
         hint = nearest(design.topology, TOPOLOGIES)
@@ -415,7 +429,7 @@ def _label(design: Design, where: str, label: object) -> str:
     return str(label)
 
 
-def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
+def _end(role: Role, arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
     """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
     declaration, options = arm.implementation.declaration, arm.options(values)
     return EndpointTask(
@@ -425,7 +439,14 @@ def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
         local_addresses=declaration.local_addresses,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
+        interop=_interop(role, declaration.interop),
     )
+
+
+def _interop(role: Role, declared: Interop | None) -> InteropTask | None:
+    if declared is None:
+        return None
+    return InteropTask(testcase=declared.testcase, env=declared.env, params=declared.params_of(role))
 
 
 def _below(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from runners.implementations.finding import Implementations, checked, ours
-from runners.implementations.implementation import Implementation, is_file
+from runners.implementations.implementation import NO_BUILD, Implementation, is_file
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
 
@@ -24,10 +24,10 @@ def build(implementation: Implementation) -> None:
     if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
         raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
     if not is_file(Path(command[0])):
-        needed = implementation.declaration.build[0]
+        needed = (implementation.declaration.build or NO_BUILD)[0]
         raise Refusal(f"{name}: its build needs {needed}, which is not installed")
     print(f"building {name}", flush=True)  # before what the build itself says
-    words = " ".join(implementation.declaration.build)
+    words = " ".join(implementation.declaration.build or NO_BUILD)
     try:
         ended = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
     except OSError as error:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from runners.implementations.interop import Bundle
 from runners.trial.task import Role
 
 Commands = dict[str, dict[Role, list[str]]]
@@ -18,6 +19,8 @@ class Site(BaseModel):
     commands: Commands
     implementations: dict[str, Path] = {}
     """The folder of each; of programs that are none, there is none."""
+    bundles: dict[str, Bundle] = {}
+    """Of implementations whose programs are in an OCI runtime bundle."""
     certificates: Path
     """The folder that `certificates.write` filled."""
     folder: Path
