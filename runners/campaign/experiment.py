@@ -17,6 +17,7 @@ from fecbench.hints import nearest
 from results.store.records import TrialKey
 from runners import workloads
 from runners.campaign import checks, links, processors
+from runners.implementations import interop
 from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
@@ -65,6 +66,11 @@ class Arm:
     """The label of the variant that runs its servers."""
     where: str
     """Where it is written."""
+
+    @property
+    def is_interop(self) -> bool:
+        """Whether its implementation is of the interop runner's contract."""
+        return self.implementation.declaration.interop is not None
 
     def has(self, option: str) -> bool:
         """Whether its implementation has this option."""
@@ -188,6 +194,11 @@ class Experiment:
         )
 
     @property
+    def timed_by_harness(self) -> list[str]:
+        """The labels of the variants whose clients do not time their transfers."""
+        return [label for label, arm in self.arms.items() if arm.is_interop]
+
+    @property
     def processor_times(self) -> dict[str, tuple[float, float]]:
         """The least and the most of each time of a processor that the design gives endpoints."""
         return processors.spans(self._values(index) for index in range(len(self.points)))
@@ -252,6 +263,30 @@ class Experiment:
         for arm in self.arms.values():
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+
+    def check_interop(self, backend: Carrier) -> None:
+        """Raises Refusal for trials that an endpoint of the interop contract cannot take part in."""
+        for (variant, arm), (workload, activity) in product(self.arms.items(), self.activities.items()):
+            if not any(one.is_interop for one in self.taking_part(variant, workload)):
+                continue
+            where = f"{arm.where}, workload {workload}"
+            if activity.workload.pairs > 1:
+                raise Refusal(
+                    f"{where}: an endpoint of the interop contract takes part, which the harness times by the"
+                    " link: no other transfer may share it; it must be a download alone"
+                )
+            if backend == "netem":
+                raise Refusal(
+                    f"{where}: an endpoint of the interop contract takes part, and netem does not tell when"
+                    " its first frame came; it must be --link wire"
+                )
+            for point in range(len(self.points)):
+                size_bytes = activity.parameters(self._values(point)).get("size_bytes", 0)
+                if size_bytes > interop.LARGEST_BYTES:
+                    raise Refusal(
+                        f"{where}: size_bytes = {size_bytes}: what a client of the interop contract receives"
+                        f" is held in memory; it must be at most {interop.LARGEST_BYTES}"
+                    )
 
     def check_paths(self) -> None:
         """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""

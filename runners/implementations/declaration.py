@@ -79,6 +79,8 @@ class Declaration(BaseModel):
     interop: Interop | None = None
     build: Command | None = None
     """An implementation of the interop contract may have none."""
+    on_demand: bool = False
+    """Whether it is built only when that is asked for."""
     server: Command | None = None
     client: Command | None = None
     """Of the interop contract, `interop` has both."""

@@ -165,9 +165,10 @@ class Implementation:
     @property
     def build_with(self) -> str:
         """The command that a person builds it with."""
+        every = self.declaration.on_demand
         if self.folder.parent == IMPLEMENTATIONS:
-            return "make build"
-        return f"python -m runners.implementations.build {self.folder.parent}"
+            return "make build-all" if every else "make build"
+        return f"python -m runners.implementations.build {'--all ' if every else ''}{self.folder.parent}"
 
     @property
     def _file(self) -> Path:
