@@ -1,8 +1,8 @@
-"""Who timed the transfers of each variant: its own client, or the harness, which times those of clients that say
-nothing of it.
+"""Who timed the transfers of each variant: its own client, or the harness, which times those of clients that
+say nothing of it.
 
-The two begin and end at other events, so no ratio of theirs is made unless a design names the baseline of such
-a variant itself (`pairing.baselines_of`).
+The two begin and end at other events, so no ratio of theirs is made unless a design names the baseline of
+such a variant itself (`pairing.baselines_of`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ def sentences(campaign: CampaignInfo) -> list[str]:
     ]
     if not timed:
         return []
-    said = [
-        f"The harness timed {_listed(timed)}: from the first frame that the link saw to the close of the file."
-    ]
+    who = _listed(timed)
+    said = [f"The harness timed {who}: from the first frame that the link saw to the close of the file."]
     for variant, baseline in baselines_of(campaign).items():
         if not campaign.same_timer(variant, baseline):
             of_harness, of_itself = (

@@ -53,7 +53,8 @@ class PrivateRoot:
         shown = {
             target: view.open_path(folder) for target, folder in {LOGS: self.log_folder, **self.shown}.items()
         }
-        beside = {path: view.open_path(path) for path in sorted(set(self.folders))}
+        # Of a program in /bin the prefix is /, which has been laid out.
+        beside = {path: view.open_path(path) for path in sorted(set(self.folders) - {Path("/")})}
         self._enter_new_root()
         taken = _OURS | {path.name for path in self._files if path.parent == Path("/")}
         _lay_out(of_base, Path("/"), names, taken)
