@@ -178,6 +178,7 @@ class Stage:
         self._size_bytes = int(task.pairs[pair].workload["size_bytes"])
         self._hosts: dict[Role, Host] = {"client": hosts.client, "server": hosts.server}
         self.downloads: Downloads | None = None
+        self._mounted: list[Path] = []
 
     @property
     def _file(self) -> str:
@@ -192,6 +193,7 @@ class Stage:
         folders = self._site.folders(end.implementation)
         shown: dict[Path, Path] = {}
         if role == "client":
+            self._mounted.append(self._folder / "downloads")
             self.downloads = Downloads(self._folder / "downloads", cell.user, self._file, self._size_bytes)
             shown[DOWNLOADS] = self.downloads.folder
         else:
@@ -214,8 +216,15 @@ class Stage:
         assert self.downloads is not None
         return self.downloads.problem(sha256(self._task.seeds.content, self._size_bytes), self._size_bytes)
 
+    def close(self) -> None:
+        """Remove the content, and what has been downloaded."""
+        for folder in self._mounted:
+            kernel.unmount(folder)
+            folder.rmdir()
+
     def _make_content(self) -> Path:
         folder = self._folder / "www"
+        self._mounted.append(folder)
         folder.mkdir(parents=True)
         options = f"mode=755,size={self._size_bytes + (1 << 20)}"
         kernel.mount("tmpfs", folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)

@@ -167,8 +167,9 @@ class _Run:
         if isinstance(endpoint, InteropEndpoint):
             endpoint.end_group()
             outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
-            if role == "client" and endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
-                outcome.complaint = self._stage.problem()
+            if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
+                ended = "ended, and a server serves until it is asked to end"
+                outcome.complaint = self._stage.problem() if role == "client" else ended
             return outcome
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
@@ -182,6 +183,7 @@ class _Run:
         """Have what the endpoints left in their log folders on the disk."""
         for folder in self._log_folders:
             logs.keep(folder)
+        self._stage.close()
 
     def _log_folder(self, role: Role) -> Path:
         return pair_folder(self._site, self._number) / role
