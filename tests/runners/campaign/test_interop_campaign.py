@@ -1,4 +1,4 @@
-"""Campaigns with implementations of the interop runner's contract: who timed what, replays, refusals, kills."""
+"""Campaigns with implementations of the interop runner's contract: timers, replays, refusals, kills."""
 
 import os
 import random

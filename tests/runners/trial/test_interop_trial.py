@@ -51,7 +51,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bundle(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An implementation whose programs are in a bundle: the program, a shell with its libraries, and a script."""
+    """An implementation whose programs are in a bundle: the toy, a shell with its libraries, and a script."""
     folder = tmp_path_factory.mktemp("bundles") / "bundled"
     root = folder / "unpacked" / "rootfs"
     for name in ("bin", "etc", "tmp"):
@@ -213,7 +213,7 @@ def test_it_sees_what_the_contract_says_and_nothing_of_the_machine(bundle: Path)
 
 
 def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: Path) -> None:
-    """Its mount points are links to the machine's files, it has a program of root's, and it forks without end."""
+    """Its mount points are links to the machine's files, it has a program of root's, and it forks."""
     folder, outside = tmp_path / "hostile", tmp_path / "outside"
     root = folder / "unpacked" / "rootfs"
     root.mkdir(parents=True)
