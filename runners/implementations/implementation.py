@@ -152,9 +152,12 @@ class Implementation:
 
     def _is_open_to_all(self, path: Path) -> bool:
         """Whether any user who is in the folder can read a file of it; where the folder lies matters not."""
-        if not path.is_relative_to(self.folder):
+        # An endpoint sees the file system of a bundle whatever is above it: umoci's folder is for root alone.
+        roots = [*(bundle.root for bundle in self._bundles("local")), self.folder]
+        base = next((root for root in roots if path.is_relative_to(root)), None)
+        if base is None:
             return True
-        above = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
+        above = [parent for parent in path.parents if parent.is_relative_to(base)]
         passable = all(parent.stat().st_mode & stat.S_IXOTH for parent in above)
         return passable and bool(path.stat().st_mode & stat.S_IROTH)
 
