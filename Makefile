@@ -25,7 +25,8 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
-GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
+# That of quic-go pins a module, and has no code.
+GO_FOLDERS := $(filter-out quic-impls/quic-go,$(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod)))
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 

@@ -21,10 +21,10 @@ from runners.implementations import interop
 from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
-from runners.implementations.interop import Bundle, Interop
+from runners.implementations.interop import Interop
 from runners.refusal import Refusal
 from runners.trial import validity
-from runners.trial.site import Commands
+from runners.trial.site import Bundles, Commands
 from runners.trial.task import (
     ROLES,
     VIRTUAL,
@@ -171,7 +171,7 @@ class Experiment:
         return self.design.timeout_s or DEFAULT_TIMEOUT_S
 
     @property
-    def bundles(self) -> dict[str, Bundle]:
+    def bundles(self) -> Bundles:
         """Of those implementations whose programs are in an OCI runtime bundle."""
         return bundles_of(self.implementations)
 
@@ -415,7 +415,7 @@ def folders_of(implementations: Mapping[str, Implementation]) -> dict[str, Path]
     return {name: implementation.folder for name, implementation in implementations.items()}
 
 
-def bundles_of(implementations: Mapping[str, Implementation]) -> dict[str, Bundle]:
+def bundles_of(implementations: Mapping[str, Implementation]) -> Bundles:
     """Of those whose programs are in an OCI runtime bundle."""
     found = {name: implementation.bundle for name, implementation in implementations.items()}
     return {name: bundle for name, bundle in found.items() if bundle is not None}

@@ -27,11 +27,10 @@ from runners.engines import scratch
 from runners.engines.admission import Ended, Jobs, admission
 from runners.engines.engine import Finished
 from runners.engines.worker import MARGIN_S, Order
-from runners.implementations.interop import Bundle
 from runners.trial import certificates, cgroup
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
-from runners.trial.site import Commands, Site
+from runners.trial.site import Bundles, Commands, Site
 from runners.trial.task import Task
 
 READ_BYTES = 1 << 20
@@ -161,7 +160,7 @@ class NamespaceEngine:
         jobs: Jobs,
         commands: Commands,
         implementations: Mapping[str, Path] | None = None,
-        bundles: Mapping[str, Bundle] | None = None,
+        bundles: Bundles | None = None,
     ) -> None:
         """`implementations` has the folder of each that `commands` starts, `bundles` those that have one."""
         self._commands = commands
