@@ -28,6 +28,7 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]
 Command = Annotated[list[Word], Field(min_length=1)]
 
 _CONFIG = "config.json"
+_OF_CONTRACT = ("www", "downloads", "certs", "logs", "tmp")
 _MOST_LINKS = 40  # as the kernel
 
 
@@ -171,6 +172,8 @@ def load_bundle(folder: Path) -> Bundle:
     if not root.resolve().is_relative_to(folder.resolve()) or root.resolve() == folder.resolve():
         raise Refusal(f"{path}: root.path = {configuration.root.path!r}: must be inside of the bundle")
     process = configuration.process
+    if not _has_folder(root.resolve(), PurePosixPath(process.cwd)):
+        raise Refusal(f"{path}: process.cwd = {process.cwd!r}: must be a folder of its file system")
     return Bundle(
         folder=folder,
         root=root.resolve(),
@@ -178,6 +181,14 @@ def load_bundle(folder: Path) -> Bundle:
         environment=dict(entry.split("=", 1) for entry in process.env if "=" in entry),
         working_folder=process.cwd,
     )
+
+
+def _has_folder(root: Path, path: PurePosixPath) -> bool:
+    """Whether an endpoint will have this folder: of the bundle, or one that the contract gives it."""
+    if path.parts[1:2] in [(name,) for name in _OF_CONTRACT]:
+        return len(path.parts) == 2
+    found = inside(root, path)
+    return found is not None and found.is_dir()
 
 
 def inside(root: Path, path: PurePosixPath) -> Path | None:

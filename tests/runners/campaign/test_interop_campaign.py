@@ -1,7 +1,9 @@
 """Campaigns with implementations of the interop runner's contract: timers, replays, refusals, kills."""
 
+import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -127,6 +129,26 @@ def test_what_it_cannot_take_part_in_is_refused(
     design = write(tmp_path / "design.toml", **changes)
     arguments = (design, "--db", tmp_path / "none.sqlite", "--implementations", implementations, *options)
     assert problem in fecbench_here("run", *arguments).refusal()
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_a_check_says_what_of_the_contract_is_broken(
+    fecbench: Any, implementations: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(implementations / "toy", tmp_path / "wrong")
+    declared = DECLARATION.replace('"toy"', '"wrong"').replace("params", 'env = { WRONG = "1" }\nparams')
+    (tmp_path / "wrong" / "impl.toml").write_text(declared)
+    tmp_path.chmod(0o755)
+    ended = fecbench("implementations", "--implementations", tmp_path, "--check", "wrong", "--json")
+    document = json.loads(ended.stdout)
+    assert (ended.returncode, document["passed"]) == (1, False)
+    good = [part["part"] for part in document["parts"] if part["good"]]
+    assert good == [
+        "impl.toml",
+        "programs",
+        *(f"unknown test case: the {role}" for role in ("server", "client")),
+    ]
+    assert all("has other content" in problem for problem in document["problems"])
 
 
 def processes_with(mark: str) -> list[str]:

@@ -88,6 +88,7 @@ def test_options_reach_the_program_by_their_names(tmp_path: Path) -> None:
 def bundle(folder: Path, **changes: object) -> Path:
     (folder / "rootfs" / "usr" / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "rootfs" / "usr" / "bin" / "program").touch()
+    (folder / "rootfs" / "work").mkdir(exist_ok=True)
     process = {"args": ["program"], "env": ["PATH=/bin", "A=b=c"], "cwd": "/work"}
     configuration = {"process": process, "root": {"path": "rootfs"}, **changes}
     (folder / "config.json").write_text(json.dumps(configuration))
@@ -122,6 +123,8 @@ def test_no_link_leads_out_of_a_bundle(tmp_path: Path) -> None:
     [
         ({"process": {"args": []}}, "process.args = []"),
         ({"process": {"args": ["x"], "cwd": "work"}}, "process.cwd = 'work'"),
+        ({"process": {"args": ["x"], "cwd": "/nowhere"}}, "process.cwd = '/nowhere': must be a folder"),
+        ({"process": {"args": ["x"], "cwd": "/logs/x"}}, "process.cwd = '/logs/x': must be a folder"),
         ({"root": {}}, "root.path: is missing"),
         ({"root": {"path": "nowhere"}}, "root.path = 'nowhere': must be a folder of the bundle"),
         ({"root": {"path": "/"}}, "root.path = '/': must be inside of the bundle"),

@@ -227,6 +227,8 @@ def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: 
     for name in ("toy", "setuid"):
         shutil.copy(toy, root / name)
     (root / "setuid").chmod(0o4755)
+    (root / "open").mkdir()
+    (root / "open").chmod(0o777)
     write_configuration(folder, ["/toy"])
     before = [*sorted(Path("/etc").iterdir()), Path("/etc/hosts").read_bytes(), list_of_mounts()]
     implementation = load(folder)
@@ -238,7 +240,7 @@ def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: 
     judgement = judge(asked, finished.outcome)
     assert (judgement.state, judgement.reason) == ("ok", "")
     assert (kept / "client" / "done").read_text() == "", "what worked of what it tried"
-    assert [*outside.iterdir()] == []
+    assert [*outside.iterdir()] == [*(root / "open").iterdir()] == []
     assert before == [*sorted(Path("/etc").iterdir()), Path("/etc/hosts").read_bytes(), list_of_mounts()]
     assert str(root) not in processes()
 

@@ -101,20 +101,11 @@ static int opens(const char *path) {
 static void be_hostile(void) {
     FILE *done = fopen("/logs/done", "w");
     static const char *const PATHS[] = {
-        "/etc/hosts",
-        "/www/content",
-        "/certs/ca.pem",
-        "/new",
-        "/usr/new",
-        "/bin/new",
-        "/setup.sh",
-        "/etc/passwd",
-        "/proc/sys/net/ipv4/ip_forward",
-        "/outside/new",
-        "/proc/1/root/new",
-        "/sys/new",
-        "/.old/new",
-        "/proc/sysrq-trigger",
+        "/etc/hosts",   "/www/content", "/certs/ca.pem",
+        "/new",         "/usr/new",     "/bin/new",
+        "/setup.sh",    "/etc/passwd",  "/proc/sys/net/ipv4/ip_forward",
+        "/outside/new", "/open/new",    "/proc/1/root/new",
+        "/sys/new",     "/.old/new",    "/proc/sysrq-trigger",
     };
     for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++)
         note(done, PATHS[i], opens(PATHS[i]));
