@@ -2,6 +2,7 @@
 # make test   all set-up, then all tests but the slow ones
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
+# make build-all  the same, with the implementations that are built only when a design uses them
 # make bench  what the dropper, the link, the codes, loading results and the engines cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
@@ -24,11 +25,12 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
-GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
+# That of quic-go pins a module, and has no code.
+GO_FOLDERS := $(filter-out quic-impls/quic-go,$(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod)))
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-slow test-netem test-virtual build bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build build-all bench lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -44,7 +46,8 @@ demo: build
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver ngtcp2-client ngtcp2-server"
+	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@$(RUN) pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
@@ -65,6 +68,10 @@ bench: build
 
 build: packages environment go parts
 	@mkdir -p $(OUT)
+
+build-all: build
+	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server"
+	@$(RUN) runners.implementations.build --all
 
 # What Debian brings. Nothing is asked of apt when nothing is missing.
 packages:

@@ -13,4 +13,7 @@ def first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"]) or "document"
     if problem["type"] == "missing":
         return f"{where}: is missing"
+    if problem["type"] == "value_error" and isinstance(problem["input"], dict):  # of a table as a whole
+        what = problem["msg"].removeprefix("Value error, ")
+        return f"{where}: {what}" if problem["loc"] else what
     return f"{where} = {problem['input']!r}: {problem['msg']}"

@@ -25,6 +25,9 @@ class DirectionReport(_Record):
 
     frames_in: int
     bytes_in: int | None
+    first_in_ns: int | None = None
+    """When the first frame came to the kernel after the link was told of the start, on CLOCK_MONOTONIC; None
+    where there was none, too."""
     queue_dropped: int
     """Dropped since the queue was full."""
     oversize_dropped: int

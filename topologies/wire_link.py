@@ -44,7 +44,6 @@ class WireLink:
             stderr=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C in the terminal is for the harness, which ends us in its order
         )
-        self._has_outages = settings.has_outages
         self._late_bound_us = late_bound_us
         self._name = f"wire between {near.interface} and {far.interface}"
         self._answers = b""
@@ -54,10 +53,9 @@ class WireLink:
         self._answer("ready")
 
     def start(self, at_ns: int) -> None:
-        """Outages are counted from this time of CLOCK_MONOTONIC on."""
-        if self._has_outages:
-            self._command(f"start {at_ns}")
-            self._answer("started")
+        """Outages are counted from this time of CLOCK_MONOTONIC on, and the first frame is looked for."""
+        self._command(f"start {at_ns}")
+        self._answer("started")
 
     def finish(self) -> LinkReport:
         """Stops forwarding for good and reports; the interfaces stay until close()."""

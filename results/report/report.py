@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import agreement, attempts, equality, frames, repair
+from results.analysis import agreement, attempts, equality, frames, repair, timers
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import baselines_of, comparisons
@@ -99,7 +99,11 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
     crosscheck = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     return _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
-        headline=[*headline(frame, campaign, table, run), *repair.sentences(database, campaign)],
+        headline=[
+            *headline(frame, campaign, table, run),
+            *timers.sentences(campaign),
+            *repair.sentences(database, campaign),
+        ],
         first_attempts=first_attempts,
         findings=table,
         baselines=baselines_of(campaign),

@@ -124,6 +124,15 @@ class CampaignInfo(NewCampaign):
         )
 
     @property
+    def timed_by_harness(self) -> frozenset[str]:
+        """The labels of the variants whose completion time the harness measured, not their client."""
+        return frozenset(self.provenance.get("timed_by_harness", ()))
+
+    def same_timer(self, variant: str, other: str) -> bool:
+        """Whether the completion times of two variants are of the same kind of timer."""
+        return (variant in self.timed_by_harness) == (other in self.timed_by_harness)
+
+    @property
     def heading(self) -> str:
         """What it is called above a figure or a table: its name, and how its trials were run."""
         return f"{self.name}, {self.engine}{' with time of processors' * bool(self.processor_time)}"

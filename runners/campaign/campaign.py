@@ -62,10 +62,11 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
     of_traces = {"traces": experiment.traces} if experiment.traces else {}
+    of_timers = {"timed_by_harness": labels} if (labels := experiment.timed_by_harness) else {}
     return (
         collected
         | {"jobs": request.jobs, "pages": experiment.pages}
-        | {**of_traces, **of_processors, **of_sample}
+        | {**of_traces, **of_processors, **of_timers, **of_sample}
     )
 
 

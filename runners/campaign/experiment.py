@@ -17,20 +17,24 @@ from fecbench.hints import nearest
 from results.store.records import TrialKey
 from runners import workloads
 from runners.campaign import checks, links, processors
+from runners.implementations import interop
 from runners.implementations.declaration import PATHS
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
+from runners.implementations.interop import Interop
 from runners.refusal import Refusal
 from runners.trial import validity
-from runners.trial.site import Commands
+from runners.trial.site import Bundles, Commands
 from runners.trial.task import (
     ROLES,
     VIRTUAL,
     Carrier,
     EndpointTask,
+    InteropTask,
     LinkTask,
     PairTask,
     ProcessorTask,
+    Role,
     Seeds,
     Task,
 )
@@ -62,6 +66,11 @@ class Arm:
     """The label of the variant that runs its servers."""
     where: str
     """Where it is written."""
+
+    @property
+    def is_interop(self) -> bool:
+        """Whether its implementation is of the interop runner's contract."""
+        return self.implementation.declaration.interop is not None
 
     def has(self, option: str) -> bool:
         """Whether its implementation has this option."""
@@ -161,6 +170,11 @@ class Experiment:
     def timeout_s(self) -> float:
         return self.design.timeout_s or DEFAULT_TIMEOUT_S
 
+    @property
+    def bundles(self) -> Bundles:
+        """Of those implementations whose programs are in an OCI runtime bundle."""
+        return bundles_of(self.implementations)
+
     def task(self, key: TrialKey, backend: Carrier) -> Task:
         """The task of one trial."""
         activity = self.activities[key.workload]
@@ -178,6 +192,11 @@ class Experiment:
             validity=validity.USUAL,
             processor=self._processors[key.point] if backend == VIRTUAL else ProcessorTask(),
         )
+
+    @property
+    def timed_by_harness(self) -> list[str]:
+        """The labels of the variants whose clients do not time their transfers."""
+        return [label for label, arm in self.arms.items() if arm.is_interop]
 
     @property
     def processor_times(self) -> dict[str, tuple[float, float]]:
@@ -243,6 +262,30 @@ class Experiment:
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
 
+    def check_interop(self, backend: Carrier) -> None:
+        """Raises Refusal for trials that an endpoint of the interop contract cannot take part in."""
+        for (variant, arm), (workload, activity) in product(self.arms.items(), self.activities.items()):
+            if not any(one.is_interop for one in self.taking_part(variant, workload)):
+                continue
+            where = f"{arm.where}, workload {workload}"
+            if activity.workload.pairs > 1:
+                raise Refusal(
+                    f"{where}: an endpoint of the interop contract takes part, which the harness times by the"
+                    " link: no other transfer may share it; it must be a download alone"
+                )
+            if backend == "netem":
+                raise Refusal(
+                    f"{where}: an endpoint of the interop contract takes part, and netem does not tell when"
+                    " its first frame came; it must be --link wire"
+                )
+            for point in range(len(self.points)):
+                size_bytes = activity.parameters(self._values(point)).get("size_bytes", 0)
+                if size_bytes > interop.LARGEST_BYTES:
+                    raise Refusal(
+                        f"{where}: size_bytes = {size_bytes}: what a client of the interop contract receives"
+                        f" is held in memory; it must be at most {interop.LARGEST_BYTES}"
+                    )
+
     def check_paths(self) -> None:
         """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
         client, _ = self.topology.pairs[0]
@@ -293,8 +336,8 @@ class Experiment:
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self._server_of(transfer, activity)
         return PairTask(
-            client=_end(arm, arm.series, values),
-            server=_end(server, arm.series, values),
+            client=_end("client", arm, arm.series, values),
+            server=_end("server", server, arm.series, values),
             workload=transfer.workload,
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
@@ -370,6 +413,12 @@ def folders_of(implementations: Mapping[str, Implementation]) -> dict[str, Path]
     return {name: implementation.folder for name, implementation in implementations.items()}
 
 
+def bundles_of(implementations: Mapping[str, Implementation]) -> Bundles:
+    """Of those whose programs are in an OCI runtime bundle."""
+    found = {name: implementation.bundle for name, implementation in implementations.items()}
+    return {name: bundle for name, bundle in found.items() if bundle is not None}
+
+
 def _layout(design: Design) -> Layout:
     if design.topology not in TOPOLOGIES:
         hint = nearest(design.topology, TOPOLOGIES)
@@ -413,7 +462,7 @@ def _label(design: Design, where: str, label: object) -> str:
     return str(label)
 
 
-def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
+def _end(role: Role, arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
     """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
     declaration, options = arm.implementation.declaration, arm.options(values)
     return EndpointTask(
@@ -424,7 +473,14 @@ def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
         transport=declaration.transport,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
+        interop=_interop(role, declaration.interop),
     )
+
+
+def _interop(role: Role, declared: Interop | None) -> InteropTask | None:
+    if declared is None:
+        return None
+    return InteropTask(testcase=declared.testcase, env=declared.env, params=declared.params_of(role))
 
 
 def _below(values: Values, prefix: str) -> Iterator[tuple[str, Any]]:

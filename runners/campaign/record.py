@@ -12,7 +12,7 @@ from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
 from runners.trial.judge import Checks, Judgement, judge
 from runners.trial.outcome import DropperOutcome, Outcome
-from runners.trial.task import VIRTUAL, Seeds
+from runners.trial.task import VIRTUAL, Seeds, Task
 from topologies.link import DIRECTIONS, Direction
 from topologies.link_report import LinkReport
 
@@ -72,7 +72,7 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
         stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
         overhead_s=overhead_of(finished),
-        checks=_checks(judgement.checks, finished.trials_at_once),
+        checks=_checks(judgement.checks, finished.trials_at_once) | _timer(finished.task),
         series=_series(judgement),
     )
     return _with_digest(record)
@@ -128,6 +128,11 @@ def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
             "places": checks.lost_elsewhere,
         }
     return {**measured, "verdicts": compared, "trials_at_once": trials_at_once}
+
+
+def _timer(task: Task) -> dict[str, str]:
+    """Who timed the transfer, where that was not the client."""
+    return {"timed_by": "harness"} if task.timed_by_harness else {}
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

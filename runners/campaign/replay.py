@@ -15,7 +15,7 @@ from results.store import digest
 from results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from runners.campaign import provenance
 from runners.campaign.differences import compare, of_programs
-from runners.campaign.experiment import Experiment, commands_of, folders_of, simulators_of
+from runners.campaign.experiment import Experiment, bundles_of, commands_of, folders_of, simulators_of
 from runners.campaign.record import judged, seeds_of
 from runners.campaign.request import engine_of
 from runners.engines.engine import Engine
@@ -95,7 +95,7 @@ def replay(
 def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:
     if name == "virtual":
         return VirtualEngine(1, simulators_of(used), folders_of(used))
-    return NamespaceEngine(1, commands_of(used), folders_of(used))
+    return NamespaceEngine(1, commands_of(used), folders_of(used), bundles_of(used))
 
 
 def _recorded_task(record: TrialRecord) -> Task | None:

@@ -123,8 +123,13 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             mend = "correct it; only designs that use it are refused"
             yield Need(f"{name} endpoint", False, f"broken: {implementation}", mend, required=False)
             continue
-        required = implementation.folder.parent == IMPLEMENTATIONS
-        files = implementation.needed_files()
+        on_demand = implementation.declaration.on_demand
+        required = implementation.folder.parent == IMPLEMENTATIONS and not on_demand
+        try:
+            files = implementation.needed_files()
+        except Refusal as refusal:  # of its bundle
+            yield Need(f"{name} endpoint", False, str(refusal), "unpack its image again", required)
+            continue
         for path in files:
             lack = implementation.lack_of(path)
             good = "built" if path.is_relative_to(implementation.folder) else "present"

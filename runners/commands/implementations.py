@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from runners.campaign import simulator_check
+from runners.campaign import interop_check, simulator_check
 from runners.commands import arguments
 from runners.commands.choice import implementations_in
 from runners.commands.document import print_document
@@ -89,6 +89,8 @@ def _print_implementation(implementation: Implementation, *, with_options: bool)
     declared = implementation.declaration
     say(f"  title      {declared.title}")
     say(f"  folder     {implementation.folder}")
+    if declared.interop is not None:
+        say("  contract   that of the QUIC interop runner")
     say(f"  workloads  {', '.join(declared.workloads)}")
     say(f"  engines    {', '.join(_engines(declared))}")
     if declared.series:
@@ -130,6 +132,8 @@ def _check(known: Implementations, name: str) -> list[Part]:
         return [Part("impl.toml", False, problem)]
     implementation = known.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
+    if implementation.declaration.interop is not None:
+        return [declared, *interop_check.check(implementation)]
     with scratch.folder() as folder:
         parts = [declared, *contract.check(implementation, folder)]
     if implementation.missing_programs():  # which is one of the parts

@@ -23,4 +23,4 @@ def _engine(request: Request) -> Engine:
     experiment = request.experiment
     if request.engine == "virtual":
         return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
-    return NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
+    return NamespaceEngine(request.jobs, experiment.commands, experiment.folders, experiment.bundles)

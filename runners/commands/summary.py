@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from results.analysis import attempts, frames, repair
+from results.analysis import attempts, frames, repair, timers
 from results.analysis.pairing import comparisons, left_out
 from results.analysis.summary import summary
 from results.analysis.units import number
@@ -29,6 +29,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     for variant, pairing in comparisons(trials, campaign).items():
         if sentence := left_out(pairing, campaign, pairing.baseline_label, variant):
             say(sentence)
+    for sentence in timers.sentences(campaign):
+        say(sentence)
     for sentence in repair.sentences(database, campaign):
         say(sentence)
     for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):

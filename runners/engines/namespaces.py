@@ -30,7 +30,7 @@ from runners.engines.worker import MARGIN_S, Order
 from runners.trial import certificates, cgroup
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
-from runners.trial.site import Commands, Site
+from runners.trial.site import Bundles, Commands, Site
 from runners.trial.task import Task
 
 READ_BYTES = 1 << 20
@@ -156,11 +156,16 @@ class NamespaceEngine:
     deterministic = False
 
     def __init__(
-        self, jobs: Jobs, commands: Commands, implementations: Mapping[str, Path] | None = None
+        self,
+        jobs: Jobs,
+        commands: Commands,
+        implementations: Mapping[str, Path] | None = None,
+        bundles: Bundles | None = None,
     ) -> None:
-        """`implementations` has the folder of each that `commands` starts."""
+        """`implementations` has the folder of each that `commands` starts, `bundles` those that have one."""
         self._commands = commands
         self._implementations = implementations or {}
+        self._bundles = bundles or {}
         self._admission = admission(jobs)
         self._idle: list[Worker] = []
         self.busy: list[Worker] = []
@@ -246,6 +251,7 @@ class NamespaceEngine:
         site = Site(
             commands={name: self._commands[name] for name in used},
             implementations={name: path for name, path in self._implementations.items() if name in used},
+            bundles={name: bundle for name, bundle in self._bundles.items() if name in used},
             certificates=self._folder,
             folder=folder,
         )

@@ -1,15 +1,23 @@
 """What an impl.toml may say; the page about it is quic-impls/README.md."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from fecbench.hints import nearest
+from runners.implementations import interop
+from runners.implementations.interop import Command, Interop, Word
 from runners.options import Option, Value
 
-Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]+\z")]
-Command = Annotated[list[Word], Field(min_length=1)]
 # An empty table would be among any options.
 Options = Annotated[dict[str, Value], Field(min_length=1)]
 # A series becomes the name of a file and of a table.
@@ -49,6 +57,13 @@ class FecSwitch(BaseModel):
         return [entry for table in tables for entry in table.items()]
 
 
+_NOT_OF_INTEROP = (
+    *("server", "client", "check", "simulator", "sources"),
+    *("series", "local_addresses", "multipath", "fec"),
+)
+"""What an implementation of the interop contract cannot declare: it knows nothing of it."""
+
+
 def _are_among(some: Mapping[str, object], options: Mapping[str, object]) -> bool:
     return all(options.get(name) == value for name, value in some.items())
 
@@ -61,9 +76,16 @@ class Declaration(BaseModel):
     name: str
     title: str
     toolchain: Literal["go", "rust"] | None = None
-    build: Command
-    server: Command
-    client: Command
+    contract: Literal["fecbench", "interop"] = "fecbench"
+    """Which contract its endpoints meet: ours, or that of the QUIC interop runner."""
+    interop: Interop | None = None
+    build: Command | None = None
+    """An implementation of the interop contract may have none."""
+    on_demand: bool = False
+    """Whether it is built only when that is asked for."""
+    server: Command | None = None
+    client: Command | None = None
+    """Of the interop contract, `interop` has both."""
     check: Command | None = None
     """Asked whether options fit together; without it, any do."""
     simulator: Command | None = None
@@ -83,6 +105,25 @@ class Declaration(BaseModel):
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_contract_wants(self) -> Self:
+        if self.contract == "fecbench":
+            if self.interop is not None:
+                raise ValueError('[interop] needs contract = "interop"')
+            for name in ("build", "server", "client"):
+                if getattr(self, name) is None:
+                    raise ValueError(f"{name} is missing")
+            return self
+        if self.interop is None:
+            raise ValueError('contract = "interop" needs a table [interop]')
+        for name in _NOT_OF_INTEROP:
+            if getattr(self, name):
+                raise ValueError(f"{name} is not of the interop contract; leave it out")
+        if self.workloads != interop.WORKLOADS:
+            raise ValueError(f"workloads must be {interop.WORKLOADS} by the interop contract")
+        self.interop.check_options(self.options)
+        return self
 
     @field_validator("multipath")
     @classmethod

@@ -21,7 +21,9 @@ from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
+from runners.implementations import interop
 from runners.implementations.declaration import Declaration
+from runners.implementations.interop import Bundle, Command
 from runners.options import Value
 from runners.refusal import Refusal, first_problem
 
@@ -30,6 +32,7 @@ DECLARATION = "impl.toml"
 # Of endpoints, and for programs that are looked for by their name: whoever runs it, the same ones are found.
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 CHECK_LIMIT_S = 30.0
+NO_BUILD = ["true"]
 
 EngineName = Literal["local", "virtual"]
 """Who carries trials out: namespaces of this machine, or simulators in virtual time."""
@@ -53,7 +56,23 @@ class Implementation:
 
     def command(self, role: Literal["client", "server"]) -> list[str]:
         """The argument list that starts an endpoint, its program as an absolute path."""
-        return self._absolute(self.declaration.server if role == "server" else self.declaration.client)
+        bundle = self.bundle
+        if bundle is not None:
+            return list(bundle.arguments)
+        declares = self.declaration.interop or self.declaration
+        command = declares.server if role == "server" else declares.client
+        assert command is not None  # the declaration has been checked
+        return self._absolute(command)
+
+    @property
+    def bundle(self) -> Bundle | None:
+        """The OCI runtime bundle that has its programs, if one has. Raises Refusal when it cannot be read."""
+        if self.declaration.interop is None or self.declaration.interop.bundle is None:
+            return None
+        try:
+            return interop.load_bundle(self.folder / self.declaration.interop.bundle)
+        except Refusal as refusal:
+            raise Refusal(f"{self.declaration.name}: {refusal}") from None
 
     def check_command(self) -> list[str] | None:
         """The argument list that tells whether options, its last argument, fit together, if there is one."""
@@ -71,7 +90,7 @@ class Implementation:
 
     def build_command(self) -> list[str]:
         """The argument list that builds it, to be run in its folder; compilers are those of the user."""
-        program, *arguments = self.declaration.build
+        program, *arguments = self.declaration.build or NO_BUILD
         return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
 
     def _program(self, word: str, path: str) -> Path:
@@ -85,20 +104,28 @@ class Implementation:
 
     def _commands(self, engine: EngineName | None) -> list[list[str]]:
         """The commands that have a part in a trial of this engine; None: of any."""
-        endpoints, simulator = (self.declaration.client, self.declaration.server), self.declaration.simulator
+        declares = self.declaration.interop or self.declaration
+        endpoints: tuple[Command | None, ...] = (declares.client, declares.server)
+        simulator = self.declaration.simulator
         of_engines = {"local": endpoints, "virtual": (simulator,), None: (*endpoints, simulator)}
         declared = (*of_engines[engine], self.declaration.check)
         return [command for command in declared if command is not None]
 
     def programs(self, engine: EngineName | None = None) -> list[Path]:
         """The programs that its commands start."""
-        return sorted({self._program(command[0], PATH) for command in self._commands(engine)})
+        own = {self._program(command[0], PATH) for command in self._commands(engine)}
+        return sorted(own | {bundle.program for bundle in self._bundles(engine)})
+
+    def _bundles(self, engine: EngineName | None) -> list[Bundle]:
+        """The bundle, where it has one that has a part in a trial of this engine."""
+        return [] if engine == "virtual" or self.bundle is None else [self.bundle]
 
     def files(self, engine: EngineName | None = None) -> list[Path]:
         """The programs, and every other file that a command or `files` of impl.toml names."""
         words = {word for command in self._commands(engine) for word in command[1:]}
         named = {self.folder / word for word in words if is_file(self.folder / word)}
-        return sorted({*self.programs(engine), *named, *self._declared_files()})
+        of_bundle = {path for bundle in self._bundles(engine) for path in bundle.files}
+        return sorted({*self.programs(engine), *named, *of_bundle, *self._declared_files()})
 
     def _declared_files(self) -> list[Path]:
         return [self.folder / word for word in self.declaration.files]
@@ -125,9 +152,12 @@ class Implementation:
 
     def _is_open_to_all(self, path: Path) -> bool:
         """Whether any user who is in the folder can read a file of it; where the folder lies matters not."""
-        if not path.is_relative_to(self.folder):
+        # An endpoint sees the file system of a bundle whatever is above it: umoci's folder is for root alone.
+        roots = [*(bundle.root for bundle in self._bundles("local")), self.folder]
+        base = next((root for root in roots if path.is_relative_to(root)), None)
+        if base is None:
             return True
-        above = [parent for parent in path.parents if parent.is_relative_to(self.folder)]
+        above = [parent for parent in path.parents if parent.is_relative_to(base)]
         passable = all(parent.stat().st_mode & stat.S_IXOTH for parent in above)
         return passable and bool(path.stat().st_mode & stat.S_IROTH)
 
@@ -138,9 +168,10 @@ class Implementation:
     @property
     def build_with(self) -> str:
         """The command that a person builds it with."""
+        every = self.declaration.on_demand
         if self.folder.parent == IMPLEMENTATIONS:
-            return "make build"
-        return f"python -m runners.implementations.build {self.folder.parent}"
+            return "make build-all" if every else "make build"
+        return f"python -m runners.implementations.build {'--all ' if every else ''}{self.folder.parent}"
 
     @property
     def _file(self) -> Path:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from runners.trial import ports
 from runners.trial.task import EndpointTask, Role, asked_series
 
-PORT = 4433
+PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
 
 

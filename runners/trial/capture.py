@@ -5,19 +5,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from runners.trial.assignment import PORT
 from topologies.topology import Host
 
 LIMIT_S = 5.0
 
 
-def start(hosts: Sequence[tuple[Host, Path]]) -> list[subprocess.Popen[bytes]]:
+def start(hosts: Sequence[tuple[Host, Path]], port: int) -> list[subprocess.Popen[bytes]]:
     """Record each host's packets into its file. When this returns, the recordings run."""
-    return [_capture(host, file) for host, file in hosts]
+    return [_capture(host, file, port) for host, file in hosts]
 
 
-def _capture(host: Host, file: Path) -> subprocess.Popen[bytes]:
-    what = ["-i", "any", "-n", "port", str(PORT)]
+def _capture(host: Host, file: Path, port: int) -> subprocess.Popen[bytes]:
+    what = ["-i", "any", "-n", "port", str(port)]
     # Each packet is written as it comes: none is in a buffer when the recording is ended.
     arguments = ["tcpdump", "--immediate-mode", "-U", "-Z", "root", "-w", str(file), *what]
     process: subprocess.Popen[bytes] = host.popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -6,6 +6,7 @@ fixed, and serial numbers have 20 bytes.
 """
 
 import secrets
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 # Go's virtual time begins at the first of these.
 NOT_BEFORE, NOT_AFTER = datetime(2000, 1, 1, tzinfo=UTC), datetime(2099, 12, 31, tzinfo=UTC)
+INTEROP_NAMES = ("server4", "server", "server6", "server46")
+"""Of servers by the interop runner's contract."""
 SERIAL_BITS = 159
 """RFC 5280, 4.1.2.2: a positive number of at most 20 bytes."""
 
@@ -45,23 +48,29 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def write(folder: Path, server_name: str) -> None:
-    """Write authority.pem, server.pem and server.key (readable by us alone) into `folder`."""
+    """Write authority.pem, server.pem and server.key (readable by us alone) into `folder`; and for servers of
+    the interop contract, which have more names, interop.pem and interop.key."""
     authority_key = Ed25519PrivateKey.generate()
     authority = (
         _builder("fecbench authority", "fecbench authority", authority_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(authority_key, algorithm=None)
     )
+    (folder / "authority.pem").write_bytes(_pem(authority))
+    _write_server(folder, "server", [server_name], authority_key)
+    _write_server(folder, "interop", [*INTEROP_NAMES, server_name], authority_key)
+
+
+def _write_server(folder: Path, file: str, names: Sequence[str], authority_key: Ed25519PrivateKey) -> None:
     server_key = Ed25519PrivateKey.generate()
     server = (
-        _builder(server_name, "fecbench authority", server_key.public_key())
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(server_name)]), critical=False)
+        _builder(names[0], "fecbench authority", server_key.public_key())
+        .add_extension(x509.SubjectAlternativeName(list(map(x509.DNSName, names))), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .sign(authority_key, algorithm=None)
     )
-    (folder / "authority.pem").write_bytes(_pem(authority))
-    (folder / "server.pem").write_bytes(_pem(server))
-    key = folder / "server.key"
+    (folder / f"{file}.pem").write_bytes(_pem(server))
+    key = folder / f"{file}.key"
     key.touch(mode=0o600)
     key.write_bytes(
         server_key.private_bytes(

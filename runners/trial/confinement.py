@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from runners.implementations.implementation import environment
 from runners.trial import cgroup, kernel, logs
@@ -46,6 +46,13 @@ PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subpr
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 """As subprocess.Popen; what it starts has a session of its own."""
+
+
+class FileSystem(Protocol):
+    """What an endpoint sees of files."""
+
+    def make(self) -> None:
+        """In this process, which has a mount namespace of its own. Raises OSError."""
 
 
 class ConfinementError(RuntimeError):
@@ -98,7 +105,17 @@ class Cell:
 
         Raises StartError when its program cannot be executed, ConfinementError when it cannot be confined.
         """
-        view = View(self.user, self.log_folder, [*folders, *_prefixes(Path(command[0]))], papers)
+        view = View(self.user, self.log_folder, self.readable(command, folders), papers)
+        return self.start_in(view, popen, command, variables)
+
+    def readable(self, command: Sequence[str], folders: Sequence[Path]) -> list[Path]:
+        """The folders that an endpoint with this command needs."""
+        return [*folders, *_prefixes(Path(command[0]))]
+
+    def start_in(
+        self, view: FileSystem, popen: Start, command: Sequence[str], variables: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
+        """Start the endpoint with this view of the file system. Raises as `start`."""
         parent = os.getpid()
         reading, writing = os.pipe()
 
@@ -129,7 +146,7 @@ class Cell:
             os.close(reading)
             os.close(writing)
 
-    def _enter(self, view: View, parent: int) -> None:
+    def _enter(self, view: FileSystem, parent: int) -> None:
         """Take all rights from this process."""
         os.umask(0o022)
         # When the memory of the trial is used up, endpoints are killed before anything of ours.

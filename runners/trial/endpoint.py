@@ -40,6 +40,9 @@ class Message(BaseModel):
 class Endpoint:
     """One running endpoint: its messages, the end of its standard error, and its exit code in the end."""
 
+    endings: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    """How it is asked to end: each when it has not obeyed the one before."""
+
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
         self.process = process
@@ -52,6 +55,7 @@ class Endpoint:
         # Whether it was not ready in time, and whether it ran on for too long after it was asked to end.
         self.was_slow = False
         self.was_forced = False
+        self.was_asked_to_end = False
         self._line = b""
         self._stderr = b""
 
@@ -64,6 +68,9 @@ class Endpoint:
     def rest(self) -> bytes:
         """What it wrote on standard output after the end of the last line."""
         return self._line
+
+    def look(self) -> None:
+        """See whether it is ready, of one that does not say so."""
 
     def take_stdout(self, data: bytes) -> None:
         """Parse what it wrote; the first thing that is wrong becomes its complaint, and it is killed."""

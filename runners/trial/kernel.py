@@ -57,6 +57,11 @@ def unmount(target: Path) -> None:
     _call(f"unmount {target}", _libc.umount2(os.fsencode(target), _MNT_DETACH))
 
 
+def pivot_root(new: Path, old: Path) -> None:
+    """Have the mount at `new` as the root, and what was the root at `old`, a folder in there."""
+    _call(f"pivot_root {new}", _libc.pivot_root(os.fsencode(new), os.fsencode(old)))
+
+
 def make_read_only(root: Path) -> None:
     """The mount at `root` and all below: nothing can be written, no program gets rights, no device works."""
     attributes = _MountAttributes(

@@ -27,7 +27,9 @@ class EndpointOutcome(_Record):
     was_forced: bool = False
     """It did not end in time when it was asked to."""
     stderr: str = ""
-    """The end of it."""
+    """The end of it; of an endpoint of the interop contract, of its standard output, too."""
+    served_to_the_end: bool = False
+    """Of a server of the interop contract: it ran until it was asked to end, and how it did says nothing."""
     series: dict[str, bytes] = {}
     """The files that it left of what it was asked for, by name, as they are."""
 

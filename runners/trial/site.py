@@ -4,10 +4,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from runners.implementations.interop import Bundle
 from runners.trial.task import Role
 
 Commands = dict[str, dict[Role, list[str]]]
 """Of each implementation: the argument lists that start its endpoints."""
+Bundles = dict[str, Bundle]
+"""Of the implementations whose programs are in an OCI runtime bundle."""
 
 
 class Site(BaseModel):
@@ -18,6 +21,7 @@ class Site(BaseModel):
     commands: Commands
     implementations: dict[str, Path] = {}
     """The folder of each; of programs that are none, there is none."""
+    bundles: Bundles = {}
     certificates: Path
     """The folder that `certificates.write` filled."""
     folder: Path

@@ -125,6 +125,10 @@ class Watch:
         stall where it took too long.
         """
         self._sample(ended_at)
+        return self.within_s(begun_at, ended_at)
+
+    def within_s(self, begun_at: float, ended_at: float) -> float:
+        """The stalls that have been noted between two times of the monotonic clock."""
         return sum(stall.within_s(begun_at, ended_at) for stall in self._stalls)
 
     def hindered_s(self) -> float:

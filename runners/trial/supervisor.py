@@ -5,7 +5,6 @@ Each was started in a process group of its own; it is ended by signals to that g
 
 import os
 import selectors
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -39,9 +38,11 @@ class Supervisor:
             finally:
                 self._watch = None
 
-    def follow(self, name: str, process: subprocess.Popen[bytes]) -> Endpoint:
+    def follow(
+        self, name: str, process: subprocess.Popen[bytes], kind: Callable[..., Endpoint] = Endpoint
+    ) -> Endpoint:
         """Follow a process that was started in a process group of its own with both outputs piped."""
-        endpoint = Endpoint(name, process)
+        endpoint = kind(name, process)
         assert process.stdout and process.stderr
         self._read(process.stdout, endpoint.take_stdout)
         self._read(process.stderr, endpoint.take_stderr)
@@ -55,6 +56,10 @@ class Supervisor:
         self._selector.register(ended, selectors.EVENT_READ, reap)
         self.endpoints.append(endpoint)
         return endpoint
+
+    def listen(self, descriptor: int, take: Callable[[], None]) -> None:
+        """Call `take` whenever there is something to read of this descriptor."""
+        self._selector.register(descriptor, selectors.EVENT_READ, take)
 
     def _read(self, stream: IO[bytes], take: Callable[[bytes], None]) -> None:
         descriptor = stream.fileno()
@@ -87,9 +92,10 @@ class Supervisor:
 
         Whatever it wrote before its end has been taken when this returns.
         """
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        for number in endpoint.endings:
             if endpoint.exit_code is not None:
                 break
+            endpoint.was_asked_to_end = True
             endpoint.signal(number)
             if not self.wait(lambda: endpoint.exit_code is not None, OBEY_LIMIT_S):
                 endpoint.was_forced = True

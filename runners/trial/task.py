@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from dropper.model import LossModel, loss_model
+from runners.trial import ports
 from runners.trial.validity import Validity
 from runners.workloads import messages
 from runners.workloads.workload import Demand
@@ -25,6 +26,15 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class InteropTask(_Part):
+    """What an endpoint of the interop runner's contract is given, besides the workload."""
+
+    testcase: str
+    env: dict[str, str] = {}
+    """With the names of options between braces, as `params`."""
+    params: str = ""
+
+
 class EndpointTask(_Part):
     """One end of a pair."""
 
@@ -41,6 +51,8 @@ class EndpointTask(_Part):
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True
     """Whether each transfer with FEC on has a repair symbol with these options."""
+    interop: InteropTask | None = None
+    """None: it meets the contract of quic-impls/README.md."""
 
 
 class PairTask(_Part):
@@ -116,6 +128,21 @@ class Task(_Part):
     processor: ProcessorTask = ProcessorTask()
     capture: bool = False
     """Record packets, qlog and TLS secrets."""
+
+    @property
+    def has_interop(self) -> bool:
+        """Whether an endpoint of the interop runner's contract takes part."""
+        return any(end.interop for pair in self.pairs for end in (pair.client, pair.server))
+
+    @property
+    def timed_by_harness(self) -> bool:
+        """Whether the harness measures the completion time, since the client does not tell it."""
+        return self.pairs[0].client.interop is not None
+
+    @property
+    def port(self) -> int:
+        """At which servers listen."""
+        return ports.INTEROP if self.has_interop else ports.OURS
 
     @model_validator(mode="before")
     @classmethod

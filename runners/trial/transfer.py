@@ -9,12 +9,14 @@ from runners.trial import competition, logs, series, starvation
 from runners.trial.assignment import assignment, command, papers
 from runners.trial.confinement import CANNOT_START, Cell, StartError
 from runners.trial.endpoint import Endpoint
+from runners.trial.interop import InteropEndpoint, Stage, Timing, open_port
 from runners.trial.outcome import Competition, EndpointOutcome, Outcome
 from runners.trial.phases import Phases
 from runners.trial.series import SeriesError
 from runners.trial.site import Site
+from runners.trial.starvation import Watch
 from runners.trial.supervisor import Supervisor
-from runners.trial.task import ROLES, Role, Task, endpoint_name
+from runners.trial.task import ROLES, EndpointTask, Role, Task, endpoint_name
 from topologies import counters
 from topologies.topology import Topology
 
@@ -23,10 +25,17 @@ READY_LIMIT_S = 10.0
 
 def run_endpoints(
     task: Task, site: Site, first_user: int, topology: Topology, outcome: Outcome, phases: Phases
-) -> None:
-    """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile."""
+) -> Timing | None:
+    """Servers, then clients; `outcome` gets how they ended and what was measured meanwhile.
+
+    What it gives back, of a client of the interop contract, has to complete the outcome when the link has
+    reported.
+    """
     supervisor = Supervisor()
     runs = [_Run(task, site, number, topology, supervisor, first_user) for number in range(len(task.pairs))]
+    if task.has_interop:
+        for run in runs:
+            open_port(task, run.hosts.server)
     try:
         _serve_and_transfer(task, topology, runs, supervisor, outcome, phases)
     except StartError as error:
@@ -41,6 +50,7 @@ def run_endpoints(
     with phases("logs"):
         for run in runs:
             run.keep_logs()
+    return runs[0].timing
 
 
 def _serve_and_transfer(
@@ -55,9 +65,7 @@ def _serve_and_transfer(
     with phases("server_start"):
         servers = [run.start("server", task.timeout_s) for run in runs]
         with supervisor.watching(servers) as watch:
-            supervisor.wait(
-                lambda: all(server.ready or _has_ended(server) for server in servers), READY_LIMIT_S
-            )
+            supervisor.wait(lambda: all(map(_is_up_or_gone, servers)), READY_LIMIT_S)
             outcome.hindered_s["server_start"] = watch.hindered_s()
         for server in servers:
             server.was_slow = not (server.ready or _has_ended(server))
@@ -90,6 +98,9 @@ class _Run:
         self.hosts = topology.pairs[number]
         self._started: dict[Role, Endpoint] = {}
         self._log_folders: list[Path] = []
+        self._stage = Stage(task, site, number, self.hosts, pair_folder(site, number))
+        self.timing: Timing | None = None
+        """Of a client of the interop contract."""
 
     @property
     def endpoints(self) -> dict[Role, Endpoint]:
@@ -105,6 +116,9 @@ class _Run:
         cell = Cell(endpoint_name(self._number, role), self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
         self._log_folders.append(log_folder)
+        if end.interop is not None:
+            self._started[role] = self._start_interop(role, end, cell)
+            return self._started[role]
         document = assignment(
             role,
             end,
@@ -115,6 +129,7 @@ class _Run:
             certificates=self._site.certificates,
             log_folder=log_folder,
             deadline_s=deadline_s,
+            port=task.port,
         )
         started = command(self._site.commands[end.implementation][role], document, folder)
         process = cell.start(
@@ -126,6 +141,17 @@ class _Run:
         )
         self._started[role] = self._supervisor.follow(cell.endpoint, process)
         return self._started[role]
+
+    def _start_interop(self, role: Role, end: EndpointTask, cell: Cell) -> Endpoint:
+        process = self._stage.start(role, end, cell)
+        endpoint = self._supervisor.follow(cell.endpoint, process, InteropEndpoint)
+        assert isinstance(endpoint, InteropEndpoint)
+        if role == "server":
+            endpoint.look_for_port = (self.hosts.server.pid, self._task.port)
+        elif (downloads := self._stage.downloads) is not None:
+            self._supervisor.listen(downloads.events, downloads.note)
+            self.timing = Timing(downloads)
+        return endpoint
 
     def end(self) -> None:
         """The client first: a server that is ended serves nobody any more."""
@@ -142,6 +168,13 @@ class _Run:
             was_forced=endpoint.was_forced,
             stderr=endpoint.stderr,
         )
+        if isinstance(endpoint, InteropEndpoint):
+            endpoint.end_group()
+            outcome.served_to_the_end = role == "server" and endpoint.was_asked_to_end
+            if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
+                ended = "ended, and a server serves until it is asked to end"
+                outcome.complaint = self._stage.problem() if role == "client" else ended
+            return outcome
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
@@ -154,6 +187,7 @@ class _Run:
         """Have what the endpoints left in their log folders on the disk."""
         for folder in self._log_folders:
             logs.keep(folder)
+        self._stage.close()
 
     def _log_folder(self, role: Role) -> Path:
         return pair_folder(self._site, self._number) / role
@@ -182,7 +216,9 @@ def _transfer(
     topology.start()
     before, begun = [run.hosts.client.received_bytes() for run in runs], time.monotonic()
     client = foreground.start("client", deadline - begun)
-    _follow(client, task.completion, supervisor, deadline, outcome)
+    watch = _follow(client, task.completion, supervisor, deadline, outcome)
+    if foreground.timing is not None:
+        foreground.timing.watch = watch
     outcome.client_s = time.monotonic() - begun
     for (node, place), count in (topology.discarded() - discarded).items():
         outcome.discarded.setdefault(node, {})[place] = count
@@ -215,7 +251,7 @@ def _await_full(
 
 def _follow(
     client: Endpoint, completion: str, supervisor: Supervisor, deadline: float, outcome: Outcome
-) -> None:
+) -> Watch:
     """Await the client's report or the time limit: `outcome` gets how long endpoints lacked the CPU.
 
     What counts as a stall is in the time that the client's metric `completion` covers, not in the start of a
@@ -228,6 +264,7 @@ def _follow(
         if starvation.is_known():
             outcome.stalled_s = watch.stalled_s(done_at - lasted_s, done_at)
         outcome.longest_gap_s, outcome.stolen_s = watch.longest_gap_s, watch.stolen_s()
+    return watch
 
 
 def has_timed_out(exit_code: int | None, late_s: float) -> bool:
@@ -237,6 +274,11 @@ def has_timed_out(exit_code: int | None, late_s: float) -> bool:
 
 def _is_done(endpoint: Endpoint) -> bool:
     return endpoint.metrics is not None or _has_ended(endpoint)
+
+
+def _is_up_or_gone(server: Endpoint) -> bool:
+    server.look()
+    return server.ready or _has_ended(server)
 
 
 def _has_ended(endpoint: Endpoint) -> bool:

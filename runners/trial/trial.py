@@ -13,7 +13,6 @@ import topologies.network  # Mininet: a process that runs many trials imports it
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
 from runners.trial import capture
-from runners.trial.assignment import PORT
 from runners.trial.confinement import OPEN_FILES
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.phases import Phases
@@ -55,10 +54,12 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
         with phases("droppers"):
             droppers = _attach_droppers(task, network)
         captures = _start_captures(task, site, network) if task.capture else []
-        run_endpoints(task, site, first_user, network, outcome, phases)
+        timing = run_endpoints(task, site, first_user, network, outcome, phases)
         with phases("results"):
             # Frozen first: no packet moves while the counters of the links and of the droppers are read.
             outcome.links = network.finish()
+            if timing is not None:
+                timing.complete(task, outcome)
             for (link, direction), where in droppers.items():
                 outcome.droppers.setdefault(link, {})[direction] = _read_dropper(where)
         capture.stop(captures)
@@ -69,7 +70,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
 def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Direction], Attachment]:
     """Attach one dropper per direction of each link, at the ingress of the next hop."""
     attachments = {}
-    judged = Filter(family="ipv4", port=PORT)
+    judged = Filter(family="ipv4", port=task.port)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
         model = dropper.model.loss_model(task.links[link].losses[direction])
@@ -93,4 +94,4 @@ def _start_captures(task: Task, site: Site, topology: Topology) -> list[subproce
         folder = pair_folder(site, number)
         folder.mkdir(exist_ok=True)
         files += [(hosts.client, folder / "client.pcap"), (hosts.server, folder / "server.pcap")]
-    return capture.start(files)
+    return capture.start(files, task.port)

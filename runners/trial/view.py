@@ -24,7 +24,7 @@ INODES = 16_384
 DEVICES = {"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
 STREAMS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
 
-_UNPRIVILEGED = kernel.MS_NOSUID | kernel.MS_NODEV
+UNPRIVILEGED = kernel.MS_NOSUID | kernel.MS_NODEV
 
 
 @dataclass(frozen=True)
@@ -41,24 +41,23 @@ class View:
 
     def make(self) -> None:
         """In this process, which has a mount namespace of its own. Raises OSError."""
-        shown = {path: _open(path) for path in sorted({*self.folders, self.log_folder})}
+        shown = {path: open_path(path) for path in sorted({*self.folders, self.log_folder})}
         kernel.make_read_only(Path("/"))
         for folder in HIDDEN:
             if folder.is_dir():
                 _cover(folder)
         for folder in TEMPORARY:
             if folder.is_dir():
-                _cover_for_temporary_files(folder)
-        _mount_devices()
-        # Of the network namespace that the process is in.
-        kernel.mount("sysfs", "/sys", "sysfs", _UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+                cover_for_temporary_files(folder)
+        mount_devices()
+        mount_sys()
         for folder in sorted({path.parent for path in self.papers}):
             if folder.is_dir() and os.statvfs(folder).f_flag & os.ST_RDONLY:
                 _cover(folder)
         for path, descriptor in shown.items():
-            if not _is_reachable(path, descriptor):
-                _show(path, descriptor)
-        kernel.mount("", self.log_folder, "", kernel.MS_REMOUNT | kernel.MS_BIND | _UNPRIVILEGED)
+            if not is_reachable(path, descriptor):
+                show(path, descriptor)
+        kernel.mount("", self.log_folder, "", kernel.MS_REMOUNT | kernel.MS_BIND | UNPRIVILEGED)
         for path, content in self.papers.items():
             self._lay(path, content)
         os.chdir(self.log_folder)
@@ -70,20 +69,20 @@ class View:
         path.chmod(0o440)
 
 
-def _open(path: Path) -> int:
+def open_path(path: Path) -> int:
     return os.open(path, os.O_PATH | os.O_CLOEXEC)
 
 
 def _cover(folder: Path, options: str = "mode=755,size=16m") -> None:
     """Have an empty folder in the place of this one."""
-    kernel.mount("tmpfs", folder, "tmpfs", _UNPRIVILEGED, options)
+    kernel.mount("tmpfs", folder, "tmpfs", UNPRIVILEGED, options)
 
 
-def _cover_for_temporary_files(folder: Path) -> None:
+def cover_for_temporary_files(folder: Path) -> None:
     _cover(folder, f"mode=1777,size={TEMPORARY_BYTES},nr_inodes={INODES}")
 
 
-def _mount_devices() -> None:
+def mount_devices() -> None:
     devices = Path("/dev")
     kernel.mount("tmpfs", devices, "tmpfs", kernel.MS_NOSUID | kernel.MS_NOEXEC, "mode=755,size=64k")
     for name, minor in DEVICES.items():
@@ -94,10 +93,15 @@ def _mount_devices() -> None:
     (devices / "shm").mkdir()
     sealed = kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NOEXEC
     kernel.mount("", devices, "", kernel.MS_REMOUNT | kernel.MS_BIND | sealed)
-    _cover_for_temporary_files(devices / "shm")
+    cover_for_temporary_files(devices / "shm")
 
 
-def _is_reachable(path: Path, descriptor: int) -> bool:
+def mount_sys() -> None:
+    """Of the network namespace that the process is in."""
+    kernel.mount("sysfs", "/sys", "sysfs", UNPRIVILEGED | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+
+
+def is_reachable(path: Path, descriptor: int) -> bool:
     """Whether everybody can go to `path`, and finds there what the descriptor is of."""
     try:
         open_to_all = all(parent.stat().st_mode & stat.S_IXOTH for parent in path.parents)
@@ -106,7 +110,7 @@ def _is_reachable(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _show(path: Path, descriptor: int) -> None:
+def show(path: Path, descriptor: int) -> None:
     """Have the folder that the descriptor is of at `path`."""
     _make_way_to(path)
     path.mkdir(exist_ok=True)

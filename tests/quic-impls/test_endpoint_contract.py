@@ -16,9 +16,12 @@ from runners.implementations.finding import ours
 DECLARATIONS = {
     name: tomllib.loads((folder / "impl.toml").read_text()) for name, (folder,) in ours().folders.items()
 }
-# That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind.
+# That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind. Those of another
+# contract have theirs, too.
 IMPLEMENTATIONS = {
-    name: declared for name, declared in DECLARATIONS.items() if declared.get("transport") != "tcp"
+    name: declared
+    for name, declared in DECLARATIONS.items()
+    if declared.get("transport") != "tcp" and "contract" not in declared
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),

@@ -125,6 +125,22 @@ def test_what_is_in_the_link_when_it_goes_out_comes_out(wire: Any) -> None:
     assert (up.outage_dropped, up.frames_out, up.conserved) == (1, 1, True)
 
 
+@root
+def test_the_first_frame_is_the_first_that_came_after_the_start(wire: Any) -> None:
+    ends = wire(LinkSettings.symmetric(100, 1))
+    ends.send(500)  # before the start: it is none
+    ends.receive(1)
+    started_ns = time.monotonic_ns()
+    ends.link.start(started_ns)
+    ends.send(500)
+    sent_ns = time.monotonic_ns()  # a frame is in the kernel when its send has returned
+    ends.send(500)
+    assert len(ends.receive(2)) == 2
+    report = ends.link.finish()
+    assert started_ns <= report.directions["up"].first_in_ns <= sent_ns
+    assert report.directions["down"].first_in_ns is None, "nothing was sent"
+
+
 def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
     """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
     for _ in range(50):

@@ -70,6 +70,10 @@ static void print_direction(const char *name, const struct direction_report *rep
     bool conserved = direction_conserves(direction) && !report->write_errors && !report->kernel_dropped;
     printf("\"%s\":{", name);
     printf("\"frames_in\":%" PRIu64 ",\"bytes_in\":%" PRIu64 ",", direction->frames_in, direction->bytes_in);
+    if (report->first_ns == NEVER)
+        printf("\"first_in_ns\":null,");
+    else
+        printf("\"first_in_ns\":%" PRIu64 ",", report->first_ns);
     printf("\"queue_dropped\":%" PRIu64 ",\"oversize_dropped\":%" PRIu64 ",", direction->queue_dropped,
            direction->oversize_dropped);
     printf("\"outage_dropped\":%" PRIu64 ",", direction->outage_dropped);

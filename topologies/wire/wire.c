@@ -33,6 +33,7 @@ struct lane {
     struct direction direction;
     struct lateness lateness, read_lag;
     struct overdue late_time; // of the late frames
+    uint64_t first_ns;        // when the first frame came after the start, or NEVER
     uint64_t late, write_errors, kernel_dropped;
 };
 
@@ -55,6 +56,7 @@ static void lane_init(struct lane *lane, struct tap *entrance, struct tap *exit,
                       const struct direction_settings *settings) {
     lane->entrance = entrance;
     lane->exit = exit;
+    lane->first_ns = NEVER;
     direction_init(&lane->direction, settings);
 }
 
@@ -77,6 +79,8 @@ static void lane_read(struct lane *lane, struct frame_pool *pool) {
         }
         uint64_t arrived_ns = arrivals_take(arrivals);
         lateness_record(&lane->read_lag, system_now_ns() - arrived_ns);
+        if (lane->first_ns == NEVER && arrived_ns >= lane->direction.started_ns)
+            lane->first_ns = arrived_ns;
         if (direction_arrive(&lane->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         lane_forget_dropped(lane, pool);
@@ -109,6 +113,7 @@ static struct direction_report lane_report(const struct lane *lane) {
         .direction = &lane->direction,
         .lateness = &lane->lateness,
         .read_lag = &lane->read_lag,
+        .first_ns = lane->first_ns,
         .late = lane->late,
         .late_sum_ns = lane->late_time.total_ns,
         .write_errors = lane->write_errors,

@@ -55,6 +55,8 @@ def _ends(endpoints: Mapping[str, EndpointOutcome]) -> Iterator[str]:
     for name, endpoint in endpoints.items():
         if name == BACKGROUND_CLIENT:  # it is ended with the client's transfer
             continue
+        if endpoint.served_to_the_end:
+            continue
         if endpoint.exit_code != 0:
             yield f"{name} ended with {endpoint.exit_code}: {_tail(endpoint)}"
         elif endpoint.metrics is None:

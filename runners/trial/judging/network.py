@@ -3,7 +3,6 @@ dropper. What the endpoints did to it themselves is told apart."""
 
 from collections.abc import Iterator
 
-from runners.trial.assignment import PORT
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import Task
 from runners.trial.validity import Validity
@@ -114,6 +113,6 @@ def bypass(task: Task, outcome: Outcome) -> str:
             if counters.other > max(validity.unjudged_at_least, validity.unjudged_share * crossed):
                 return (
                     f"{link}/{direction}: {counters.other} of {crossed} packets went past the loss model,"
-                    f" which judges UDP and TCP at port {PORT} over IPv4"
+                    f" which judges UDP and TCP at port {task.port} over IPv4"
                 )
     return ""

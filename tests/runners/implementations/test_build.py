@@ -97,4 +97,9 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     built: list[str] = []
     monkeypatch.setattr(build, "build", lambda implementation: built.append(implementation.declaration.name))
     build.main()
+    on_demand = {name for name in ours().names() if ours().find(name, "tests").declaration.on_demand}
+    assert built == [name for name in ours().names() if name not in on_demand]
+    built.clear()
+    monkeypatch.setattr(sys, "argv", ["build", "--all"])
+    build.main()
     assert built == ours().names()

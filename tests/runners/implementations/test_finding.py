@@ -134,5 +134,7 @@ def test_each_impl_toml_is_read_once_and_only_when_it_is_needed(
 def test_every_implementation_here_can_be_read() -> None:
     for name in ours().names():
         here = ours().find(name, "tests")
+        if here.declaration.contract == "interop":
+            continue
         assert here.options({}, "defaults")
         assert here.declaration.fec is not None

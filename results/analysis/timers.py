@@ -1,0 +1,37 @@
+"""Who timed the transfers of each variant: its own client, or the harness, which times those of clients that
+say nothing of it.
+
+The two begin and end at other events, so no ratio of theirs is made unless a design names the baseline of
+such a variant itself (`pairing.baselines_of`).
+"""
+
+from __future__ import annotations
+
+from results.analysis.pairing import baselines_of
+from results.store.records import CampaignInfo
+
+
+def sentences(campaign: CampaignInfo) -> list[str]:
+    """Which variants the harness timed, and which ratios are of two timers; none where every client told."""
+    timed = [
+        variant["label"] for variant in campaign.variants if variant["label"] in campaign.timed_by_harness
+    ]
+    if not timed:
+        return []
+    who = _listed(timed)
+    said = [f"The harness timed {who}: from the first frame that the link saw to the close of the file."]
+    for variant, baseline in baselines_of(campaign).items():
+        if not campaign.same_timer(variant, baseline):
+            of_harness, of_itself = (
+                (variant, baseline) if variant in campaign.timed_by_harness else (baseline, variant)
+            )
+            said.append(
+                f"The ratio of {variant} to {baseline}, for which the design asks, is of two timers:"
+                f" {of_itself} timed itself, {of_harness} was timed by the harness."
+            )
+    return said
+
+
+def _listed(labels: list[str]) -> str:
+    *most, last = labels
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,123 @@
+"""Whether an implementation meets the QUIC interop runner's contract: trials over a link that loses nothing,
+of contents from a byte to a megabyte, and of a test case that nobody has."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from results.store.records import TrialKey
+from runners.campaign.experiment import bundles_of, commands_of, folders_of
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.implementation import Implementation
+from runners.refusal import Refusal
+from runners.trial import isolation
+from runners.trial.contract import Part
+from runners.trial.judge import Judgement, judge
+from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
+from runners.trial.validity import USUAL, Validity
+from runners.workloads.workload import COMPLETION, Demand
+from topologies.link import LinkSettings
+
+SIZES = (1, 10_000, 1_000_000)
+UNKNOWN_TESTCASE = "nobody-has-it"
+TIMEOUT_S = 20.0
+_LINK = LinkSettings.symmetric(bandwidth_mbps=100, owd_ms=1)
+_VALIDITY = Validity(stall_share=1000, stolen_share=1000, late_frames_share=1, late_time_share=1000)
+"""How long it takes is not looked at here."""
+
+
+@dataclass(frozen=True)
+class Try:
+    """A trial of the check, and the state that is right."""
+
+    part: str
+    size_bytes: int
+    unknown: Role | None = None
+    """Who is given a test case that nobody has."""
+
+    @property
+    def right(self) -> str:
+        return "ok" if self.unknown is None else "unsupported"
+
+
+TRIES = (
+    Try("unknown test case: the server", 1, "server"),
+    Try("unknown test case: the client", 1, "client"),
+    *(Try(f"download of {size_bytes} bytes", size_bytes) for size_bytes in SIZES),
+)
+
+
+def check(implementation: Implementation) -> list[Part]:
+    """Every part of the contract that could be tried, in order."""
+    name = implementation.declaration.name
+    try:
+        implementation.check_built()
+        programs = Part("programs", True, ", ".join(map(str, implementation.programs())))
+    except Refusal as refusal:
+        return [Part("programs", False, str(refusal))]
+    try:
+        isolation.require(f"fecbench implementations --check {name}")
+    except Refusal as refusal:
+        return [programs, Part("trials", False, str(refusal))]
+    return [programs, *_tried(implementation)]
+
+
+def _tried(implementation: Implementation) -> Iterator[Part]:
+    used = {implementation.declaration.name: implementation}
+    tasks = [
+        (TrialKey("check", tried.part, number, 0), _task(implementation, tried))
+        for number, tried in enumerate(TRIES)
+    ]
+    with NamespaceEngine(1, commands_of(used), folders_of(used), bundles_of(used)) as engine:
+        for finished in engine.run(tasks):
+            tried, judgement = TRIES[finished.key.point], judge(finished.task, finished.outcome)
+            engine.judged(finished, valid=True)
+            yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
+
+
+def _detail(tried: Try, judgement: Judgement) -> str:
+    seen = f"{judgement.state}: {judgement.reason}" if judgement.reason else judgement.state
+    if judgement.state == tried.right:
+        return seen
+    wanted = f"the {tried.unknown} must exit with 127" if tried.unknown else "it must arrive unchanged"
+    return f"{seen}; {wanted}"
+
+
+def _task(implementation: Implementation, tried: Try) -> Task:
+    declared = implementation.declaration
+    assert declared.interop is not None
+
+    def end(role: Role) -> EndpointTask:
+        assert declared.interop is not None
+        return EndpointTask(
+            implementation=declared.name,
+            options=dict(implementation.options({}, "the defaults")),
+            interop=InteropTask(
+                testcase=UNKNOWN_TESTCASE if role == tried.unknown else declared.interop.testcase,
+                env=declared.interop.env,
+                params=declared.interop.params_of(role),
+            ),
+        )
+
+    return Task(
+        topology="single-path",
+        backend="wire",
+        links={
+            "internet": LinkTask(
+                settings=_LINK,
+                late_bound_us=USUAL.late_bound_us(_LINK),
+                losses={"up": {"model": "none"}, "down": {"model": "none"}},
+            )
+        },
+        seeds=Seeds(content=2**64 - 1, losses={"internet": {"up": 0, "down": 0}}),
+        pairs=[
+            PairTask(
+                client=end("client"),
+                server=end("server"),
+                workload={"name": "download", "size_bytes": tried.size_bytes},
+                demand=Demand(down_bytes=tried.size_bytes, round_trips=1),
+            )
+        ],
+        completion=COMPLETION,
+        timeout_s=TIMEOUT_S,
+        validity=_VALIDITY,
+    )

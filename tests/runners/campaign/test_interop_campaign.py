@@ -1,0 +1,211 @@
+"""Campaigns with implementations of the interop runner's contract: timers, replays, refusals, kills."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+
+KILLS = 20
+LIMIT_S = 60.0
+TOY = Path(__file__).parent.parent / "trial" / "interop" / "toy.c"
+DECLARATION = """
+name = "toy"
+title = "The interop runner's contract without QUIC"
+contract = "interop"
+workloads = ["download"]
+[interop]
+server = ["./toy"]
+client = ["./toy"]
+params = "--speed={speed}"
+[options.speed]
+type = "integer"
+default = 1
+help = "nobody reads it"
+"""
+DESIGN = """
+name = "interop"
+title = "Who timed what?"
+seed = 3
+topology = "{topology}"
+repetitions = {repetitions}
+timeout_s = 20
+[plan]
+method = "wsp"
+points = 1
+[factors]
+bandwidth_mbps = {{ min = 9, max = 11 }}
+[constants]
+owd_ms = 5
+[[workloads]]
+{workload}
+[[variants]]
+label = "rquic"
+implementation = "rquic"
+options = {{ scheme = "plain" }}
+baseline = true
+[[variants]]
+label = "toy"
+implementation = "toy"
+[[variants]]
+label = "toy, asked"
+implementation = "toy"
+baseline = "rquic"
+"""
+DOWNLOAD = 'name = "download"\nsize_bytes = 5000'
+
+
+@pytest.fixture(scope="module")
+def implementations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an implementation of the interop contract."""
+    folder = tmp_path_factory.mktemp("implementations")
+    (folder / "toy").mkdir()
+    (folder / "toy" / "impl.toml").write_text(DECLARATION)
+    subprocess.run(["cc", "-static", "-o", folder / "toy" / "toy", TOY], check=True)
+    return folder
+
+
+def write(path: Path, workload: str = DOWNLOAD, topology: str = "single-path", repetitions: int = 1) -> Path:
+    path.write_text(DESIGN.format(workload=workload, topology=topology, repetitions=repetitions))
+    return path
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_no_ratio_is_of_two_timers_unless_the_design_asks(
+    fecbench: Any, implementations: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "interop.sqlite"
+    of_toy = ("--implementations", implementations)
+    fecbench.run_until_ok(write(tmp_path / "design.toml"), database, *of_toy)
+    shown = fecbench("show", "--db", database).stdout
+    assert "The harness timed toy and toy, asked: from the first frame that the link saw" in shown
+    assert "The ratio of toy, asked to rquic, for which the design asks, is of two timers" in shown
+    assert "toy to rquic" not in shown
+    trials = {trial["key"]["variant"]: trial for trial in fecbench.trials(database)}
+    assert {label: trial["checks"].get("timed_by") for label, trial in trials.items()} == {
+        "rquic": None,
+        "toy": "harness",
+        "toy, asked": "harness",
+    }
+    replayed = tmp_path / "replayed"
+    fecbench.replay_until_ok(trials["toy"]["id"], database, replayed, *of_toy)
+    shown = subprocess.run(
+        ["tcpdump", "-n", "-r", replayed / "client.pcap"], capture_output=True, text=True
+    ).stdout
+    assert "> 10.0.2.2.443: " in shown
+    assert {path.name for path in replayed.iterdir() if path.is_dir()} == {"client", "server"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "problem"),
+    [
+        (
+            {"topology": "dumbbell", "workload": 'name="competing"\nbackground="rquic"\nsize_bytes=9'},
+            (),
+            "must be a download alone",
+        ),
+        ({"workload": 'name = "upload"\nsize_bytes = 9'}, (), "toy has no workload 'upload'"),
+        ({"workload": 'name = "download"\nsize_bytes = 600000000'}, (), "must be at most 536870912"),
+        ({}, ("--engine", "virtual"), "toy has no simulator"),
+    ],
+)
+@pytest.mark.usefixtures("can_run_trials")
+def test_what_it_cannot_take_part_in_is_refused(
+    fecbench_here: Any,
+    implementations: Path,
+    tmp_path: Path,
+    changes: Any,
+    options: Any,
+    problem: str,
+) -> None:
+    design = write(tmp_path / "design.toml", **changes)
+    arguments = (design, "--db", tmp_path / "none.sqlite", "--implementations", implementations, *options)
+    assert problem in fecbench_here("run", *arguments).refusal()
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_a_check_says_what_of_the_contract_is_broken(
+    fecbench: Any, implementations: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(implementations / "toy", tmp_path / "wrong")
+    declared = DECLARATION.replace('"toy"', '"wrong"').replace("params", 'env = { WRONG = "1" }\nparams')
+    (tmp_path / "wrong" / "impl.toml").write_text(declared)
+    tmp_path.chmod(0o755)
+    ended = fecbench("implementations", "--implementations", tmp_path, "--check", "wrong", "--json")
+    document = json.loads(ended.stdout)
+    assert (ended.returncode, document["passed"]) == (1, False)
+    good = [part["part"] for part in document["parts"] if part["good"]]
+    assert good == [
+        "impl.toml",
+        "programs",
+        *(f"unknown test case: the {role}" for role in ("server", "client")),
+    ]
+    assert all("has other content" in problem for problem in document["problems"])
+
+
+def processes_with(mark: str) -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                texts = [(folder / name).read_bytes() for name in ("cmdline", "environ")]
+                found += [folder.name] * any(mark.encode() in text for text in texts)
+        except OSError:
+            continue
+    return found
+
+
+def machine() -> list[Any]:
+    """Mounts, named namespaces and interfaces."""
+    return [
+        Path("/proc/self/mountinfo").read_text(),
+        sorted(path.name for path in Path("/run/netns").glob("fecbench-*") if "-test-" not in path.name),
+        sorted(path.name for path in Path("/sys/class/net").iterdir()),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.usefixtures("can_run_trials")
+def test_kills_at_any_moment_of_interop_trials_leave_nothing(
+    fecbench: Any, implementations: Path, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    design = write(tmp_path / "design.toml", repetitions=1000)
+    before, moments = machine(), random.Random(20261122)
+    for number in range(KILLS):
+        database = tmp_path / f"{number}.sqlite"
+        options = ("--no-calibrate", "--implementations", str(implementations), "--filter", "variant=toy")
+        harness = subprocess.Popen(
+            [fecbench.path, "run", str(design), "--db", str(database), *options],
+            cwd=REPOSITORY,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert harness.stderr
+        while "trials to run" not in (line := harness.stderr.readline()):
+            assert line, "it ended before it began"
+        # Not an event that is awaited, but the moment of the kill: anywhere in some trials.
+        time.sleep(moments.uniform(0.2, 2.0))
+        harness.kill()
+        harness.communicate(timeout=LIMIT_S)
+        assert harness.returncode == -signal.SIGKILL
+        deadline = time.monotonic() + 10
+        while left := [*processes_with(str(temporary)), *processes_with(str(implementations))]:
+            assert time.monotonic() < deadline, f"processes {left} are left"
+            time.sleep(0.02)
+        assert machine() == before
+    assert fecbench("clean", TMPDIR=str(temporary)).returncode == 0
+    assert list(temporary.iterdir()) == []

@@ -1,0 +1,316 @@
+"""Trials of endpoints by the QUIC interop runner's contract: a program of our own that is good, wrong or
+hostile, as a command and in an OCI bundle, and real ones that nobody here wrote."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import ours
+from runners.implementations.implementation import Implementation, load
+from runners.trial.judge import Judgement, judge
+from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from topologies.link import LinkSettings
+from topologies.programs import WIRE
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+]
+
+TOY = Path(__file__).parent / "interop" / "toy.c"
+SIZE_BYTES = 20_000
+OWD_MS = 5
+KEY = TrialKey("variant", "download", 0, 0)
+SHELL = """#!/bin/sh
+. /setup.sh
+/wait-for-it.sh sim:57832 -s -t 30 || exit 1
+/toy $CLIENT_PARAMS
+exit $?
+"""
+"""As images begin; it stays between the harness and the program."""
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("toy") / "toy"
+    subprocess.run(["cc", "-static", "-o", program, TOY], check=True)
+    program.parent.chmod(0o755)
+    return program
+
+
+@pytest.fixture(scope="module")
+def bundle(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An implementation whose programs are in a bundle: the toy, a shell with its libraries, and a script."""
+    folder = tmp_path_factory.mktemp("bundles") / "bundled"
+    root = folder / "unpacked" / "rootfs"
+    for name in ("bin", "etc", "tmp"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(toy, root / "toy")
+    (root / "run_endpoint.sh").write_text(SHELL)
+    (root / "run_endpoint.sh").chmod(0o755)
+    (root / "etc" / "name").write_text("of the bundle")
+    for file in ("/bin/sh", *_libraries("/bin/sh")):
+        copied = root / file.lstrip("/")
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(file).resolve(), copied)
+    write_configuration(folder, ["/run_endpoint.sh"])
+    return folder
+
+
+def _libraries(program: str) -> list[str]:
+    words = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout.split()
+    return [word for word in words if word.startswith("/")]
+
+
+def write_configuration(folder: Path, arguments: list[str], **process: Any) -> None:
+    process = {"args": arguments, "env": ["PATH=/bin", "OF_BUNDLE=yes"], "cwd": "/", **process}
+    configuration = {"ociVersion": "1.0.2", "process": process, "root": {"path": "rootfs"}}
+    (folder / "unpacked" / "config.json").write_text(json.dumps(configuration))
+    (folder / "impl.toml").write_text(
+        f'name = "{folder.name}"\ntitle = "A bundle"\ncontract = "interop"\nworkloads = ["download"]\n'
+        '[interop]\nbundle = "unpacked"\n'
+    )
+
+
+def end(name: str, env: dict[str, str] | None = None, testcase: str = "http3") -> EndpointTask:
+    return EndpointTask(
+        implementation=name, options={}, interop=InteropTask(testcase=testcase, env=env or {})
+    )
+
+
+def task(client: EndpointTask, server: EndpointTask, timeout_s: float = 30, loss: float = 0.05) -> Task:
+    return Task(
+        topology="single-path",
+        backend="wire",
+        links={
+            "internet": LinkTask(
+                settings=LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=OWD_MS),
+                late_bound_us=10_000_000,  # these tests are about something else
+                losses={"up": {"model": "none"}, "down": {"model": "uniform", "p": loss}},
+            )
+        },
+        seeds=Seeds(content=2**63 + 5, losses={"internet": {"up": 1, "down": 2}}),
+        pairs=[
+            PairTask(client=client, server=server, workload={"name": "download", "size_bytes": SIZE_BYTES})
+        ],
+        completion="dct_s",
+        timeout_s=timeout_s,
+        validity=Validity(stall_share=1000, stolen_share=1000),
+    )
+
+
+def run(asked: Task, engine: NamespaceEngine) -> tuple[Finished, Judgement]:
+    with engine:
+        (finished,) = engine.run([(KEY, asked)])
+    return finished, judge(asked, finished.outcome)
+
+
+def run_toy(
+    toy: Path, client: EndpointTask | None = None, timeout_s: float = 30, **changed: Any
+) -> tuple[Finished, Judgement]:
+    """A trial of the program itself."""
+    commands: Any = {"toy": {"client": [str(toy)], "server": [str(toy)]}}
+    asked = task(client or end("toy"), end("toy"), timeout_s).model_copy(update=changed)
+    return run(asked, NamespaceEngine(1, commands, {"toy": toy.parent}))
+
+
+def of(implementation: Implementation) -> NamespaceEngine:
+    name, bundle = implementation.declaration.name, implementation.bundle
+    commands: Any = {name: {role: implementation.command(role) for role in ("client", "server")}}
+    return NamespaceEngine(1, commands, {name: implementation.folder}, {name: bundle} if bundle else None)
+
+
+def check_times(finished: Finished) -> None:
+    """Of each kilobyte, a request goes up and an answer comes down, one after another."""
+    dct_s = finished.outcome.endpoints["client"].metrics["dct_s"]  # type: ignore[index]
+    assert SIZE_BYTES / 1000 * 2 * OWD_MS / 1000 <= dct_s <= finished.outcome.client_s
+
+
+def test_what_the_client_downloads_is_verified_and_timed_by_the_harness(toy: Path) -> None:
+    finished, judgement = run_toy(toy)
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    assert finished.outcome.droppers["internet"]["down"].counters.dropped > 0, "losses at its port"
+    check_times(finished)
+
+
+@pytest.mark.parametrize(
+    ("client", "state", "reason"),
+    [
+        (end("toy", {"WRONG": "1"}), "failed", "client succeeded, but /downloads/content has other content"),
+        (end("toy", testcase="nobody-has-it"), "unsupported", "unsupported test case: nobody-has-it"),
+        (end("toy", {"REQUESTED": "{{}}"}), "ok", ""),
+    ],
+)
+def test_the_state_is_that_of_what_arrived(toy: Path, client: EndpointTask, state: str, reason: str) -> None:
+    _, judgement = run_toy(toy, client)
+    assert judgement.state == state
+    assert judgement.reason.startswith(reason)
+
+
+def test_a_client_that_leaves_nothing_has_failed(toy: Path) -> None:
+    commands: Any = {"toy": {"client": ["/bin/true"], "server": [str(toy)]}}
+    _, judgement = run(task(end("toy"), end("toy")), NamespaceEngine(1, commands, {"toy": toy.parent}))
+    assert judgement.state == "failed"
+    assert (
+        judgement.reason
+        == "client succeeded, but /downloads/content cannot be read: No such file or directory"
+    )
+
+
+def test_a_server_that_ends_by_itself_has_failed() -> None:
+    commands: Any = {"toy": {"client": ["/bin/true"], "server": ["/bin/true"]}}
+    _, judgement = run(task(end("toy"), end("toy")), NamespaceEngine(1, commands))
+    said = "server ended, and a server serves until it is asked to end"
+    assert (judgement.state, judgement.reason) == ("failed", said)
+
+
+def test_a_bundle_runs_in_its_own_file_system(bundle: Path) -> None:
+    implementation = load(bundle)
+    name = implementation.declaration.name
+    finished, judgement = run(task(end(name), end(name)), of(implementation))
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    check_times(finished)
+
+
+LOOK = (
+    "#!/bin/sh\n"
+    '[ "$ROLE" = server ] && exec /toy\n'
+    'echo "$OF_BUNDLE $HOME $REQUESTS"; read -r line < /etc/name; echo "$line"\n'
+    "while read -r line; do echo $line; done < /etc/hosts\n"
+    "for path in /usr/bin/env /root /certs/priv.key /www/content /certs/ca.pem; do\n"
+    '  [ -e $path ] && echo "sees $path"\ndone\nexec /toy\n'
+)
+
+
+def test_it_sees_what_the_contract_says_and_nothing_of_the_machine(bundle: Path) -> None:
+    (bundle / "unpacked" / "rootfs" / "look.sh").write_text(LOOK)
+    (bundle / "unpacked" / "rootfs" / "look.sh").chmod(0o755)
+    write_configuration(bundle, ["/look.sh"])
+    implementation = load(bundle)
+    name = implementation.declaration.name
+    finished, judgement = run(task(end(name), end(name)), of(implementation))
+    assert judgement.state == "ok", judgement.reason
+    said = finished.outcome.endpoints["client"].stderr.splitlines()
+    assert said == [
+        "yes /logs https://server4:443/content",
+        "of the bundle",
+        "127.0.0.1 localhost",
+        "10.0.2.2 server4 server server6 server46",
+        "10.0.1.2 client4 client client6 client46",
+        "sees /certs/ca.pem",
+    ]
+
+
+def test_a_hostile_bundle_reaches_nothing_beyond_its_trial(toy: Path, tmp_path: Path) -> None:
+    """Its mount points are links to the machine's files, it has a program of root's, and it forks."""
+    folder, outside = tmp_path / "hostile", tmp_path / "outside"
+    root = folder / "unpacked" / "rootfs"
+    root.mkdir(parents=True)
+    outside.mkdir()
+    for path in (outside, tmp_path, *tmp_path.parents[:3]):
+        path.chmod(0o777 if path == outside else path.stat().st_mode | 0o055)
+    for name in ("www", "downloads", "certs", "logs", "tmp", "proc", "dev", "sys", "setup.sh", ".old"):
+        (root / name).symlink_to(outside)
+    (root / "etc").symlink_to("/etc")
+    (root / "outside").symlink_to(outside)
+    for name in ("toy", "setuid"):
+        shutil.copy(toy, root / name)
+    (root / "setuid").chmod(0o4755)
+    (root / "open").mkdir()
+    (root / "open").chmod(0o777)
+    write_configuration(folder, ["/toy"])
+    before = [*sorted(Path("/etc").iterdir()), Path("/etc/hosts").read_bytes(), list_of_mounts()]
+    implementation = load(folder)
+    asked = task(end("hostile", {"HOSTILE": "1"}), end("hostile"))
+    kept = tmp_path / "kept"
+    with of(implementation) as engine:
+        (finished,) = engine.run([(KEY, asked)])
+        shutil.move(str(finished.folder), kept)
+    judgement = judge(asked, finished.outcome)
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    assert (kept / "client" / "done").read_text() == "", "what worked of what it tried"
+    assert [*outside.iterdir()] == [*(root / "open").iterdir()] == []
+    assert before == [*sorted(Path("/etc").iterdir()), Path("/etc/hosts").read_bytes(), list_of_mounts()]
+    assert str(root) not in processes()
+
+
+def list_of_mounts() -> list[str]:
+    return Path("/proc/self/mountinfo").read_text().splitlines()
+
+
+def processes() -> str:
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+
+
+@pytest.mark.slow
+def test_one_that_forks_without_end_is_a_timeout_and_is_gone(toy: Path) -> None:
+    finished, judgement = run_toy(toy, end("toy", {"FORKS": "1"}), timeout_s=2)
+    assert judgement.state == "timeout", judgement.reason
+    assert finished.duration_s < 40
+    assert str(toy) not in processes()
+
+
+def program_of(name: str) -> Implementation:
+    """One of ours. Skips the test where its programs are not there, and says which."""
+    implementation = ours().find(name, "tests")
+    for path in implementation.missing_programs():
+        pytest.skip(f"needs {path}: {implementation.build_with}")
+    return implementation
+
+
+@pytest.fixture
+def real() -> Iterator[Any]:
+    """Trials of programs that nobody here wrote."""
+
+    def run_real(client: str, server: str, testcase: str) -> tuple[Finished, Judgement]:
+        known = {name: program_of(name) for name in (client, server)}
+        commands: Any = {
+            name: {role: one.command(role) for role in ("client", "server")} for name, one in known.items()
+        }
+        ends = []
+        for name, implementation in known.items():
+            interop = implementation.declaration.interop
+            options = {key: option.default for key, option in implementation.declaration.options.items()}
+            options |= {"scheme": "plain"} if name == "rquic" else {}
+            wanted = interop and InteropTask(testcase=testcase, params=interop.params_of("client"))
+            ends.append(EndpointTask(implementation=name, options=options, interop=wanted))
+        asked = task(ends[0], ends[-1])
+        return run(asked, NamespaceEngine(1, commands, {name: one.folder for name, one in known.items()}))
+
+    yield run_real
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "testcase"),
+    [
+        ("quic-go", "quic-go", "transfer"),
+        ("quic-go", "quic-go", "http3"),
+        ("ngtcp2", "ngtcp2", "http3"),
+        ("quic-go", "ngtcp2", "http3"),
+        ("ngtcp2", "quic-go", "http3"),
+        ("quic-go", "rquic", "transfer"),
+        ("rquic", "quic-go", "transfer"),
+    ],
+)
+def test_programs_that_nobody_here_wrote_download(real: Any, client: str, server: str, testcase: str) -> None:
+    finished, judgement = real(client, server, testcase)
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    assert finished.outcome.droppers["internet"]["down"].counters.dropped > 0
+    assert 2 * 2 * OWD_MS / 1000 < finished.outcome.endpoints["client"].metrics["dct_s"] < 10
+
+
+@pytest.mark.parametrize("name", ["quic-go", "ngtcp2"])
+def test_they_do_not_support_a_test_case_that_nobody_has(real: Any, name: str) -> None:
+    _, judgement = real(name, name, "nobody-has-it")
+    assert (judgement.state, judgement.reason) == ("unsupported", "unsupported test case: nobody-has-it")
