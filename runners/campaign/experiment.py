@@ -423,6 +423,7 @@ def _end(arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
         options=options,
         series=[name for name in declaration.series if name in wanted],
         local_addresses=declaration.local_addresses,
+        content_seed_hex=declaration.content_seed_hex,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
     )

@@ -74,6 +74,7 @@ def document_of(known: Implementations, name: str) -> dict[str, Any]:
         "series": declared.series,
         "engines": _engines(declared),
         "local_addresses": declared.local_addresses,
+        "content_seed_hex": declared.content_seed_hex,
         "multipath": declared.multipath,
         "fec_off": declared.fec.off if declared.fec else None,
         "problem": None,

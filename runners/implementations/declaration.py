@@ -75,6 +75,8 @@ class Declaration(BaseModel):
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False
     """Whether an endpoint is told all addresses of its host."""
+    content_seed_hex: bool = False
+    """Whether an endpoint is told the content's seed as hexadecimal text, too."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}

@@ -123,6 +123,7 @@ class Loopback:
             implementation=declaration.name,
             options=dict(self.implementation.options({}, "the defaults")),
             local_addresses=declaration.local_addresses,
+            content_seed_hex=declaration.content_seed_hex,
         )
         document = assignment(
             role,

@@ -35,6 +35,8 @@ class EndpointTask(_Part):
     """What the design wants it to leave over time."""
     local_addresses: bool = False
     """Whether it is told all addresses of its host."""
+    content_seed_hex: bool = False
+    """Whether it is told the content's seed as hexadecimal text, too."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True

@@ -93,6 +93,7 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
         "series": ["cwnd"],
         "engines": ["local"],
         "local_addresses": False,
+        "content_seed_hex": False,
         "multipath": False,
         "fec_off": {"scheme": "none"},
         "problem": None,

@@ -7,12 +7,12 @@ from runners.trial.assignment import assignment
 from runners.trial.task import EndpointTask, Role
 
 
-def told(role: Role, **declared: Any) -> dict[str, Any]:
+def told(role: Role, content_seed: int = 2**64 - 1, **declared: Any) -> dict[str, Any]:
     return assignment(
         role,
         EndpointTask(implementation="script", options={"a": 1}, **declared),
         workload={"name": "download", "size_bytes": 1},
-        content_seed=2**64 - 1,
+        content_seed=content_seed,
         server_address="10.0.2.2",
         local_addresses=["10.0.1.2", "10.0.5.2"],
         certificates=Path("/certificates"),
@@ -29,6 +29,16 @@ def test_only_the_server_gets_its_key() -> None:
 def test_local_addresses_are_told_to_implementations_that_declare_them() -> None:
     assert told("client", local_addresses=True)["local_addresses"] == ["10.0.1.2", "10.0.5.2"]
     assert "local_addresses" not in told("client")
+
+
+def test_the_seed_is_told_as_text_too_to_implementations_that_declare_it() -> None:
+    document = told("client", content_seed_hex=True)
+    assert (document["content_seed"], document["content_seed_hex"]) == (2**64 - 1, "f" * 16)
+    assert "content_seed_hex" not in told("client")
+
+
+def test_a_small_seed_has_all_digits_as_text() -> None:
+    assert told("server", content_seed=123, content_seed_hex=True)["content_seed_hex"] == "000000000000007b"
 
 
 def test_series_are_asked_for_by_name_or_not_mentioned() -> None:
