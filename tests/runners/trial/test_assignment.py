@@ -1,8 +1,13 @@
 """What an endpoint is told: no more than what its role and its implementation ask for."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fecbench.checkout import REPOSITORY
 from runners.trial.assignment import assignment
 from runners.trial.task import EndpointTask, Role
 
@@ -44,3 +49,15 @@ def test_a_small_seed_has_all_digits_as_text() -> None:
 def test_series_are_asked_for_by_name_or_not_mentioned() -> None:
     assert told("server", series=["cwnd"])["series"] == ["cwnd"]
     assert "series" not in told("server")
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_the_contract_shows_what_each_end_is_told(role: Role) -> None:
+    page = (REPOSITORY / "quic-impls" / "README.md").read_text()
+    blocks = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (shown,) = (json.loads(text) for text in blocks if f'"role": "{role}"' in text)
+    document = told(role, local_addresses=True, content_seed_hex=True, series=["cwnd"])
+    assert shown.keys() == document.keys()
+    assert shown["content_seed_hex"] == f"{shown['content_seed']:016x}"
+    for key in ("authority", "certificate", "private_key"):
+        assert Path(shown.get(key, "")).name == Path(document.get(key, "")).name
