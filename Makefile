@@ -22,6 +22,8 @@ PACKAGES := mininet clang libbpf-dev linux-libc-dev gcc make ethtool iproute2 ip
 	python3-venv clang-format ca-certificates xz-utils
 # Rust from Debian where the machine has none.
 PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clippy)
+# What the skeleton in C of docs/ is built with.
+SKELETON_PACKAGES := libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev libcjson-dev
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
 # What is tested and checked is ours; whatever else somebody puts into quic-impls/ is built, and no more.
@@ -50,7 +52,7 @@ demo: build
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver $(SKELETON_PACKAGES)"
 	@$(RUN) pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done

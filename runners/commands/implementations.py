@@ -22,6 +22,8 @@ from runners.refusal import Refusal
 from runners.trial import contract
 from runners.trial.contract import Part
 
+REFERENCE = "noq-fec"
+
 
 def implementations(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one, with all its options.")] = "",
@@ -132,10 +134,18 @@ def _check(known: Implementations, name: str) -> list[Part]:
     implementation = known.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     with scratch.folder() as folder:
-        parts = [declared, *contract.check(implementation, folder)]
+        parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
     if implementation.missing_programs():  # which is one of the parts
         return parts
     return [*parts, *simulator_check.check(implementation)]
+
+
+def _reference(known: Implementations, name: str) -> Implementation | None:
+    """One of ours whose content is known to be right, where it is built."""
+    if name == REFERENCE or known.problem(REFERENCE) is not None:
+        return None
+    reference = known.find(REFERENCE, "implementations")
+    return None if reference.missing_programs() else reference
 
 
 def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
