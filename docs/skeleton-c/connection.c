@@ -62,12 +62,29 @@ static int take_stream(ngtcp2_conn *quic, uint32_t flags, int64_t stream, uint64
     return connection->problem == NULL ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
+// Where the qlog of the next connection goes; NULL without QLOGDIR.
+static FILE *open_qlog(const struct assignment *assignment) {
+    static int connections;
+    const char *folder = getenv("QLOGDIR");
+    char path[4096];
+    if (folder == NULL)
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s-%d.sqlog", folder, assignment->is_server ? "server" : "client",
+             connections++);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        fail(EXIT_FAILURE, "%s cannot be written", path);
+    return file;
+}
+
 // ngtcp2 tells of packets in its qlog alone, an event a call: that is what is counted. A packet that is
 // declared lost is counted once, and one with nothing but acknowledgements never.
 static void count_event(void *user, uint32_t flags, const void *data, size_t length) {
     (void)flags;
     struct connection *connection = user;
     struct counters *counters = &connection->endpoint->counters;
+    if (connection->qlog != NULL)
+        fwrite(data, 1, length, connection->qlog);
     const struct {
         const char *name;
         uint64_t *count;
@@ -109,6 +126,7 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
     connection->endpoint = endpoint;
     connection->peer = peer;
     connection->stream = -1;
+    connection->qlog = open_qlog(endpoint->assignment);
     connection->session = new_session(endpoint->assignment, endpoint->credentials);
     connection->reference = (ngtcp2_crypto_conn_ref){quic_of, connection};
     gnutls_session_set_ptr(connection->session, &connection->reference);
@@ -284,5 +302,7 @@ void free_connection(struct connection *connection) {
     end_transfer(&connection->transfer);
     ngtcp2_conn_del(connection->quic);
     gnutls_deinit(connection->session);
+    if (connection->qlog != NULL)
+        fclose(connection->qlog);
     free(connection);
 }

@@ -5,6 +5,8 @@
 #include <ngtcp2/ngtcp2.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 
+#include <stdio.h>
+
 #include "tls.h"
 #include "transfer.h"
 
@@ -33,6 +35,7 @@ struct connection {
     struct transfer transfer;
     const char *problem; // what is wrong with what has come
     uint64_t handshake_at;
+    FILE *qlog; // NULL: none was asked for
     bool is_closed;
 };
 
