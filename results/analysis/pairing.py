@@ -190,14 +190,15 @@ def baseline_of(campaign: CampaignInfo) -> str | None:
 
 def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     """Of each variant that is compared, in the order of the design: the label of the one that it is compared
-    with, which it names, or else `baseline_of`."""
+    with, its own, or else `baseline_of`."""
     usual = baseline_of(campaign)
-    compared_with = {
-        variant["label"]: variant.get("compared_with") or usual
+    own = {
+        variant["label"]: variant.get("compared_with")
         for variant in campaign.variants
         if not variant["baseline"]
     }
-    return {label: baseline for label, baseline in compared_with.items() if baseline is not None}
+    compared_with = {label: usual if baseline is None else baseline for label, baseline in own.items()}
+    return {label: baseline for label, baseline in compared_with.items() if baseline}
 
 
 def to_baseline(campaign: CampaignInfo) -> str:

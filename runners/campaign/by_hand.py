@@ -1,5 +1,5 @@
-"""A folder from which both programs of a trial can be started by hand: over loopback, with the rights of whoever
-starts them, and with the options, the content and the certificates of a trial."""
+"""A folder from which both programs of a trial can be started by hand: over loopback, as whoever
+starts them, with the options and the content of the trial."""
 
 import shlex
 from pathlib import Path
