@@ -30,7 +30,7 @@ def _of(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str | None
 
 
 def _twin(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str:
-    """The label of the variant of its implementation with FEC off from which it differs in the fewest options;
+    """The variant of its implementation with FEC off from which it differs in the fewest options, its label;
     `WITH_NONE` where there is none, or several are as near."""
     fec, own = arms[variant.label].implementation.declaration.fec, _options(arms[variant.label])
     if fec is None or not fec.is_on(own):
