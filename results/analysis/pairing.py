@@ -190,18 +190,20 @@ def baseline_of(campaign: CampaignInfo) -> str | None:
 
 def baselines_of(campaign: CampaignInfo) -> dict[str, str]:
     """Of each variant that is compared, in the order of the design: the label of the one that it is compared
-    with, which it names, or else `baseline_of`, if one timer took the times of both."""
+    with, its own, or else `baseline_of`, if one timer took the times of both."""
     usual = baseline_of(campaign)
 
-    def baseline(label: str, named: str | None) -> str | None:
-        return named or (usual if usual is not None and campaign.same_timer(label, usual) else None)
+    def baseline(label: str, own: str | None) -> str | None:
+        if own is not None:
+            return own
+        return usual if usual is not None and campaign.same_timer(label, usual) else None
 
     compared_with = {
         variant["label"]: baseline(variant["label"], variant.get("compared_with"))
         for variant in campaign.variants
         if not variant["baseline"]
     }
-    return {label: found for label, found in compared_with.items() if found is not None}
+    return {label: found for label, found in compared_with.items() if found}
 
 
 def to_baseline(campaign: CampaignInfo) -> str:

@@ -57,8 +57,8 @@ class Variant(TypedDict):
     baseline: bool
     """Those variants are compared with it that name none."""
     compared_with: NotRequired[str | None]
-    """The label of the variant that it names as its baseline; None, and what a database before version 4 has:
-    it names none."""
+    """The label of the variant that it is compared with; None, and what a database before version 4 has: the
+    one that is a baseline; "": none."""
 
 
 class Workload(TypedDict):

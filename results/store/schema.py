@@ -101,7 +101,8 @@ variants = _of_campaign(
     sa.Column(
         "compared_with",
         sa.Text,
-        doc="The label of the variant that it is compared with; null: the one whose `baseline` is true.",
+        doc="The label of the variant that it is compared with; null: the one whose `baseline` is true;"
+        " empty: none, since that one is of another implementation.",
     ),
 )
 

@@ -10,7 +10,7 @@ from fecbench.hints import nearest
 from results.store.database import Database
 from results.store.records import CampaignInfo, Kind, NewCampaign, NewStart, Start, Variant, Workload
 from runners.calibration import experiments as calibration
-from runners.campaign import provenance, self_check
+from runners.campaign import baselines, provenance, self_check
 from runners.campaign.claims import this_process
 from runners.campaign.differences import check_same
 from runners.campaign.experiment import Activity
@@ -87,6 +87,7 @@ def _started(
 
 def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign:
     design = request.design
+    compared_with = baselines.compared_with(design, request.experiment.arms)
     return NewCampaign(
         name=request.name,
         title=design.title,
@@ -103,7 +104,7 @@ def _new_campaign(request: Request, collected: Mapping[str, Any]) -> NewCampaign
                 implementation=variant.implementation,
                 options=variant.options,
                 baseline=variant.is_baseline,
-                compared_with=variant.compared_with,
+                compared_with=compared_with[variant.label],
             )
             for variant in design.variants
         ],

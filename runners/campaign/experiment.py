@@ -471,6 +471,7 @@ def _end(role: Role, arm: Arm, wanted: Iterable[str], values: Values) -> Endpoin
         series=[name for name in declaration.series if name in wanted],
         local_addresses=declaration.local_addresses,
         transport=declaration.transport,
+        content_seed_hex=declaration.content_seed_hex,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
         interop=_interop(role, declaration.interop),

@@ -35,6 +35,8 @@ class Replay:
     replayed: StoredTrial
     differences: list[str]
     """What is not as it was when the trial was recorded, and may be why the two differ: a line each."""
+    task: Task | None = None
+    """What was run again."""
 
     @property
     def is_virtual(self) -> bool:
@@ -89,7 +91,7 @@ def replay(
             shutil.move(finished.folder, folder)
     _, record = judged(finished)
     replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
-    return Replay(stored, replayed, programs + differences)
+    return Replay(stored, replayed, programs + differences, task)
 
 
 def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:

@@ -64,6 +64,7 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
         implementation=declared.name,
         options=options,
         local_addresses=declared.local_addresses,
+        content_seed_hex=declared.content_seed_hex,
         fec=None if declared.fec is None else declared.fec.is_on(options),
         owes_repair=declared.fec is None or declared.fec.owes_repair(options),
     )

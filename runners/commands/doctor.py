@@ -16,7 +16,7 @@ from runners.commands import arguments
 from runners.commands.choice import implementations_in
 from runners.commands.document import print_document
 from runners.commands.terminal import say
-from runners.implementations.finding import Implementations
+from runners.implementations.finding import OWN, Implementations
 from runners.implementations.implementation import IMPLEMENTATIONS, Implementation, Lack
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
@@ -117,14 +117,13 @@ def _built() -> Iterator[Need]:
 
 
 def _implementations(implementations: Implementations) -> Iterator[Need]:
-    """Trials run without those of other folders, and without one that is broken."""
+    """Trials run without those that are not of this project, and without one that is broken."""
     for name, implementation in implementations.all().items():
         if isinstance(implementation, Refusal):
             mend = "correct it; only designs that use it are refused"
             yield Need(f"{name} endpoint", False, f"broken: {implementation}", mend, required=False)
             continue
-        on_demand = implementation.declaration.on_demand
-        required = implementation.folder.parent == IMPLEMENTATIONS and not on_demand
+        required = implementation.folder.parent == IMPLEMENTATIONS and name in OWN
         try:
             files = implementation.needed_files()
         except Refusal as refusal:  # of its bundle

@@ -22,6 +22,8 @@ from runners.refusal import Refusal
 from runners.trial import contract
 from runners.trial.contract import Part
 
+REFERENCE = "noq-fec"
+
 
 def implementations(
     name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one, with all its options.")] = "",
@@ -74,6 +76,7 @@ def document_of(known: Implementations, name: str) -> dict[str, Any]:
         "series": declared.series,
         "engines": _engines(declared),
         "local_addresses": declared.local_addresses,
+        "content_seed_hex": declared.content_seed_hex,
         "multipath": declared.multipath,
         "fec_off": declared.fec.off if declared.fec else None,
         "problem": None,
@@ -135,10 +138,18 @@ def _check(known: Implementations, name: str) -> list[Part]:
     if implementation.declaration.interop is not None:
         return [declared, *interop_check.check(implementation)]
     with scratch.folder() as folder:
-        parts = [declared, *contract.check(implementation, folder)]
+        parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
     if implementation.missing_programs():  # which is one of the parts
         return parts
     return [*parts, *simulator_check.check(implementation)]
+
+
+def _reference(known: Implementations, name: str) -> Implementation | None:
+    """One of ours whose content is known to be right, where it is built."""
+    if name == REFERENCE or known.problem(REFERENCE) is not None:
+        return None
+    reference = known.find(REFERENCE, "implementations")
+    return None if reference.missing_programs() else reference
 
 
 def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from runners.campaign import by_hand
 from runners.campaign.replay import Replay
 from runners.campaign.replay import replay as run_again
 from runners.commands import arguments
@@ -16,6 +17,8 @@ from runners.trial import isolation
 
 REPORT = "replay.json"
 """Beside what was recorded: both runs, as `--json` prints them."""
+BY_HAND = "by-hand"
+"""The folder from which both programs can be started again."""
 
 
 def replay(
@@ -29,8 +32,9 @@ def replay(
     """Run a trial again as it was and record everything; 0 when state and losses are the same, and in virtual
     time everything else.
 
-    The folder holds packet captures, qlog, TLS secrets, every series that the implementations leave, and
-    replay.json with both runs. The database is not changed.
+    The folder holds packet captures, qlog, TLS secrets, every series that the implementations leave,
+    replay.json with both runs, and by-hand/, from which both programs can be started over loopback. The
+    database is not changed.
     """
     check_own_folder("--output", output, REPORT)
     known = implementations_in(implementations)
@@ -46,6 +50,9 @@ def replay(
                 "recorded": trial_document(info, result.recorded),
                 "replayed": trial_document(info, result.replayed),
             }
+            started_by_hand = output.absolute() / BY_HAND
+            if result.task is not None:
+                by_hand.leave(result.task, known, Path(folder) / "trial" / BY_HAND, started_by_hand)
             fill_own_folder(output, Path(folder) / "trial", REPORT, document)
     for difference in result.differences:
         note(difference)
@@ -54,6 +61,7 @@ def replay(
     else:
         _print_comparison(document["recorded"], document["replayed"])
         say(f"{comparison(result)}; artefacts in {output}")
+        say(f"its programs by hand, over loopback: {by_hand.start_with(started_by_hand)}")
     return 0 if result.same else 1
 
 

@@ -3,8 +3,8 @@
     python -m runners.implementations.build [--all] [DIR …]
 
 Those that impl.toml says are built on demand are left out, unless all are asked for.
-One that cannot be built does not keep others from it; then the last lines say which ones and why, and the
-exit status is 1.
+One that cannot be built does not keep others from it; then the last lines say which ones and why. The exit
+status is 1 when one of them is in a folder that was named, or is of this project.
 """
 
 import os
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runners.implementations.finding import Implementations, checked, ours
+from runners.implementations.finding import OWN, Implementations, checked, ours
 from runners.implementations.implementation import NO_BUILD, Implementation, is_file
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
@@ -42,17 +42,18 @@ def build(implementation: Implementation) -> None:
         raise Refusal(f"{name}: {words} succeeded, but {path} is missing")
 
 
-def build_all(implementations: Implementations, *, on_demand: bool = False) -> list[str]:
-    """Build each of them, or all but those that are built on demand; what could not be built, a line each."""
-    problems = []
-    for implementation in implementations.all().values():
+def build_all(implementations: Implementations, *, on_demand: bool = False) -> dict[str, str]:
+    """Build each of them, or all but those that are built on demand; of those that could not be built, why,
+    in one line."""
+    problems = {}
+    for name, implementation in implementations.all().items():
         try:
             if isinstance(implementation, Refusal):
                 raise implementation
             if on_demand or not implementation.declaration.on_demand:
                 build(implementation)
         except Refusal as refusal:
-            problems.append(str(refusal))
+            problems[name] = str(refusal)
     return problems
 
 
@@ -63,8 +64,11 @@ def main() -> None:
         known = Implementations(checked("build", folders)) if folders else ours()
     except Refusal as refusal:
         sys.exit(str(refusal))
-    if problems := build_all(known, on_demand=on_demand):
-        sys.exit("\n".join(f"not built: {problem}" for problem in problems))
+    problems = build_all(known, on_demand=on_demand)
+    for problem in problems.values():
+        print(f"not built: {problem}", file=sys.stderr)
+    if any(folders or on_demand or name in OWN for name in problems):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,8 @@ class Declaration(BaseModel):
     """Whether an endpoint is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = "udp"
     """What its packets are; of tcp, the harness sets the kernel's congestion control and its path manager."""
+    content_seed_hex: bool = False
+    """Whether an endpoint is told the content's seed as hexadecimal text, too."""
     multipath: bool = False
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}

@@ -14,6 +14,9 @@ from fecbench.hints import nearest
 from runners.implementations.implementation import DECLARATION, IMPLEMENTATIONS, Implementation, load
 from runners.refusal import Refusal
 
+OWN = ("noq-fec", "rquic", "tcp", "udp")
+"""Those of this project. Whoever puts another one beside them owes only what quic-impls/README.md says."""
+
 OPTION = "--implementations"
 VARIABLE = "FECBENCH_IMPLEMENTATIONS"
 
@@ -93,5 +96,5 @@ class Implementations:
 
 
 def ours() -> Implementations:
-    """The implementations of this checkout."""
+    """The implementations of this checkout, `OWN` and whatever else somebody has put there."""
     return Implementations((IMPLEMENTATIONS,))

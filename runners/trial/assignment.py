@@ -42,6 +42,8 @@ def assignment(
     }
     if series := asked_series(end, workload):
         document["series"] = series
+    if end.content_seed_hex:
+        document["content_seed_hex"] = f"{content_seed:016x}"
     if end.local_addresses:
         document["local_addresses"] = list(local_addresses)
     if role == "server":

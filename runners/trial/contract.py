@@ -13,17 +13,26 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from runners.implementations.declaration import CONGESTION_CONTROL
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
-from runners.trial import certificates, cgroup
+from runners.trial import certificates, cgroup, contract_transfers
 from runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
+from runners.trial.complaints import (
+    how_ended,
+    lines_of,
+    problem_of_done,
+    problem_of_start,
+    problem_of_success,
+)
 from runners.trial.confinement import PIPES, Cell, StartError, first_user
+from runners.trial.contract_transfers import Finding
 from runners.trial.endpoint import UNSUPPORTED, Endpoint
 from runners.trial.isolation import run_isolated
 from runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
@@ -51,7 +60,9 @@ SAMPLES: Mapping[str, Mapping[str, Any]] = {
 """What implementations are tried with, as assignments have it."""
 VERIFIED_BY_CLIENT = ("download", "messages")
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
-CONTENT_SEED, OTHER_CONTENT_SEED = 2**64 - 1, 1
+CONTENT_SEED = 2**64 - 1
+OTHER_CONTENT_SEEDS = {1: "", CONTENT_SEED ^ 1: "lowest", CONTENT_SEED ^ 1 << 63: "highest"}
+"""Seeds of other content, and the one bit in which they differ, if it is one."""
 DEADLINE_S = 20.0
 # How long an endpoint may take to refuse, and to end after its deadline.
 END_LIMIT_S = 10.0
@@ -68,21 +79,24 @@ class Part:
     """What was seen, and what would be right where it is not good."""
 
 
-def check(implementation: Implementation, folder: Path) -> list[Part]:
+def check(
+    implementation: Implementation, folder: Path, reference: Implementation | None = None
+) -> list[Part]:
     """Every part of the contract that could be tried, in order; `folder` takes the files of endpoints.
 
-    Raises IsolationError where root cannot make namespaces.
+    `reference` tells whether the content of a download is right, where the two can talk to each other. Raises
+    IsolationError where root cannot make namespaces.
     """
     certificates.write(folder, SERVER_NAME)
     if os.geteuid() != 0:
-        return _examine(Loopback(implementation, folder, _free_port(), None))
+        return _examine(Loopback(implementation, folder, _free_port(), None), reference)
     cgroups, user = cgroup.make(f"{folder.name}.check"), first_user(os.getpid())
 
     def answer() -> bytes:
         cgroup.join(cgroups)
         run_tool(["ip", "link", "set", "lo", "up"])
         _allow_congestion_control(implementation)
-        parts = _examine(Loopback(implementation, folder, PORT, user))
+        parts = _examine(Loopback(implementation, folder, PORT, user), reference)
         return json.dumps([asdict(part) for part in parts]).encode()
 
     try:
@@ -105,8 +119,8 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _examine(loopback: "Loopback") -> list[Part]:
-    examination = Examination(loopback)
+def _examine(loopback: "Loopback", reference: Implementation | None) -> list[Part]:
+    examination = Examination(loopback, reference)
     examination.programs()
     if all(part.good for part in examination.parts):
         examination.endpoints()
@@ -114,7 +128,7 @@ def _examine(loopback: "Loopback") -> list[Part]:
 
 
 class Loopback:
-    """The endpoints of an implementation that are started over loopback, with default options."""
+    """The endpoints of an implementation that are started over loopback."""
 
     def __init__(
         self, implementation: Implementation, folder: Path, port: int, first_user: int | None
@@ -126,25 +140,50 @@ class Loopback:
         self._folder = folder
         self._port = port
 
-    def start(self, role: Role, workload: Mapping[str, Any], content_seed: int = CONTENT_SEED) -> Endpoint:
-        """An endpoint that has been started as in a trial. Raises OSError and StartError."""
-        log_folder = self._folder / str(len(self._supervisor.endpoints)) / role
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where its servers listen."""
+        return ADDRESS, self._port
+
+    def beside(self, implementation: Implementation) -> "Loopback":
+        """The same place for another implementation, with which this one talks."""
+        return Loopback(implementation, self._folder, self._port, self._first_user)
+
+    def end_of(self, chosen: Mapping[str, object]) -> EndpointTask:
+        """One end with these options, and else the defaults."""
         declaration = self.implementation.declaration
-        end = EndpointTask(
+        options = self.implementation.options(chosen, declaration.name)
+        return EndpointTask(
             implementation=declaration.name,
-            options=dict(self.implementation.options({}, "the defaults")),
+            options=dict(options),
             local_addresses=declaration.local_addresses,
+            content_seed_hex=declaration.content_seed_hex,
+            fec=None if declaration.fec is None else declaration.fec.is_on(options),
+            owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
         )
+
+    def start(
+        self,
+        role: Role,
+        workload: Mapping[str, Any],
+        content_seed: int = CONTENT_SEED,
+        *,
+        options: Mapping[str, object] = MappingProxyType({}),
+        deadline_s: float | None = None,
+    ) -> Endpoint:
+        """An endpoint that has been started as in a trial. Raises OSError and StartError."""
+        name = f"{self.implementation.declaration.name}-{len(self._supervisor.endpoints)}"
+        log_folder = self._folder / name / role
         document = assignment(
             role,
-            end,
+            self.end_of(options),
             workload=dict(workload),
             content_seed=content_seed,
             server_address=ADDRESS,
             local_addresses=[ADDRESS],
             certificates=self._folder,
             log_folder=log_folder,
-            deadline_s=DEADLINE_S,
+            deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
             port=self._port,
         )
         return self._supervisor.follow(role, self._popen(role, document, log_folder))
@@ -184,8 +223,9 @@ def _popen(arguments: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
 class Examination:
     """Tries an implementation, and notes what it keeps of the contract."""
 
-    def __init__(self, loopback: Loopback) -> None:
+    def __init__(self, loopback: Loopback, reference: Implementation | None) -> None:
         self.parts: list[Part] = []
+        self._reference = reference
         self._implementation = loopback.implementation
         self._loopback = loopback
         self._failures: dict[str, Endpoint] = {}
@@ -219,6 +259,8 @@ class Examination:
             for role in ROLES:
                 self._unknown_workload(role)
             self._lines_at_failure()
+            if all(part.good for part in self.parts):
+                self._further()
         except OSError as error:
             self._note("start", f"{error.filename} cannot be started: {error.strerror}", "")
         except StartError as error:
@@ -226,13 +268,35 @@ class Examination:
         finally:
             self._loopback.end()
 
+    def _further(self) -> None:
+        """What is tried of an implementation that can transfer."""
+        supported = [name for name in SAMPLES if name in self._implementation.declaration.workloads]
+        for name in supported:
+            self._each(contract_transfers.sizes(self._loopback, name))
+        if supported:
+            self._each(contract_transfers.fec(self._loopback, SAMPLES[supported[0]]))
+        if "download" in supported:
+            self._each(contract_transfers.deadline(self._loopback, SAMPLES["download"]))
+        if "download" in supported and self._reference is not None:
+            self._each(contract_transfers.content(self._loopback, self._loopback.beside(self._reference)))
+
+    def _each(self, findings: Iterable[Finding]) -> None:
+        """Note them, and what follows from nothing that is wrong."""
+        if all(part.good for part in self.parts):
+            for finding in findings:
+                self._note(*finding)
+
     def _transfer(self, workload: Mapping[str, Any]) -> None:
         """A server, a client that succeeds and, where it receives, one that expects other content."""
         name, begun = workload["name"], time.monotonic()
         server = self._loopback.start("server", workload)
         self._loopback.await_ready(server)
         took_s = time.monotonic() - begun
-        self._note(f"{name}: ready", _problem_of_start(server), f"the server was ready after {took_s:.3f} s")
+        self._note(
+            f"{name}: ready",
+            problem_of_start(server, READY_LIMIT_S),
+            f"the server was ready after {took_s:.3f} s",
+        )
         if server.ready:
             self._client(workload)
             if name in VERIFIED_BY_CLIENT:
@@ -248,9 +312,9 @@ class Examination:
         lasted_s = time.monotonic() - begun
         self._failures[f"{name}: the client"] = client
         self._note(
-            f"{name}: {SIZE_BYTES} bytes", _problem_of_success("client", client), "the client succeeded"
+            f"{name}: {SIZE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
         )
-        self._note(f"{name}: the client's done", _problem_of_done("client", client), _reported(client))
+        self._note(f"{name}: the client's done", problem_of_done("client", client), _reported(client))
         if client.metrics is not None:
             problem = problem_of_metrics(client.metrics, lasted_s)
             self._note(
@@ -259,27 +323,27 @@ class Examination:
 
     def _client_of_other_content(self, workload: Mapping[str, Any]) -> None:
         name = workload["name"]
-        client = self._loopback.start("client", workload, OTHER_CONTENT_SEED)
-        self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
-        self._failures[f"{name}: the client that expects other content"] = client
-        problem = ""
-        if client.exit_code in (None, 0):
-            ended = "does not end" if client.exit_code is None else "succeeds"
-            problem = f"a client that expects other content {ended}; it must verify the content, and fail"
-        self._note(f"{name}: content", problem, "a client that expects other content fails")
+        for content_seed, differs in OTHER_CONTENT_SEEDS.items():
+            client = self._loopback.start("client", workload, content_seed)
+            self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
+            self._failures[f"{name}: the client that expects other content"] = client
+            if problem := _problem_of_other_content(client, differs):
+                self._note(f"{name}: content", problem, "")
+                return
+        self._note(f"{name}: content", "", "a client that expects other content fails")
 
     def _end_of_server(self, name: str, server: Endpoint) -> None:
         if server.exit_code is not None:
-            problem = f"before SIGINT the server {_how_ended(server)}; it must serve on"
+            problem = f"before SIGINT the server {how_ended(server)}; it must serve on"
             self._note(f"{name}: SIGINT", problem, "")
             return
         server.signal(signal.SIGINT)
         self._loopback.await_end(server, OBEY_LIMIT_S)
-        problem = _problem_of_success("server", server)
+        problem = problem_of_success("server", server)
         if server.exit_code is None:
             problem = f"the server still runs {OBEY_LIMIT_S:g} s after SIGINT"
         self._note(f"{name}: SIGINT", problem, "the server exited with 0")
-        self._note(f"{name}: the server's done", _problem_of_done("server", server), _reported(server))
+        self._note(f"{name}: the server's done", problem_of_done("server", server), _reported(server))
 
     def _unknown_workload(self, role: Role) -> None:
         endpoint = self._loopback.start(role, UNKNOWN_WORKLOAD)
@@ -289,14 +353,14 @@ class Examination:
         if endpoint.exit_code is None:
             problem = f"the {role} runs on for {END_LIMIT_S:g} s; it must exit with {UNSUPPORTED}"
         elif endpoint.exit_code != UNSUPPORTED:
-            problem = f"the {role} {_how_ended(endpoint)}; it must exit with {UNSUPPORTED}"
+            problem = f"the {role} {how_ended(endpoint)}; it must exit with {UNSUPPORTED}"
         self._note(f"unknown workload: the {role}", problem, f"it exited with {UNSUPPORTED}")
         self._loopback.end()
 
     def _lines_at_failure(self) -> None:
         """Whether each endpoint that failed by itself left one line on standard error."""
         counts = {
-            who: len(_lines(endpoint))
+            who: len(lines_of(endpoint))
             for who, endpoint in self._failures.items()
             if endpoint.exit_code is not None and endpoint.exit_code > 0
         }
@@ -305,25 +369,19 @@ class Examination:
         self._note("lines at failure", problem, f"{len(counts)} failures, one line each on standard error")
 
 
-def _problem_of_start(server: Endpoint) -> str:
-    if server.ready:
-        return ""
-    if server.exit_code is not None:
-        return f"the server {_how_ended(server)} before it was ready"
-    return f"the server wrote no ready line within {READY_LIMIT_S:g} s"
-
-
-def _problem_of_success(role: Role, endpoint: Endpoint) -> str:
-    return "" if endpoint.exit_code == 0 else f"the {role} {_how_ended(endpoint)}; it must exit with 0"
-
-
-def _problem_of_done(role: Role, endpoint: Endpoint) -> str:
-    if endpoint.complaint:
-        return f"the {role} {endpoint.complaint}"
-    if endpoint.rest:
-        return f"the {role}'s last line has no newline at its end: {endpoint.rest[:80]!r}"
-    if endpoint.metrics is None:
-        return f'the {role} wrote no line {{"event": "done", "metrics": …}}'
+def _problem_of_other_content(client: Endpoint, differs: str) -> str:
+    if client.exit_code is None:
+        return "a client that expects other content does not end; it must verify the content, and fail"
+    if client.exit_code == 0 and differs:
+        return (
+            f"a client whose content_seed differs in its {differs} bit succeeds; all of its 64 bits must be"
+            " used (JSON readers may round it: content_seed_hex)"
+        )
+    if client.exit_code == 0:
+        return "a client that expects other content succeeds; it must verify the content, and fail"
+    if client.exit_code == UNSUPPORTED:
+        means = "which means that it is not supported"
+        return f"a client that expects other content exited with {UNSUPPORTED}, {means}"
     return ""
 
 
@@ -336,20 +394,3 @@ def problem_of_metrics(metrics: Mapping[str, float], lasted_s: float) -> str:
     problems = [f"{name} is missing" for name in (COMPLETION, HANDSHAKE) if name not in metrics]
     problems += problems_of_times(metrics, COMPLETION, lasted_s)
     return "; ".join(problems)
-
-
-def _how_ended(endpoint: Endpoint) -> str:
-    """How it ended, with the last line of what it wrote on standard error."""
-    lines = _lines(endpoint)
-    reason = f" ({lines[-1].strip()[:200]})" if lines else ""
-    if endpoint.complaint:
-        return f"{endpoint.complaint}{reason}"
-    if endpoint.exit_code is None:
-        return f"does not end{reason}"
-    if endpoint.exit_code < 0:
-        return f"was ended by signal {-endpoint.exit_code} ({signal.strsignal(-endpoint.exit_code)}){reason}"
-    return f"exited with {endpoint.exit_code}{reason}"
-
-
-def _lines(endpoint: Endpoint) -> list[str]:
-    return [line for line in endpoint.stderr.splitlines() if line.strip()]

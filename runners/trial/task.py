@@ -47,6 +47,8 @@ class EndpointTask(_Part):
     """Whether it is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = Field(default="udp", exclude_if=lambda transport: transport == "udp")
     """Documents leave udp out, as those of older tasks do."""
+    content_seed_hex: bool = False
+    """Whether it is told the content's seed as hexadecimal text, too."""
     fec: bool | None = None
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True

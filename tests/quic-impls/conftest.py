@@ -37,8 +37,14 @@ OF_TCP = {
     *("packets_sent", "packets_received", "packets_lost", "spurious_losses", "bytes_sent", "bytes_received"),
     *("smoothed_rtt_ms", "waited_for_window_s", "waited_for_buffer_s"),
 }
+OF_SERVERS = ("certificate", "private_key")
 UNACKNOWLEDGED = ("udp",)
 """The implementations whose senders are told nothing."""
+
+
+def told(role: str, assignment: dict[str, Any]) -> dict[str, Any]:
+    """What one end gets of it, as in trials."""
+    return {key: value for key, value in assignment.items() if role == "server" or key not in OF_SERVERS}
 
 
 class Endpoint:
@@ -113,7 +119,7 @@ class Endpoints:
             "log_folder": str(log_folder),
         }
         path = log_folder.with_suffix(".json")
-        path.write_text(json.dumps({**assignment, **own}))
+        path.write_text(json.dumps(told(role, {**assignment, **own})))
         return self._start([*self._implementation.command(role), str(path)], environment)
 
     def _with_defaults(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -168,7 +174,7 @@ class Exchanges:
         ends = {}
         for role in ("client", "server"):
             (folder / role).mkdir(parents=True, exist_ok=True)
-            ends[role] = {
+            document = {
                 "version": 1,
                 "role": role,
                 "address": "10.0.2.2",
@@ -181,6 +187,7 @@ class Exchanges:
                 "series": ["messages"],
                 **self._identity,
             }
+            ends[role] = told(role, document)
         link = {
             direction: {
                 "rate_bps": self.mbps * 10**6,

@@ -1,4 +1,5 @@
-"""What the contract in quic-impls/README.md asks of every endpoint: files, events, exit codes, signals."""
+"""What the contract in quic-impls/README.md asks of every endpoint, and what ours keep besides: files,
+events, exit codes, signals."""
 
 import json
 import re
@@ -11,17 +12,14 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import ours
+from runners.implementations.finding import OWN
+from runners.implementations.implementation import IMPLEMENTATIONS as FOLDER
+from runners.trial import assignment as trials
+from runners.trial.task import EndpointTask, Role
 
-DECLARATIONS = {
-    name: tomllib.loads((folder / "impl.toml").read_text()) for name, (folder,) in ours().folders.items()
-}
-# That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind. Those of another
-# contract have theirs, too.
+# That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind.
 IMPLEMENTATIONS = {
-    name: declared
-    for name, declared in DECLARATIONS.items()
-    if declared.get("transport") != "tcp" and "contract" not in declared
+    name: tomllib.loads((FOLDER / name / "impl.toml").read_text()) for name in OWN if name != "tcp"
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
@@ -65,6 +63,20 @@ def content(name: str, size_bytes: int) -> dict[str, Any]:
 def assignment(assignment: dict[str, Any], name: str) -> dict[str, Any]:
     """The same with a workload that the implementation has."""
     return {**assignment, "workload": content(name, 1000)}
+
+
+@pytest.mark.parametrize("name", OWN[:1], indirect=True)
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_each_end_is_told_here_what_trials_tell_it(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path, role: Role
+) -> None:
+    endpoints.start(role, {**assignment, "workload": {"name": "video"}}).end()
+    end = EndpointTask(implementation="any", options={})
+    place = {"server_address": "", "local_addresses": [], "certificates": tmp_path, "log_folder": tmp_path}
+    of_trials = trials.assignment(
+        role, end, workload={"name": "video"}, content_seed=0, deadline_s=1, **place
+    )
+    assert json.loads((tmp_path / f"{role}.json").read_text()).keys() == of_trials.keys()
 
 
 def test_the_fec_off_options_turn_fec_off(endpoints: Any, assignment: dict[str, Any], name: str) -> None:

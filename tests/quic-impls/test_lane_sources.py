@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from runners.implementations.finding import OWN
 
 QUIC_IMPLS = REPOSITORY / "quic-impls"
 LANE = QUIC_IMPLS / "lane"
 WIRE = REPOSITORY / "topologies" / "wire"
-MODULES = [path.parent for path in QUIC_IMPLS.glob("*/go.mod")]
+MODULES = [QUIC_IMPLS / name for name in OWN if (QUIC_IMPLS / name / "go.mod").is_file()]
 PACKAGES = sorted({path.parent for module in MODULES for path in module.rglob("lane.[ch]")})
 
 

@@ -162,3 +162,9 @@ def test_the_report_says_what_each_variant_is_compared_with(
     assert "to the baseline" not in page
     for variant, baseline in BASELINES.items():
         assert f"<td>{variant}</td><td>x</td>\n<td></td>\n<td>{baseline}</td>" in page
+
+
+def test_a_variant_that_is_compared_with_none_is_in_no_ratio(filled: Filled) -> None:
+    alone = [{**variant, "compared_with": ""} if variant["label"] == BBR else variant for variant in VARIANTS]
+    _, campaign = filled({}, variants=alone)
+    assert baselines_of(campaign) == {label: other for label, other in BASELINES.items() if label != BBR}

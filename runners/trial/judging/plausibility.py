@@ -75,17 +75,17 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
         yield f"client: {problem}"
     yield from _too_soon(task, client.get(task.completion, 0.0))
     for name, counted in metrics.items():
-        yield from _wrong_counters(name, counted)
+        yield from problems_of_counters(name, counted)
     for way in (
         Way("up", "client", "server", client, server, demand.arriving_bytes("up")),
         Way("down", "server", "client", server, client, demand.arriving_bytes("down")),
     ):
         yield from _not_carried(outcome, way)
-        yield from _not_sent(task, way)
+        yield from problems_of_peers(task.validity.closing_packets, way)
         yield from _not_lost(outcome, way)
     yield from segments.problems(task, outcome, metrics)
     for number, pair in enumerate(task.pairs):
-        yield from _wrong_fec(pair, number, metrics, task.validity.short_packets)
+        yield from problems_of_fec(pair, number, metrics, task.validity.short_packets)
 
 
 def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
@@ -119,7 +119,8 @@ def _too_soon(task: Task, completion_s: float) -> Iterator[str]:
         )
 
 
-def _wrong_counters(name: str, counted: Metrics) -> Iterator[str]:
+def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
+    """What is impossible of the counters of one end."""
     for counter in COUNTERS:
         if counted.get(counter, 0) < 0:
             yield f"{name}: {counter} = {counted[counter]:g}: must be at least 0"
@@ -166,8 +167,8 @@ def _entered(reports: list[DirectionReport]) -> int | None:
     return entered
 
 
-def _not_sent(task: Task, way: Way) -> Iterator[str]:
-    closing = task.validity.closing_packets
+def problems_of_peers(closing: int, way: Way) -> Iterator[str]:
+    """What one end received, and the other has not sent; the last packets, `closing` of them, are let off."""
     of_bytes = ("bytes_received", "bytes_sent")
     for got, given in (*OF_PEER, of_bytes):
         slack = closing * DATAGRAM_BYTES if (got, given) == of_bytes else closing
@@ -191,9 +192,10 @@ def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:
         )
 
 
-def _wrong_fec(
+def problems_of_fec(
     pair: PairTask, number: int, metrics: Mapping[str, Metrics], short_packets: int
 ) -> Iterator[str]:
+    """What both ends say of FEC that is not what their options promise."""
     for role in ROLES:
         name = endpoint_name(number, role)
         repair = metrics.get(name, {}).get("repair_sent", 0)

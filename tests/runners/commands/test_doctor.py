@@ -13,7 +13,7 @@ import pytest
 
 from runners.commands import doctor
 from runners.commands.doctor import Need
-from runners.implementations.finding import Implementations, ours
+from runners.implementations.finding import OWN, Implementations, ours
 from runners.trial import cgroup
 from runners.trial.cgroup import Place
 from tests.runners.engines.conftest import HERE
@@ -138,10 +138,24 @@ def test_a_broken_implementation_is_named_and_does_not_keep_trials_from_running(
     assert need.found.startswith(f"broken: {mine}/broken/impl.toml: name = 3: ")
 
 
-def test_endpoints_of_this_checkout_are_required() -> None:
-    needs = {need.name.split()[0]: need.required for need in doctor._implementations(ours())}
-    assert all(needs[name] for name in ("noq-fec", "rquic", "udp"))
-    assert not needs["quic-go"], "only designs that use it need it"
+def test_endpoints_of_this_project_are_required() -> None:
+    needs = {need.name.split()[0]: need for need in doctor._implementations(ours())}
+    assert all(needs[name].required for name in OWN)
+    assert not needs["quic-go"].required, "only designs that use it need it"
+
+
+def test_one_that_somebody_put_beside_them_is_not_required(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "impl.toml").write_text(
+        'name = "mine"\ntitle = "x"\nbuild = ["true"]\n'
+        'server = ["s"]\nclient = ["s"]\nworkloads = ["download"]\n'
+    )
+    monkeypatch.setattr(doctor, "IMPLEMENTATIONS", tmp_path)
+    (need,) = doctor._implementations(Implementations([tmp_path]))
+    assert (need.good, need.required) == (False, False)
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])

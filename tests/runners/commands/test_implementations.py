@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from runners.implementations.finding import OWN
 
 DECLARATION = """
 name = "NAME"
@@ -60,7 +61,7 @@ def document(done: Any) -> Any:
 
 def test_ours_are_listed_with_all_that_a_script_needs(fecbench_here: Callable[..., Any]) -> None:
     entries = document(fecbench_here("implementations", "--json"))["implementations"]
-    assert {entry["name"] for entry in entries} >= {"noq-fec", "quic-go", "rquic", "tcp", "udp"}
+    assert {entry["name"] for entry in entries} >= {"quic-go", *OWN}
     (rquic,) = [entry for entry in entries if entry["name"] == "rquic"]
     assert rquic["folder"] == str(REPOSITORY / "quic-impls" / "rquic")
     assert "download" in rquic["workloads"]
@@ -74,7 +75,7 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
 ) -> None:
     listed = document(fecbench_here("implementations", "--implementations", mine, "--json"))
     entries = {entry["name"]: entry for entry in listed["implementations"]}
-    assert set(entries) >= {"broken", "example", "noq-fec", "rquic", "tcp", "udp"}
+    assert set(entries) >= {"broken", "example", *OWN}
     assert entries["example"] == {
         "name": "example",
         "title": "An example",
@@ -93,6 +94,7 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
         "series": ["cwnd"],
         "engines": ["local"],
         "local_addresses": False,
+        "content_seed_hex": False,
         "multipath": False,
         "fec_off": {"scheme": "none"},
         "problem": None,

@@ -9,7 +9,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from runners.implementations import build
-from runners.implementations.finding import ours
+from runners.implementations.finding import Implementations, ours
 
 DECLARATION = """
 name = "{name}"
@@ -103,3 +103,24 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     monkeypatch.setattr(sys, "argv", ["build", "--all"])
     build.main()
     assert built == ours().names()
+
+
+@pytest.mark.parametrize(("own", "code"), [((), 0), (("bad",), 1)])
+def test_one_that_somebody_put_beside_ours_is_named_and_ends_no_build(
+    add: Callable[[str, str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    own: tuple[str, ...],
+    code: int,
+) -> None:
+    here = Implementations([add("bad", '["false"]').parent])
+    monkeypatch.setattr(build, "ours", lambda: here)
+    monkeypatch.setattr(build, "OWN", own)
+    monkeypatch.setattr(sys, "argv", ["build"])
+    if code:
+        with pytest.raises(SystemExit) as ended:
+            build.main()
+        assert ended.value.code == code
+    else:
+        build.main()
+    assert capsys.readouterr().err == "not built: bad: false ended with 1\n"

@@ -56,12 +56,14 @@ def test_what_a_declaration_does_not_say_is_none_of_it(folder: Path) -> None:
     declaration = load(folder).declaration
     assert (declaration.series, declaration.local_addresses, declaration.multipath) == ([], False, False)
     assert declaration.transport == "udp"
+    assert not declaration.content_seed_hex
 
 
-def test_series_local_addresses_and_multipath_are_declared(folder: Path) -> None:
-    more = 'series = ["cwnd"]\nlocal_addresses = true\nmultipath = true\nworkloads ='
+def test_series_local_addresses_multipath_and_text_of_the_seed_are_declared(folder: Path) -> None:
+    more = 'series = ["cwnd"]\nlocal_addresses = true\nmultipath = true\ncontent_seed_hex = true\nworkloads ='
     rewrite(folder, "workloads =", more)
     declaration = load(folder).declaration
+    assert declaration.content_seed_hex
     assert (declaration.series, declaration.local_addresses, declaration.multipath) == (["cwnd"], True, True)
 
 

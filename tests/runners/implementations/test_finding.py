@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runners.implementations import finding, implementation
-from runners.implementations.finding import VARIABLE, Implementations, ours, search_path
+from runners.implementations.finding import OWN, VARIABLE, Implementations, ours, search_path
 from runners.implementations.implementation import IMPLEMENTATIONS, Implementation
 from runners.refusal import Refusal
 
@@ -132,7 +132,7 @@ def test_each_impl_toml_is_read_once_and_only_when_it_is_needed(
 
 
 def test_every_implementation_here_can_be_read() -> None:
-    for name in ours().names():
+    for name in OWN:
         here = ours().find(name, "tests")
         if here.declaration.contract == "interop":
             continue

@@ -1,18 +1,23 @@
 """What an endpoint is told: no more than what its role and its implementation ask for."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fecbench.checkout import REPOSITORY
 from runners.trial.assignment import assignment
 from runners.trial.task import EndpointTask, Role
 
 
-def told(role: Role, **declared: Any) -> dict[str, Any]:
+def told(role: Role, content_seed: int = 2**64 - 1, **declared: Any) -> dict[str, Any]:
     return assignment(
         role,
         EndpointTask(implementation="script", options={"a": 1}, **declared),
         workload={"name": "download", "size_bytes": 1},
-        content_seed=2**64 - 1,
+        content_seed=content_seed,
         server_address="10.0.2.2",
         local_addresses=["10.0.1.2", "10.0.5.2"],
         certificates=Path("/certificates"),
@@ -31,6 +36,28 @@ def test_local_addresses_are_told_to_implementations_that_declare_them() -> None
     assert "local_addresses" not in told("client")
 
 
+def test_the_seed_is_told_as_text_too_to_implementations_that_declare_it() -> None:
+    document = told("client", content_seed_hex=True)
+    assert (document["content_seed"], document["content_seed_hex"]) == (2**64 - 1, "f" * 16)
+    assert "content_seed_hex" not in told("client")
+
+
+def test_a_small_seed_has_all_digits_as_text() -> None:
+    assert told("server", content_seed=123, content_seed_hex=True)["content_seed_hex"] == "000000000000007b"
+
+
 def test_series_are_asked_for_by_name_or_not_mentioned() -> None:
     assert told("server", series=["cwnd"])["series"] == ["cwnd"]
     assert "series" not in told("server")
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_the_contract_shows_what_each_end_is_told(role: Role) -> None:
+    page = (REPOSITORY / "quic-impls" / "README.md").read_text()
+    blocks = re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (shown,) = (json.loads(text) for text in blocks if f'"role": "{role}"' in text)
+    document = told(role, local_addresses=True, content_seed_hex=True, series=["cwnd"])
+    assert shown.keys() == document.keys()
+    assert shown["content_seed_hex"] == f"{shown['content_seed']:016x}"
+    for key in ("authority", "certificate", "private_key"):
+        assert Path(shown.get(key, "")).name == Path(document.get(key, "")).name

@@ -9,20 +9,32 @@ from pathlib import Path
 import pytest
 
 from runners.implementations.implementation import load
-from runners.trial import contract, isolation
+from runners.trial import contract, contract_transfers, isolation
 from runners.trial.contract import Part, problem_of_metrics
 
 DECLARATION = """
 name = "example"
-title = "The content in one datagram"
+title = "The content in blocks, one after another"
 build = ["true"]
 server = ["/usr/bin/python3", "endpoint.py"]
 client = ["/usr/bin/python3", "endpoint.py"]
 workloads = ["download"]
+
+[options.copies]
+type = "integer"
+minimum = 1
+maximum = 2
+default = 1
+help = "How often each block is sent."
+
+[fec]
+off = { copies = 1 }
 """
 
 ENDPOINT = """
-import json, random, signal, socket, sys, time
+import json, signal, socket, sys, time
+
+BLOCK = 50_000
 
 class Ended(Exception):
     pass
@@ -36,27 +48,47 @@ def say(event, **more):
 def serve():
     udp.bind(place)
     signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
     say("ready")
+    copies, source, repair = task["options"]["copies"], 0, 0
     try:
         while True:
-            udp.sendto(content, udp.recvfrom(100)[1])
+            number, client = udp.recvfrom(100)
+            at = int(number) * BLOCK
+            for _ in range(copies):
+                udp.sendto(number + b" " + content[at : at + BLOCK], client)
+            source += 1
+            repair += copies - 1
     except Ended:
-        say("done", metrics={"packets_sent": 1})
+        say("done", metrics={"packets_sent": source, "source_sent": source, "repair_sent": repair})
 
 def download():
-    begun = time.monotonic()
-    udp.sendto(b"GET", place)
-    received = udp.recv(60_000)
+    begun, received = time.monotonic(), b""
+    for number in range(max(1, -(-len(content) // BLOCK))):
+        udp.sendto(b"%d" % number, place)
+        of, block = udp.recv(60_000).split(b" ", 1)
+        while int(of) != number:
+            of, block = udp.recv(60_000).split(b" ", 1)
+        received += block
     if received != content:
         sys.exit("the content is wrong")
     lasted_s = time.monotonic() - begun
     say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s / 2})
 
+def words(seed, count):
+    mask = 2**64 - 1
+    for j in range(count):
+        z = (seed + (j + 1) * 0x9E3779B97F4A7C15) & mask
+        z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+        yield (z ^ z >> 31).to_bytes(8, "little")
+
 task = json.load(open(sys.argv[1]))
 if task["workload"]["name"] != "download":
     print("no such workload", file=sys.stderr)
     sys.exit(127)
-content = random.Random(task["content_seed"]).randbytes(task["workload"]["size_bytes"])
+seed, size = task["content_seed"], task["workload"]["size_bytes"]
+content = b"".join(words(seed, -(-size // 8)))[:size]
 place = (task["address"], task["port"])
 udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 udp.settimeout(None if task["role"] == "server" else task["deadline_s"])
@@ -106,6 +138,14 @@ def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
         "unknown workload: the client",
         "unknown workload: the server",
         "lines at failure",
+        "download: 0 bytes",
+        "download: 1 bytes",
+        "download: 1000000 bytes",
+        "download: counters",
+        "download: optional counters",
+        "FEC on",
+        "FEC off",
+        "deadline_s",
     ]
 
 
@@ -121,11 +161,16 @@ def short_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract, "OBEY_LIMIT_S", 1.0)
     monkeypatch.setattr(contract, "END_LIMIT_S", 2.0)
     monkeypatch.setattr(contract, "DEADLINE_S", 2.0)
+    monkeypatch.setattr(contract_transfers, "SIZES", (0, 1, 150_000))
+    monkeypatch.setattr(contract_transfers, "TRANSFER_LIMIT_S", 3.0)
+    monkeypatch.setattr(contract_transfers, "OBEY_LIMIT_S", 1.0)
+    monkeypatch.setattr(contract_transfers, "SILENCE_S", 0.3)
+    monkeypatch.setattr(contract_transfers, "END_LIMIT_S", 2.0)
 
 
 READY = '    say("ready")'
 CLIENT_DONE = 'say("done", metrics={"dct_s": lasted_s, "handshake_s": lasted_s / 2})'
-SERVER_DONE = 'say("done", metrics={"packets_sent": 1})'
+SERVER_DONE = 'say("done", metrics={"packets_sent": source, "source_sent": source, "repair_sent": repair})'
 OBEY = "signal.signal(signal.SIGINT, end)"
 LINE = 'print("no such workload", file=sys.stderr)'
 # What takes the place of a text of the endpoint, and what is said then of which part.
@@ -137,7 +182,7 @@ WRONG = {
         (READY, "    print('Hello', flush=True)", "the server wrote b'Hello', which is neither a ready nor"),
     ],
     "download: 10000 bytes": [
-        ('udp.sendto(b"GET", place)', "sys.exit(4)", "the client exited with 4; it must exit with 0"),
+        ('udp.sendto(b"%d" % number, place)', "sys.exit(4)", "the client exited with 4; it must exit with 0"),
     ],
     "download: the client's done": [
         (CLIENT_DONE, "pass", "the client wrote no line"),
@@ -165,6 +210,17 @@ WRONG = {
             "if False:",
             "a client that expects other content succeeds; it must verify",
         ),
+        (
+            'seed, size = task["content_seed"]',
+            'seed, size = int(float(task["content_seed"]))',
+            "in its lowest bit",
+        ),
+        (
+            'seed, size = task["content_seed"]',
+            'seed, size = task["content_seed"] & 2**63 - 1',
+            "in its highest bit",
+        ),
+        ('sys.exit("the content is wrong")', "sys.exit(127)", "which means that it is not supported"),
     ],
     "download: SIGINT": [
         (
@@ -186,6 +242,53 @@ WRONG = {
     ],
     "unknown workload: the server": [
         ("sys.exit(127)", "time.sleep(60)", "the server runs on for 2 s; it must exit with 127"),
+    ],
+    "download: 0 bytes": [
+        (
+            "    if received != content:",
+            "    if not content:\n        sys.exit(4)\n    if received != content:",
+            "the client exited with 4; it must exit with 0",
+        ),
+        (
+            "signal.signal(signal.SIGTERM, end)",
+            "signal.signal(signal.SIGTERM, signal.SIG_IGN)",
+            "the server still runs 1 s after SIGTERM",
+        ),
+    ],
+    "download: 150000 bytes": [
+        ("BLOCK = 50_000", "BLOCK = 66_000", "the client exited with 1 (TimeoutError: timed out)"),
+    ],
+    "download: counters": [
+        (
+            '"packets_sent": source',
+            '"packets_sent": -source',
+            "server: packets_sent = -3: must be at least 0",
+        ),
+        (
+            '"packets_sent": source',
+            '"packets_sent": source, "packets_lost": 9',
+            "server: packets_lost = 9: must be at most 3, its packets_sent",
+        ),
+        (
+            '"dct_s": lasted_s',
+            '"packets_received": 99, "dct_s": lasted_s',
+            "client: packets_received = 99: but packets_sent of server is 3",
+        ),
+        (
+            '"dct_s": lasted_s',
+            '"bytes_received": 5, "dct_s": lasted_s',
+            "client: bytes_received = 5: the content alone has 150000 bytes",
+        ),
+    ],
+    "FEC on": [
+        ("repair += copies - 1", "pass", "server: FEC is on, but no repair symbol was sent (repair_sent)"),
+        ('"source_sent": source, ', "", "server: FEC is on, but no source symbol was sent (source_sent)"),
+    ],
+    "FEC off": [
+        ("repair += copies - 1", "repair += 1", "server: FEC is off, but repair_sent = 3"),
+    ],
+    "deadline_s": [
+        ('task["deadline_s"])', "60)", "whose server says nothing, does not end"),
     ],
     "lines at failure": [
         (
@@ -209,7 +312,9 @@ WRONG = {
 )
 def test_what_is_wrong_is_named(folder: Path, part: str, right: str, wrong: str, detail: str) -> None:
     rewrite(folder / "endpoint.py", right, wrong)
-    assert detail in broken(folder)[part]
+    problems = broken(folder)
+    assert detail in problems[part]
+    assert all(problem.count("\n") == 0 for problem in problems.values())
 
 
 def test_what_cannot_be_started_is_named_once(folder: Path) -> None:

@@ -1,0 +1,91 @@
+#include "contract.h"
+
+#include <arpa/inet.h>
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fail(int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(code);
+}
+
+static char *text_of(const char *path) {
+    static char text[1 << 20];
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        fail(EXIT_WRONG_CALL, "%s: %s", path, strerror(errno));
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    return text;
+}
+
+static const cJSON *member(const cJSON *object, const char *name) {
+    const cJSON *found = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (found == NULL)
+        fail(EXIT_WRONG_CALL, "%s is missing in the assignment", name);
+    return found;
+}
+
+static const char *string(const cJSON *object, const char *name) {
+    const char *value = cJSON_GetStringValue(member(object, name));
+    if (value == NULL)
+        fail(EXIT_WRONG_CALL, "%s must be text", name);
+    return value;
+}
+
+static double number(const cJSON *object, const char *name) {
+    const cJSON *value = member(object, name);
+    if (!cJSON_IsNumber(value) || value->valuedouble < 0)
+        fail(EXIT_WRONG_CALL, "%s must be a number from 0 on", name);
+    return value->valuedouble;
+}
+
+struct assignment read_assignment(const char *path) {
+    const cJSON *document = cJSON_Parse(text_of(path));
+    if (document == NULL)
+        fail(EXIT_WRONG_CALL, "%s: is no JSON", path);
+    const cJSON *workload = member(document, "workload");
+    const char *name = string(workload, "name");
+    if (strcmp(name, "download") != 0 && strcmp(name, "upload") != 0)
+        fail(EXIT_UNSUPPORTED, "the workload \"%s\" is not supported", name);
+    struct assignment assignment = {
+        .is_server = strcmp(string(document, "role"), "server") == 0,
+        .is_upload = strcmp(name, "upload") == 0,
+        .address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number(document, "port"))},
+        .server_name = string(document, "server_name"),
+        .size_bytes = (uint64_t)number(workload, "size_bytes"),
+        .content_seed = strtoull(string(document, "content_seed_hex"), NULL, 16),
+        .congestion_control = string(member(document, "options"), "congestion_control"),
+        .authority = string(document, "authority"),
+        .deadline_s = number(document, "deadline_s"),
+    };
+    if (inet_pton(AF_INET, string(document, "address"), &assignment.address.sin_addr) != 1)
+        fail(EXIT_WRONG_CALL, "address must be one of IPv4");
+    if (assignment.is_server) {
+        assignment.certificate = string(document, "certificate");
+        assignment.private_key = string(document, "private_key");
+    }
+    return assignment;
+}
+
+void say_ready(void) {
+    puts("{\"event\": \"ready\"}");
+    fflush(stdout);
+}
+
+void say_done(const struct metric *metrics, int count) {
+    printf("{\"event\": \"done\", \"metrics\": {");
+    for (int i = 0; i < count; i++)
+        printf("%s\"%s\": %.9f", i ? ", " : "", metrics[i].name, metrics[i].value);
+    puts("}}");
+    fflush(stdout);
+}

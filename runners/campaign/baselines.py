@@ -1,0 +1,51 @@
+"""What each variant is compared with: the variant that it names, the design's baseline where that is of the
+same implementation, else its twin, the variant of its own implementation with FEC off that differs least.
+
+A ratio of two stacks says little about FEC, so there is none but where a variant names one of another stack.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from designs.design import Design, Variant
+from runners.campaign.experiment import Arm
+
+WITH_NONE = ""
+"""A variant that is in no ratio, though the design has a baseline."""
+
+
+def compared_with(design: Design, arms: Mapping[str, Arm]) -> dict[str, str | None]:
+    """Of each variant, by its label: the label of the one that it is compared with, None for the design's
+    baseline, and `WITH_NONE`."""
+    return {variant.label: _of(variant, design, arms) for variant in design.variants}
+
+
+def _of(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str | None:
+    usual = next((other for other in design.variants if other.is_baseline), None)
+    if variant.is_baseline or variant.compared_with is not None:
+        return variant.compared_with
+    if usual is not None and usual.implementation == variant.implementation:
+        return None
+    return _twin(variant, design, arms)
+
+
+def _twin(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str:
+    """The variant of its implementation with FEC off from which it differs in the fewest options, its label;
+    `WITH_NONE` where there is none, or several are as near."""
+    fec, own = arms[variant.label].implementation.declaration.fec, _options(arms[variant.label])
+    if fec is None or not fec.is_on(own):
+        return WITH_NONE
+    different: dict[int, list[str]] = {}
+    for other in design.variants:
+        if other.implementation == variant.implementation and other.compared_with is None:
+            options = _options(arms[other.label])
+            if not fec.is_on(options):
+                count = sum(options[name] != value for name, value in own.items())
+                different.setdefault(count, []).append(other.label)
+    nearest = different[min(different)] if different else []
+    return nearest[0] if len(nearest) == 1 else WITH_NONE
+
+
+def _options(arm: Arm) -> dict[str, Any]:
+    """All options of a variant, without those of points."""
+    return dict(arm.implementation.options(arm.chosen, arm.where))

@@ -1,0 +1,206 @@
+"""What the check of an implementation tries once a first transfer has succeeded: contents of other sizes,
+what the two ends count, FEC on and off, a server that says nothing, and the content of a seed.
+
+That two ends of one implementation agree on the content does not make it right: both may be wrong alike. So
+another implementation downloads from it, and serves it, where the two can talk to each other.
+"""
+
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from runners.implementations.implementation import Implementation
+from runners.options import Option, Value
+from runners.refusal import Refusal
+from runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
+from runners.trial.endpoint import UNSUPPORTED, Endpoint
+from runners.trial.judging.plausibility import (
+    COUNTERS,
+    Way,
+    problems_of_counters,
+    problems_of_fec,
+    problems_of_peers,
+)
+from runners.trial.task import PairTask
+from runners.trial.transfer import READY_LIMIT_S
+from runners.trial.validity import USUAL
+from runners.workloads.workload import Demand
+
+if TYPE_CHECKING:
+    from runners.trial.contract import Loopback
+
+SIZES = (0, 1, 1_000_000)
+DIRECTIONS = {"download": "down", "upload": "up"}
+TRANSFER_LIMIT_S = 30.0
+OBEY_LIMIT_S = 3.0
+# Of a client whose server says nothing, and how long it may take to see that it is over.
+SILENCE_S, END_LIMIT_S = 1.0, 5.0
+# For stacks that may not be able to talk to each other at all.
+ENCOUNTER_S = 5.0
+
+
+class Finding(NamedTuple):
+    """A part of the contract, what is wrong with it (""), and what is good when nothing is."""
+
+    part: str
+    problem: str
+    good: str
+
+
+class Ends(NamedTuple):
+    """A client and its server, both of which have ended, and the first thing that is wrong with them."""
+
+    client: Endpoint | None
+    server: Endpoint
+    problem: str
+
+    @property
+    def metrics(self) -> dict[str, dict[str, float]]:
+        client = self.client.metrics if self.client else None
+        return {"client": client or {}, "server": self.server.metrics or {}}
+
+
+def transfer(
+    serving: "Loopback", asking: "Loopback", workload: Mapping[str, Any], deadline_s: float, **options: Any
+) -> Ends:
+    """One transfer, from start to end; `options` are those of `server` and `client`."""
+    server = serving.start("server", workload, options=options.get("server", {}), deadline_s=deadline_s)
+    try:
+        serving.await_ready(server)
+        if problem := problem_of_start(server, READY_LIMIT_S):
+            return Ends(None, server, problem)
+        client = asking.start("client", workload, options=options.get("client", {}), deadline_s=deadline_s)
+        asking.await_end(client, deadline_s + END_LIMIT_S)
+        problem = problem_of_success("client", client) or problem_of_done("client", client)
+        server.signal(signal.SIGTERM)
+        serving.await_end(server, OBEY_LIMIT_S)
+        if server.exit_code is None:
+            problem = problem or f"the server still runs {OBEY_LIMIT_S:g} s after SIGTERM"
+        problem = problem or problem_of_success("server", server) or problem_of_done("server", server)
+        return Ends(client, server, problem)
+    finally:
+        asking.end()
+        serving.end()
+
+
+def sizes(loopback: "Loopback", name: str) -> Iterator[Finding]:
+    """Transfers without content, of one byte and of many; of the last, what both ends count."""
+    for size in SIZES if name in DIRECTIONS else ():
+        workload = {"name": name, "size_bytes": size}
+        ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S)
+        yield Finding(f"{name}: {size} bytes", ends.problem, "both ends succeeded; SIGTERM ended the server")
+        if ends.problem:
+            return
+    if name in DIRECTIONS:
+        yield from _counters(name, ends.metrics, size)
+
+
+def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) -> Iterator[Finding]:
+    roles = ("client", "server")
+    problems = [problem for role in roles for problem in problems_of_counters(role, metrics[role])]
+    for sender, receiver in (roles, roles[::-1]):
+        way = Way("up", sender, receiver, metrics[sender], metrics[receiver], 0)
+        problems += problems_of_peers(USUAL.closing_packets, way)
+    sender, receiver = roles if DIRECTIONS[name] == "up" else roles[::-1]
+    for role, counter in ((sender, "bytes_sent"), (receiver, "bytes_received")):
+        if (counted := metrics[role].get(counter, size)) < size:
+            problems.append(f"{role}: {counter} = {counted:g}: the content alone has {size} bytes")
+    yield Finding(f"{name}: counters", "; ".join(problems), "what both ends count is possible")
+    lacking = [counter for counter in COUNTERS if not any(counter in metrics[role] for role in roles)]
+    without = f"optional, and not reported: {', '.join(lacking)}" if lacking else "all are reported"
+    yield Finding(f"{name}: optional counters", "", without)
+
+
+def fec(loopback: "Loopback", sample: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether repair symbols are sent with FEC on, and none with FEC off."""
+    switch = loopback.implementation.declaration.fec
+    if switch is None:
+        yield Finding("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
+        return
+    on = options_with_fec(loopback.implementation)
+    if on is None:
+        yield Finding("FEC on", "", "not tried: no single option turns FEC on")
+    else:
+        chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
+        yield _fec_finding(loopback, sample, "FEC on", on, f"repair symbols were sent with {chosen}")
+    yield _fec_finding(loopback, sample, "FEC off", switch.off, "no repair symbol was sent")
+
+
+def _fec_finding(
+    loopback: "Loopback", sample: Mapping[str, Any], part: str, chosen: Mapping[str, object], good: str
+) -> Finding:
+    size = SIZES[-1]
+    is_transfer = sample["name"] in DIRECTIONS
+    workload = {**sample, "size_bytes": size} if is_transfer else dict(sample)
+    ends = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, server=chosen, client=chosen)
+    end = loopback.end_of(chosen)
+    down = DIRECTIONS.get(sample["name"], "down") == "down"
+    demand = Demand(down_bytes=size) if down else Demand(up_bytes=size)
+    pair = PairTask(client=end, server=end, workload=workload, demand=demand)
+    problems = problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets)
+    return Finding(part, ends.problem or "; ".join(problems), good)
+
+
+def options_with_fec(implementation: Implementation) -> dict[str, Value] | None:
+    """The defaults where FEC is on with them, else one option that turns it on; None where none does."""
+    declared = implementation.declaration
+    assert declared.fec is not None
+    choices: list[dict[str, Value]] = [{}]
+    choices += [{name: value} for name in declared.fec.off for value in _values(declared.options[name])]
+    for chosen in choices:
+        if declared.fec.is_on(implementation.options(chosen, declared.name)):
+            try:
+                implementation.check_together(chosen, declared.name)
+            except Refusal:
+                continue
+            return chosen
+    return None
+
+
+def _values(option: Option) -> list[Value]:
+    """Some values that the option may have."""
+    if option.type == "boolean":
+        return [True, False]
+    if option.choices is not None:
+        return list(option.choices)
+    off = option.default if isinstance(option.default, int | float) else 0
+    tried = [off + 1, off - 1, option.maximum, option.minimum]
+    return [value for value in tried if value is not None and not option.problem_of(value)]
+
+
+def deadline(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether a client whose server says nothing ends by itself."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(loopback.address)
+        client = loopback.start("client", workload, deadline_s=SILENCE_S)
+        loopback.await_end(client, SILENCE_S + END_LIMIT_S)
+    problem = ""
+    if client.exit_code is None:
+        problem = f"a client with deadline_s = {SILENCE_S:g}, whose server says nothing, does not end"
+    elif client.exit_code in (0, UNSUPPORTED):
+        problem = f"a client whose server says nothing {how_ended(client)}; it must fail"
+    loopback.end()
+    yield Finding("deadline_s", problem, "a client whose server says nothing fails in time")
+
+
+def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
+    """Whether the content is that of its seed: by another implementation, as client and as server."""
+    workload = {"name": "download", "size_bytes": SIZES[-1]}
+    name, part = other.implementation.declaration.name, "content of the seed"
+    own, of_other = _off(loopback), _off(other)
+    ends = transfer(loopback, other, workload, ENCOUNTER_S, server=own, client=of_other)
+    if ends.client is not None and "SHA-256" in ends.client.stderr:
+        problem = f"{name}'s client gets another content than that of content_seed (SplitMix64's words)"
+        yield Finding(part, problem, "")
+    elif ends.problem:
+        yield Finding(part, "", f"not compared with {name}'s, which cannot talk to it: {ends.problem}")
+    else:
+        yield Finding(part, "", f"{name}'s client gets the same")
+        ends = transfer(other, loopback, workload, ENCOUNTER_S, server=of_other, client=own)
+        yield Finding("a server of another stack", ends.problem, f"a download from {name}'s server succeeds")
+
+
+def _off(loopback: "Loopback") -> Mapping[str, object]:
+    switch = loopback.implementation.declaration.fec
+    return switch.off if switch else {}

@@ -1,0 +1,54 @@
+"""Two stacks are compared only where the design asks for it; a variant of another stack than the baseline's
+is compared with its own stack without FEC."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designs
+from runners.campaign.baselines import WITH_NONE, compared_with
+from runners.campaign.experiment import Experiment
+from runners.implementations.finding import ours
+
+OFF, XOR = 'options = { scheme = "none" }', 'options = { scheme = "xor", n = 3, k = 2 }'
+RENO_OFF = 'options = { scheme = "none", congestion_control = "newreno" }'
+RENO_XOR = 'options = { scheme = "xor", n = 3, k = 2, congestion_control = "newreno" }'
+BASE = ("base", "rquic", 'options = { scheme = "none" }\nbaseline = true')
+
+
+def compared(write_design: Any, tmp_path: Path, *variants: tuple[str, str, str]) -> dict[str, str | None]:
+    tables = [
+        f'[[variants]]\nlabel = "{label}"\nimplementation = "{name}"\n{rest}\n'
+        for label, name, rest in variants
+    ]
+    design = designs.load(write_design(tmp_path, "\n".join(tables)))
+    return compared_with(design, Experiment(design, design.plan().points, ours()).arms)
+
+
+@pytest.mark.parametrize(
+    ("variants", "right"),
+    [
+        ([BASE, ("x", "rquic", 'options = { scheme = "xor" }')], {"base": None, "x": None}),
+        ([BASE, ("n", "noq-fec", OFF), ("x", "noq-fec", XOR)], {"base": None, "n": WITH_NONE, "x": "n"}),
+        ([BASE, ("x", "noq-fec", XOR)], {"base": None, "x": WITH_NONE}),
+        ([BASE, ("x", "noq-fec", f'{XOR}\nbaseline = "base"')], {"base": None, "x": "base"}),
+        ([("n", "noq-fec", OFF), ("x", "noq-fec", XOR)], {"n": WITH_NONE, "x": "n"}),
+        # Of several, the one that differs in FEC alone, or least.
+        (
+            [BASE, ("n", "noq-fec", OFF), ("r", "noq-fec", RENO_OFF), ("x", "noq-fec", RENO_XOR)],
+            {"base": None, "n": WITH_NONE, "r": WITH_NONE, "x": "r"},
+        ),
+        (
+            [BASE, ("n", "noq-fec", OFF), ("again", "noq-fec", OFF), ("x", "noq-fec", XOR)],
+            {"base": None, "n": WITH_NONE, "again": WITH_NONE, "x": WITH_NONE},
+        ),
+    ],
+)
+def test_each_variant_is_compared_with_its_own_stack(
+    write_design: Any,
+    tmp_path: Path,
+    variants: list[tuple[str, str, str]],
+    right: dict[str, str | None],
+) -> None:
+    assert compared(write_design, tmp_path, *variants) == right

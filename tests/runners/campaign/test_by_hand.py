@@ -1,0 +1,52 @@
+"""What a replay leaves to start both programs of a trial by hand, works where it lies."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from results.store.database import Database
+from runners.campaign import by_hand
+from runners.campaign.record import seeds_of
+from runners.campaign.request import Request
+from runners.implementations.finding import ours
+from runners.trial.task import Task
+from tests.runners.campaign.conftest import Run
+
+
+@pytest.fixture
+def task(run: Run, little: Request, tmp_path: Path) -> Task:
+    """One that a campaign has recorded."""
+    if ours().find("rquic", "tests").missing_programs():
+        pytest.skip("needs rquic: make build")
+    run(keys=little.keys[:1])
+    with Database.open(str(tmp_path / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        (trial,) = database.trials(campaign.id)
+    seeds = seeds_of(trial.record, trial.record.task)
+    return Task.model_validate({**trial.record.task, "seeds": seeds})
+
+
+def test_the_command_that_it_says_repeats_the_transfer_over_loopback(task: Task, tmp_path: Path) -> None:
+    made, at = tmp_path / "unfinished", tmp_path / "a folder" / "by-hand"
+    by_hand.leave(task, ours(), made, at)
+    at.parent.mkdir()
+    made.rename(at)
+    started = ["sh", "-c", f"({by_hand.start_with(at)}; wait)"]
+    done = subprocess.run(started, capture_output=True, text=True, timeout=60, cwd="/")
+    assert done.stderr == ""
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [event["event"] for event in events] == ["ready", "done", "done"]
+    assert "dct_s" in events[1]["metrics"]
+    assert (at / "client" / "keys.log").is_file()
+
+
+def test_each_end_has_what_the_trial_told_it(task: Task, tmp_path: Path) -> None:
+    by_hand.leave(task, ours(), tmp_path / "by-hand", tmp_path / "by-hand")
+    for role in ("client", "server"):
+        told = json.loads((tmp_path / "by-hand" / f"{role}.json").read_text())
+        end = task.pairs[0].client if role == "client" else task.pairs[0].server
+        assert (told["options"], told["content_seed"]) == (end.options, task.seeds.content)
+        assert ("private_key" in told) == (role == "server")
+        assert all(Path(told[key]).is_file() for key in ("authority", "certificate") if key in told)

@@ -1,0 +1,61 @@
+"""The Makefile tests and checks what is ours, whatever folder somebody puts beside it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.implementations.finding import OWN
+
+VARIABLES = ("GO_FOLDERS", "RUST_FOLDERS", "C_FILES", "NOT_OTHERS")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder that looks like the checkout to the Makefile."""
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    for name in ("rquic", "stranger"):
+        folder = tmp_path / "quic-impls" / name
+        folder.mkdir(parents=True)
+        for file in ("go.mod", "Cargo.toml", "endpoint.c"):
+            (folder / file).write_text("")
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    return tmp_path
+
+
+def value(checkout: Path, variable: str) -> list[str]:
+    asked = ["make", "--no-print-directory", "--eval", f"print: ; @echo $({variable})", "print"]
+    done = subprocess.run(asked, cwd=checkout, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_no_list_of_what_is_checked_has_a_folder_of_somebody_else(checkout: Path) -> None:
+    assert {name: value(checkout, name) for name in VARIABLES} == {
+        "GO_FOLDERS": ["quic-impls/rquic"],
+        "RUST_FOLDERS": ["quic-impls/rquic"],
+        "C_FILES": ["quic-impls/rquic/endpoint.c"],
+        "NOT_OTHERS": ["--extend-exclude", "quic-impls/stranger/"],
+    }
+
+
+def test_every_implementation_of_ours_is_tested_and_checked() -> None:
+    assert set(OWN) <= set(value(REPOSITORY, "OWN"))
+
+
+def test_only_the_demonstration_goes_on_without_one_that_cannot_be_built(checkout: Path) -> None:
+    commands = "demo build: print\nprint: ; @echo '[$(UNBUILT)]'"
+    (checkout / "Makefile").write_text(
+        "\n".join(
+            line for line in (checkout / "Makefile").read_text().splitlines() if line.startswith("demo: UN")
+        )
+        + f"\n{commands}\n"
+    )
+    said = {
+        target: subprocess.run(
+            ["make", "-s", target], cwd=checkout, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for target in ("demo", "build")
+    }
+    assert said == {"demo": "[|| true]", "build": "[]"}
