@@ -52,6 +52,11 @@ def without_secrets(argument: str) -> str:
     return argument.removesuffix(url) + without if HIDDEN in without else argument
 
 
+def options_of(url: str) -> set[str]:
+    """The names of the options that a URL gives."""
+    return set(_read(url)[0])
+
+
 def url_in(argument: str) -> str:
     """The URL at the end of a word, such as `--db=URL`; empty when there is none."""
     found = _URL.search(argument)

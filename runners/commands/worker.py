@@ -1,16 +1,24 @@
 """`fecbench worker`: this host takes part in the campaigns of a cluster."""
 
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fecbench.checkout import REPOSITORY
 from runners.cluster import address, settings
 from runners.cluster.worker import Worker
 from runners.commands import arguments
 from runners.commands.choice import implementations_in
-from runners.commands.doctor import needs
 from runners.commands.terminal import note
 from runners.engines.admission import parse_jobs
+
+DOCTOR_S = 300.0
+_COMMAND = "from runners.commands.command_line import main; main()"
 
 
 def worker(
@@ -36,8 +44,18 @@ def worker(
     settings.apply()
     address.call(place)
 
-    def lacks() -> str:
-        lack = next((need for need in needs(found) if need.required and not need.good), None)
-        return f"this host lacks {lack.name}: {lack.found}; mend: {lack.mend}" if lack else ""
+    Worker(place, wanted_jobs, found, db, lambda: _lack(implementations or []), note).run()
 
-    Worker(place, wanted_jobs, found, db, lacks, note).run()
+
+def _lack(folders: Sequence[Path]) -> str:
+    """What emulated trials need first that this host lacks, as fecbench doctor says; empty for nothing."""
+    of_folders = [word for folder in folders for word in ("--implementations", str(folder))]
+    command = [sys.executable, "-c", _COMMAND, "doctor", "--json", *of_folders]
+    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=DOCTOR_S)
+    try:
+        needs = json.loads(told.stdout)["needs"]
+    except (ValueError, KeyError):
+        return f"fecbench doctor failed: {(told.stderr.strip().splitlines() or ['it said nothing'])[-1]}"
+    lacks = (need for need in needs if need["required"] and not need["good"])
+    lack = next(lacks, None)
+    return "" if lack is None else f"this host lacks {lack['name']}: {lack['found']}; mend: {lack['mend']}"
