@@ -97,13 +97,10 @@ def context(papers: Papers) -> ssl.SSLContext:
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False  # whoever has a certificate of this authority belongs to the cluster
     made.load_verify_locations(cadata=papers.authority)
-    reading, writing = os.pipe()
-    os.write(writing, (papers.certificate + papers.key).encode())
-    os.close(writing)
-    try:
-        made.load_cert_chain(f"/proc/self/fd/{reading}")
-    finally:
-        os.close(reading)
+    with os.fdopen(os.memfd_create("papers"), "wb") as file:
+        file.write((papers.certificate + papers.key).encode())
+        file.flush()
+        made.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
     return made
 
 

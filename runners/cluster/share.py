@@ -168,10 +168,10 @@ class ProposedShare(Share):
             self._lots = [lot for lot in self._lots if lot not in whole]
 
     def _has_ended(self, lot: OpenLot) -> bool:
-        return self._unfinished.keys().isdisjoint(lot.groups)
+        return not any(self._unfinished.get(group) for group in lot.groups)
 
     def _is_done(self, lot: OpenLot, group: Group) -> bool:
-        return lot.is_handed_out and group not in self._unfinished
+        return lot.is_handed_out and not self._unfinished.get(group)
 
     def _close(self, lot: OpenLot, held: set[Group], refused: str = "") -> None:
         answer = Answer(
