@@ -80,7 +80,7 @@ def _read(folder: Path) -> Papers:
                 f"--certificates {folder}: {name} cannot be read: {why}: fecbench cluster certificates DIR"
                 " makes such a folder"
             ) from None
-    if stat.S_IMODE((folder / KEY).stat().st_mode) & 0o077:
+    if _is_exposed(folder / KEY):
         raise Refusal(f"--certificates {folder}: others can read {KEY}: chmod 600 {folder / KEY}")
     papers = Papers(*texts)
     try:
@@ -90,6 +90,12 @@ def _read(folder: Path) -> Papers:
             f"--certificates {folder}: are no certificates of a cluster: {_reason(error)}"
         ) from None
     return papers
+
+
+def _is_exposed(key: Path) -> bool:
+    """Whether anybody but its owner can read it; of a file of root's, its group may, as of a mounted secret."""
+    kept = key.stat()
+    return bool(stat.S_IMODE(kept.st_mode) & (0o037 if kept.st_uid == 0 else 0o077))
 
 
 def context(papers: Papers) -> ssl.SSLContext:

@@ -58,7 +58,7 @@ def test_tls_needs_certificates_that_nobody_else_reads(papers: Path, tmp_path: P
         place("tls://ada:1", None, insecure=False)
     with pytest.raises(Refusal, match=r"authority\.pem cannot be read"):
         place("tls://ada:1", tmp_path, insecure=False)
-    (papers / address.KEY).chmod(0o640)
+    (papers / address.KEY).chmod(0o644)
     with pytest.raises(Refusal, match=r"others can read node\.key"):
         place("tls://ada:1", papers, insecure=False)
     (papers / address.KEY).chmod(0o600)
