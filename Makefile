@@ -111,7 +111,7 @@ lock:
 	@/usr/bin/python3 -m venv .build/lock
 	@.build/lock/bin/pip install --quiet pip-tools
 	@.build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-header --extra development --output-file requirements.lock pyproject.toml
+	    --no-emit-find-links --no-header --extra cluster --extra development --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) $(OUT) .build

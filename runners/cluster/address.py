@@ -93,7 +93,7 @@ def _read(folder: Path) -> Papers:
 
 
 def _is_exposed(key: Path) -> bool:
-    """Whether anybody but its owner can read it; of a file of root's, its group may, as of a mounted secret."""
+    """Whether anybody but its owner can read it; a file of root's its group may, as a mounted secret."""
     kept = key.stat()
     return bool(stat.S_IMODE(kept.st_mode) & (0o037 if kept.st_uid == 0 else 0o077))
 
