@@ -2,7 +2,7 @@
 # make test   all set-up, then all tests but the slow ones
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
-# make bench  what the dropper, the link, the codes, loading results and the engines cost, next to others; PARTS="…" chooses
+# make bench  what the dropper, the link, the codes, loading results, engines and a cluster cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make lint   the checks of form

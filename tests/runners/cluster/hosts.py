@@ -86,6 +86,10 @@ class Command:
     def until(self, words: str) -> None:
         wait_until(lambda: words in self.words or not self.is_running(), f"{words} in {self.words}")
 
+    def has_joined(self) -> bool:
+        """Of a worker: whether it takes part in a campaign now."""
+        return "takes part" in self.words.rpartition("left")[2]
+
     def end(self) -> None:
         self.process.terminate()
         try:

@@ -44,6 +44,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self._resources = contextlib.ExitStack()
         self._logs = folder
+        self._begun = itertools.count()
         numbers = itertools.count(1)
         self._switch = self._host("switch", None, next(numbers))
         self._hosts = {
@@ -83,7 +84,8 @@ class Cluster:
 
     def begin_worker(self, name: str, *options: object) -> None:
         reach = ("worker", self.address, "--certificates", self.papers, "--jobs", 1)
-        self.workers[name] = Command(self._hosts[name], self._logs / name, *reach, *FOLDER, *options)
+        log = self._logs / f"{name}-{next(self._begun)}"
+        self.workers[name] = Command(self._hosts[name], log, *reach, *FOLDER, *options)
 
     def run(self, design: Path, url: str, log: str, *options: object) -> Command:
         cluster = ("--cluster", self.address, "--certificates", self.papers)
@@ -166,12 +168,15 @@ def test_workers_are_killed(cluster: Cluster, outlast: Outlast) -> None:
     def kill(running: Command) -> None:
         nonlocal kills
         while running.is_running() and kills < KILLS:
-            time.sleep(chance.uniform(0.2, 3.0))
-            name = chance.choice(WORKERS)
-            cluster.workers[name].process.kill()
-            cluster.workers[name].process.wait()
-            cluster.begin_worker(name)
-            kills += 1
+            time.sleep(0.1)
+            taking_part = [name for name in WORKERS if cluster.workers[name].has_joined()]
+            if taking_part:
+                time.sleep(chance.uniform(0.0, 2.0))
+                name = chance.choice(taking_part)
+                cluster.workers[name].process.kill()
+                cluster.workers[name].process.wait()
+                cluster.begin_worker(name)
+                kills += 1
 
     while kills < KILLS:
         outlast(f"killed_{next(killed)}", kill)
