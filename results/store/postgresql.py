@@ -64,7 +64,7 @@ def _engine(url: str) -> sa.Engine:
         _dialect: object, _record: object, _words: object, options: dict[str, Any]
     ) -> psycopg.Connection:
         # SQLAlchemy would take the URL apart; libpq is given all of it.
-        connection = psycopg.connect(url, autocommit=True, **limits, **options)
+        connection = psycopg.connect(url, autocommit=True, **{**limits, **options})
         connection.execute(f"SET lock_timeout = '{connector.LOCK_WAIT_S:g}s'")
         connection.autocommit = False
         return connection

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 RECONNECT_S = 120.0
+FETCH_S = 3.0
+"""How long an answer may take from where it lies: with a worker that died it is lost."""
 LOOK_S = 1.0
 """How often is looked who is there."""
 
@@ -129,7 +131,7 @@ class Crew:
             except queue.Empty:
                 return None
             if kept := self._futures.pop(number, None):
-                return _reply(number, *kept)
+                return reply_of(number, *kept)
 
     def dismiss(self, proposals: dict[str, Proposal], wait_s: float) -> None:
         """Propose to each worker what ends the campaign, and wait a little until they know."""
@@ -153,11 +155,12 @@ class Crew:
             self._client = None
 
 
-def _reply(number: int, worker: str, future: "Future[str]") -> Reply:
+def reply_of(number: int, worker: str, future: "Future[str]") -> Reply:
+    """What came of a proposal whose future has ended."""
     if future.status != "finished":
         error: Any = future.exception() if future.status == "error" else future.status
         return Reply(worker, number, None, str(error) or type(error).__name__)
     try:
-        return Reply(worker, number, Answer.model_validate_json(future.result(timeout=CONNECT_S)))
-    except Exception as error:  # of Dask's, or an answer of another version
-        return Reply(worker, number, None, str(error).splitlines()[0])
+        return Reply(worker, number, Answer.model_validate_json(future.result(timeout=FETCH_S)))
+    except Exception as error:  # of Dask's, as when the worker died with it, or an answer of another version
+        return Reply(worker, number, None, " ".join(str(error).split()) or type(error).__name__)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from results.store.records import Group, TrialKey
 from runners.campaign.request import Request
 from runners.cluster import campaign
+from runners.cluster import crew as crews
 from runners.cluster.campaign import Proposer
 from runners.cluster.crew import Crew, Reply, SchedulerGone
 from runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
@@ -236,3 +238,31 @@ def test_a_scheduler_that_was_gone_is_reached_again_and_everything_is_proposed_a
         "the scheduler is gone (the connection ended): trying to reach it again",
         "the scheduler is there again",
     ]
+
+
+def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_has_none() -> None:
+    class Lost:
+        status = "finished"
+
+        def result(self, timeout: float) -> str:  # noqa: ARG002
+            raise TimeoutError
+
+    future: Any = Lost()
+    assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError")
+
+
+def test_a_lot_whose_answer_was_lost_is_proposed_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    lost = [True]
+
+    class Loses(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            reply = super().reply(wait_s)
+            if reply and reply.answer and reply.answer.done and lost:
+                lost.pop()
+                return Reply(reply.worker, reply.number, None, "TimeoutError")
+            return reply
+
+    watched = propose(Loses(lambda _, lot: done(lot), {"one"}))
+    assert len(watched.keys) == len(little.keys)
