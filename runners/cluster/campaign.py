@@ -240,7 +240,7 @@ class Proposer:
                     self._todo.appendleft(group)
 
     def _lose_all(self) -> None:
-        for member in self._members.values():
-            for number in list(member.lots):
-                self._take_back(member, number)
+        """All that is not done is to be proposed anew, what was just being proposed, too."""
         self._members.clear()
+        self._later.clear()
+        self._todo = deque(self._open)

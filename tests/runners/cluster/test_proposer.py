@@ -266,3 +266,18 @@ def test_a_lot_whose_answer_was_lost_is_proposed_again(
 
     watched = propose(Loses(lambda _, lot: done(lot), {"one"}))
     assert len(watched.keys) == len(little.keys)
+
+
+def test_groups_at_whose_proposal_the_scheduler_was_gone_are_proposed_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    gone = [SchedulerGone("the connection ended")]
+
+    class Breaks(MadeUp):
+        def propose(self, worker: str, proposal: Proposal) -> int:
+            if gone and isinstance(proposal, Lot):
+                raise gone.pop()
+            return super().propose(worker, proposal)
+
+    watched = propose(Breaks(lambda _, lot: done(lot), {"one"}))
+    assert len(watched.keys) == len(little.keys)
