@@ -193,7 +193,9 @@ class Proposer:
         was_asked_to_join = member.lots.get(reply.number) == []
         if reply.answer is None:
             self._take_back(member, reply.number)
-            if was_asked_to_join:
+            if was_asked_to_join and reply.is_lost:
+                del self._members[reply.worker]  # is asked again
+            elif was_asked_to_join:
                 self._refuse(member, reply.worker, reply.why)
             return
         answer = reply.answer

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 RECONNECT_S = 120.0
-FETCH_S = 3.0
+FETCH_S = 10.0
 """How long an answer may take from where it lies: with a worker that died it is lost."""
 LOOK_S = 1.0
 """How often is looked who is there."""
@@ -36,6 +36,8 @@ class Reply:
     answer: Answer | None
     """None: there is no answer, and `why`."""
     why: str = ""
+    is_lost: bool = False
+    """Whether there may have been an answer that did not come here."""
 
 
 class Crew:
@@ -44,9 +46,9 @@ class Crew:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._client: Client | None = None
-        self._futures: dict[int, tuple[str, Future[str]]] = {}
+        self._futures: dict[int, Future[str]] = {}
         self._numbers = itertools.count()
-        self._ended: queue.Queue[int] = queue.Queue()
+        self._ended: queue.Queue[Reply] = queue.Queue()
         self._workers: set[str] = set()
         self._looked_at = 0.0
 
@@ -112,14 +114,15 @@ class Crew:
             allow_other_workers=False,
             pure=False,
         )
-        self._futures[number] = worker, future
-        future.add_done_callback(lambda _: self._ended.put(number))
+        self._futures[number] = future
+        # In a thread of Dask's: an answer that is lost is waited for in vain.
+        future.add_done_callback(lambda ended: self._ended.put(reply_of(number, worker, ended)))
         return number
 
     def forget(self, number: int) -> None:
         """Its reply is not waited for any more."""
         if kept := self._futures.pop(number, None):
-            kept[1].cancel()
+            kept.cancel()
 
     def reply(self, wait_s: float) -> Reply | None:
         """The next reply; None when there is none within that time. Raises SchedulerGone."""
@@ -127,11 +130,11 @@ class Crew:
         while True:
             self._connected()
             try:
-                number = self._ended.get(timeout=max(0.0, until - time.monotonic()))
+                reply = self._ended.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
                 return None
-            if kept := self._futures.pop(number, None):
-                return reply_of(number, *kept)
+            if self._futures.pop(reply.number, None):
+                return reply
 
     def dismiss(self, proposals: dict[str, Proposal], wait_s: float) -> None:
         """Propose to each worker what ends the campaign, and wait a little until they know."""
@@ -159,8 +162,9 @@ def reply_of(number: int, worker: str, future: "Future[str]") -> Reply:
     """What came of a proposal whose future has ended."""
     if future.status != "finished":
         error: Any = future.exception() if future.status == "error" else future.status
-        return Reply(worker, number, None, str(error) or type(error).__name__)
+        why = " ".join(str(error).split()) or type(error).__name__
+        return Reply(worker, number, None, why, is_lost=future.status != "error")
     try:
         return Reply(worker, number, Answer.model_validate_json(future.result(timeout=FETCH_S)))
     except Exception as error:  # of Dask's, as when the worker died with it, or an answer of another version
-        return Reply(worker, number, None, " ".join(str(error).split()) or type(error).__name__)
+        return Reply(worker, number, None, type(error).__name__, is_lost=True)

@@ -248,7 +248,26 @@ def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_h
             raise TimeoutError
 
     future: Any = Lost()
-    assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError")
+    assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_worker_whose_answer_was_lost_is_asked_again_and_what_is_no_worker_is_not(
+    propose: Callable[[MadeUp], Watched], little: Request, is_lost: bool
+) -> None:
+    broken = [Reply("one", 1, None, "this is no worker of fecbench", is_lost)]
+
+    class Loses(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            reply = super().reply(wait_s)
+            return broken.pop() if reply and broken else reply
+
+    crew = Loses(lambda _, lot: done(lot), {"one"})
+    if is_lost:
+        assert len(propose(crew).keys) == len(little.keys)
+    else:
+        with pytest.raises(EngineError):
+            propose(crew)
 
 
 def test_a_lot_whose_answer_was_lost_is_proposed_again(
