@@ -3,7 +3,7 @@
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
 # make build-all  the same, with the implementations that are built only when a design uses them
-# make bench  what the dropper, the link, the codes, loading results and the engines cost, next to others; PARTS="…" chooses
+# make bench  what the dropper, the link, the codes, loading results, engines and a cluster cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make lint   the checks of form
@@ -125,7 +125,7 @@ lock:
 	@/usr/bin/python3 -m venv .build/lock
 	@.build/lock/bin/pip install --quiet pip-tools
 	@.build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	    --no-emit-find-links --no-header --extra development --output-file requirements.lock pyproject.toml
+	    --no-emit-find-links --no-header --extra cluster --extra development --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) $(OUT) .build

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from bench import (
+    cluster_cost,
     codec_cost,
     dropper_cost,
     engine_cost,
@@ -23,6 +24,7 @@ PARTS: dict[str, Callable[[], list[str] | None]] = {
     "simulator": simulator_cost.run,
     "loading": results_cost.run,
     "engine": engine_cost.run,
+    "cluster": cluster_cost.run,
 }
 
 

@@ -33,6 +33,11 @@ ROOMS = {
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
         *("runners.trial", "runners.calibration", "runners.engines"),
     },
+    "runners.cluster": {
+        *("designs", "dropper", "results.store", "topologies"),
+        *("runners.refusal", "runners.implementations", "runners.trial", "runners.engines"),
+        "runners.campaign",
+    },
     "runners.commands": {"designs", "dropper", "fecbench", "results", "runners", "topologies"},
     "bench": {"designs", "dropper", "results", "runners", "topologies"},
 }

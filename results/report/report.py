@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import agreement, attempts, equality, frames, repair, timers
+from results.analysis import agreement, attempts, equality, frames, hosts, repair, timers
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import baselines_of, comparisons
@@ -145,6 +145,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         pages=campaign.provenance.get("pages", {}),
         traces=campaign.provenance.get("traces", {}),
         starts=starts_of(database, campaign),
+        host_warnings=hosts.warnings(database, campaign),
         repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),
         doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),

@@ -40,6 +40,7 @@ from results.store.records import (
     NewCampaign,
     NewStart,
     RepairCount,
+    RunsOfStart,
     SeriesTable,
     Start,
     State,
@@ -394,6 +395,26 @@ class Database:
         )
         with self._transaction(self._readers) as connection:
             return {row.start_id: row.trials for row in connection.execute(query.group_by(columns.start_id))}
+
+    def runs_by_start(self, campaign_id: int) -> list[RunsOfStart]:
+        """What each start has run of the campaign, superseded attempts included."""
+        columns = schema.trials.c
+        invalid = columns.state == "invalid"
+        done = sa.func.count(sa.case((sa.and_(schema.counts, sa.not_(invalid)), 1)))
+        query = (
+            sa.select(
+                columns.start_id,
+                sa.func.count(),
+                done,
+                sa.func.count(sa.case((invalid, 1))),
+                sa.func.min(columns.started_at),
+                sa.func.max(columns.started_at),
+            )
+            .where(columns.campaign_id == campaign_id, columns.start_id.is_not(None))
+            .group_by(columns.start_id)
+        )
+        with self._transaction(self._readers) as connection:
+            return [RunsOfStart(*row) for row in connection.execute(query)]
 
     def attempt_counts(self, campaign_id: int) -> list[AttemptCount]:
         """How often trials of each variant were run to each state, superseded attempts apart."""

@@ -16,6 +16,15 @@ from results.store import connector, postgresql_url, schema
 from results.store.connector import Connector
 from results.store.error import DatabaseError
 
+_LIMITS_OF_SILENCE = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 30_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+}
+"""A server that is gone without a word is found out within half a minute: seconds, and one in ms."""
+
 
 class PostgreSQL(Connector):
     """One database of a server. Refused: what is no URL of PostgreSQL."""
@@ -46,6 +55,8 @@ class PostgreSQL(Connector):
 
 
 def _engine(url: str) -> sa.Engine:
+    given = postgresql_url.options_of(url)
+    limits = {name: limit for name, limit in _LIMITS_OF_SILENCE.items() if name not in given}
     engine = sa.create_engine("postgresql+psycopg://", json_serializer=_strict_json, pool_pre_ping=True)
 
     @sa.event.listens_for(engine, "do_connect")
@@ -53,7 +64,7 @@ def _engine(url: str) -> sa.Engine:
         _dialect: object, _record: object, _words: object, options: dict[str, Any]
     ) -> psycopg.Connection:
         # SQLAlchemy would take the URL apart; libpq is given all of it.
-        connection = psycopg.connect(url, autocommit=True, **options)
+        connection = psycopg.connect(url, autocommit=True, **{**limits, **options})
         connection.execute(f"SET lock_timeout = '{connector.LOCK_WAIT_S:g}s'")
         connection.autocommit = False
         return connection

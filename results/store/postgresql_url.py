@@ -15,6 +15,8 @@ FORM = "postgresql://USER@HOST:PORT/DATABASE"
 HIDDEN = "***"
 
 _URL = re.compile(r"[\w+.-]*://", re.ASCII)
+# Of a cluster: where a password would stand, there is a port.
+_SCHEDULER = re.compile(r"(tls|tcp)://([\w.-]+|\[[\w:.%]+\]):[0-9]+", re.ASCII)
 # A name, an address, or the folder of a socket.
 _HOST = re.compile(r"[\w.:%-]*|/[\w./ ~+-]*", re.ASCII)
 # libpq marks the other secrets itself.
@@ -50,6 +52,11 @@ def without_secrets(argument: str) -> str:
     return argument.removesuffix(url) + without if HIDDEN in without else argument
 
 
+def options_of(url: str) -> set[str]:
+    """The names of the options that a URL gives."""
+    return set(_read(url)[0])
+
+
 def url_in(argument: str) -> str:
     """The URL at the end of a word, such as `--db=URL`; empty when there is none."""
     found = _URL.search(argument)
@@ -58,7 +65,7 @@ def url_in(argument: str) -> str:
 
 def _is_harmless(url: str) -> bool:
     """Whether a password has no place in it, whoever reads it."""
-    return not {":", "?"} & set(url.partition("://")[2])
+    return not {":", "?"} & set(url.partition("://")[2]) or _SCHEDULER.fullmatch(url) is not None
 
 
 def _read(url: str) -> tuple[dict[str, str], set[str]]:

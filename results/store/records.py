@@ -27,6 +27,21 @@ HARNESS_COLUMNS = (
 """What the harness measured of every trial, as columns of a table of trials that is read with them."""
 
 
+class RunsOfStart(NamedTuple):
+    """What a start has run."""
+
+    start_id: int
+    runs: int
+    """Superseded ones included."""
+    done: int
+    """Trials that count and are valid."""
+    invalid: int
+    """Runs that were invalid, superseded ones included."""
+    first_at: str
+    last_at: str
+    """When its first and its last run began, by its own clock: UTC, ISO 8601."""
+
+
 class AttemptCount(NamedTuple):
     """How many runs of trials of a variant came to this state."""
 

@@ -1,14 +1,23 @@
 """Runs a design into a results database: each trial is judged and committed as soon as it has ended."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from designs import Design
 from fecbench.hints import nearest
 from results.store.database import Database
-from results.store.records import CampaignInfo, Kind, NewCampaign, NewStart, Start, Variant, Workload
+from results.store.records import (
+    CampaignInfo,
+    Kind,
+    NewCampaign,
+    NewStart,
+    Start,
+    TrialKey,
+    Variant,
+    Workload,
+)
 from runners.calibration import experiments as calibration
 from runners.campaign import baselines, provenance, self_check
 from runners.campaign.claims import this_process
@@ -44,7 +53,31 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     return campaign
 
 
-def _calibration(request: Request, trials: Due) -> dict[str, Any]:
+def begun(request: Request, database: Database) -> tuple[CampaignInfo, Due]:
+    """A campaign whose trials others run: begun, if it is not there yet, and what it lacks.
+
+    Raises Refusal before anything is changed.
+    """
+    now = _provenance_of(request)
+    stored = stored_campaign(request, database, now)
+    if stored is None:
+        stored = database.create_campaign(_new_campaign(request, {**now, "calibration": []}))
+    return stored, due(request, database.states(stored.id))
+
+
+def started(request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey]) -> Start:
+    """Another start of a campaign that is there. Its machine, and with `samples` its simulators, are tried
+    first.
+
+    Raises Refusal when it cannot be gone on with here.
+    """
+    now = _provenance_of(request)
+    check_same(database, stored, request.experiment, now)
+    now["calibration"] = [_calibration(request, samples)]
+    return _started(request, database, stored, now)[1]
+
+
+def _calibration(request: Request, trials: Iterable[TrialKey]) -> dict[str, Any]:
     """What is kept of how true this machine's link is, or its simulators are, as it begins.
 
     Raises Refusal when they are not.

@@ -110,19 +110,24 @@ class Share:
         groups: dict[Group, list[TrialKey]] = {}
         for key in trials:
             groups.setdefault(key.group, []).append(key)
-        with Claims(self._database, self._start) as claims, self._engine:
-            try:
-                while groups:
-                    others: dict[Group, list[TrialKey]] = {}
-                    for finished in self._engine.run(self._tasks(claims, groups, others)):
-                        self._judge(claims, finished)
-                    self._settle(claims)
-                    groups = self._wait_for_one(claims, others)
-            except BaseException as error:
-                is_told_to_end = not isinstance(error, Exception)
-                if is_told_to_end or isinstance(error, EngineError):
-                    self._settle(claims)  # what has ended is kept
-                raise
+        with Claims(self._database, self._start) as claims, self._engine, self._settling(claims):
+            while groups:
+                others: dict[Group, list[TrialKey]] = {}
+                for finished in self._engine.run(self._tasks(claims, groups, others)):
+                    self._judge(claims, finished)
+                self._settle(claims)
+                groups = self._wait_for_one(claims, others)
+
+    @contextlib.contextmanager
+    def _settling(self, claims: Claims) -> Iterator[None]:
+        """Keeps what has ended when it is told to end, or when the engine cannot go on."""
+        try:
+            yield
+        except BaseException as error:
+            is_told_to_end = not isinstance(error, Exception)
+            if is_told_to_end or isinstance(error, EngineError):
+                self._settle(claims)
+            raise
 
     def _tasks(
         self,

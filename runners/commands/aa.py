@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from designs import Design
 from results.analysis import equality
+from results.analysis import hosts as of_hosts
 from results.analysis.equality import Equality, NothingToCompare
 from results.store.database import Database
 from results.store.records import CampaignInfo
@@ -31,6 +32,8 @@ from topologies.topology import Backend
 AA_PREFIX = "aa-"
 """The names of campaigns that run a variant against itself begin with it."""
 FORMER = "former"
+HOSTS = "--between-hosts"
+"""The subcommand `hosts`, as an option."""
 FLAGS = ("--resume", "--no-calibrate", "--json", "-v", "--verbose")
 """These may stand before the subcommand, too."""
 
@@ -41,7 +44,9 @@ class _WithFormerForm(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         flags = list(takewhile(lambda argument: argument in FLAGS, args))
         rest = args[len(flags) :]
-        if rest and rest[0] in self.commands:
+        if HOSTS in args:
+            args = ["hosts", *(argument for argument in args if argument != HOSTS)]
+        elif rest and rest[0] in self.commands:
             args = [rest[0], *flags, *rest[1:]]
         elif args and "--help" not in args:
             args = [FORMER, *args]
@@ -131,6 +136,32 @@ def between(
 ) -> int:
     """Compare two campaigns of one design, trial by trial, without running anything."""
     return _answer(*compare_campaigns(db, first, second, metric), as_json)
+
+
+@aa.command()
+def hosts(
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    metric: arguments.Metric = "",
+    as_json: arguments.Json = False,
+) -> int:
+    """Compare the hosts that have run a campaign (--between-hosts): does it matter which one ran a trial?"""
+    with open_database(db) as database:
+        info = one_campaign(database, campaign)
+        found = of_hosts.differences(database, comparing(database, info, metric), metric)
+        if not found:
+            raise Refusal(
+                f"{database.address}: nothing to compare: campaign {info.name!r} has no two hosts with"
+                f" {of_hosts.LEAST_GROUPS} groups each at the same points and workloads"
+            )
+    compared = f"hosts of campaign {info.name}"
+    differ = any(difference.differ for difference in found)
+    if as_json:
+        pairs = [{**asdict(difference), "differ": difference.differ} for difference in found]
+        print_document({"compared": compared, "pairs": pairs, "differ": differ})
+    else:
+        say("\n".join([compared, *map(of_hosts.sentence, found)]))
+    return 1 if differ else 0
 
 
 @aa.command(FORMER, hidden=True)

@@ -80,3 +80,20 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with a campaign: r
 NoCalibrate = Annotated[
     bool, typer.Option("--no-calibrate", help="Begin even if the emulated link is not what it should be.")
 ]
+
+Scheduler = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="Of the cluster's scheduler: tls://HOST:PORT.")
+]
+Certificates = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificates", metavar="DIR", help="The cluster's: fecbench cluster certificates DIR makes them."
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure",
+        help="Take an address without TLS: whoever reaches it can run programs on every worker.",
+    ),
+]

@@ -26,6 +26,8 @@ COMMANDS = {
     "page": "Make a web page's graph for the workload page.",
     "trace": "Make a trace for the workload messages.",
     "run": "Run the trials of a design into a results database.",
+    "worker": "Run trials of campaigns of a cluster on this host.",
+    "cluster": "Make a cluster's certificates, and run its scheduler.",
     "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
     "show": "Show what a results database holds.",
     "aa": "Compare what should be equal: what is noise?",

@@ -103,6 +103,10 @@ class Reporter:
         self._say(f"{key}: not kept: another fecbench has run it meanwhile ({why})")
         self.elsewhere(1)
 
+    def note(self, line: str) -> None:
+        """Something has happened that is no trial's end."""
+        self._say(line)
+
     def close(self) -> None:
         """Leave the terminal as it was."""
         self._bar.stop()

@@ -1,14 +1,15 @@
 """`fecbench run`: a design into a results database."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
 import typer
 
 from fecbench.hints import nearest
-from results.store.records import State
-from runners.campaign.request import Keep, Kept, request
+from results.store.database import Database
+from results.store.records import CampaignInfo, State
+from runners.campaign.request import Keep, Kept, Request, request
 from runners.commands import arguments
 from runners.commands.choice import design_of, implementations_in, open_database
 from runners.commands.destination import check_folder
@@ -70,6 +71,17 @@ def run(
             " removing them. A folder of that name is replaced.",
         ),
     ] = None,
+    cluster: Annotated[
+        str,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS",
+            help="Have the workers at this scheduler run the trials: tls://HOST:PORT, with a database of"
+            " PostgreSQL that they reach, too.",
+        ),
+    ] = "",
+    certificates: arguments.Certificates = None,
+    insecure: arguments.Insecure = False,
     implementations: arguments.ImplementationFolders = None,
     as_json: arguments.Json = False,
 ) -> int:
@@ -92,10 +104,9 @@ def run(
         calibrate=not no_calibrate,
         keep=None if keep is None else _keep(*keep),
     )
-    if engine == "local":
-        isolation.require("fecbench run")
+    runner = _runner(wanted, db, cluster, certificates, insecure)
     with open_database(db, create=not resume) as database:
-        done = run_here(wanted, database)
+        done = runner(database)
         states = database.states_of(done.id)
         if as_json:
             counts = dict(sorted(states.items()))
@@ -104,6 +115,22 @@ def run(
             print_summary(database, done)
             say(states_line(states, done.planned_trials))
     return 0 if set(states) <= {"ok"} else 1
+
+
+def _runner(
+    wanted: Request, db: str, cluster: str, certificates: Path | None, insecure: bool
+) -> Callable[[Database], CampaignInfo]:
+    """Who runs it: this machine, or the workers of a cluster. Raises Refusal for options that do not fit."""
+    if cluster:
+        from runners.commands.clustered import run_there
+
+        return run_there(wanted, db, cluster, certificates, insecure)
+    for option, given in (("--certificates", certificates), ("--insecure", insecure)):
+        if given:
+            raise Refusal(f"{option}: is of a cluster: give its scheduler with --cluster ADDRESS")
+    if wanted.engine == "local":
+        isolation.require("fecbench run")
+    return lambda database: run_here(wanted, database)
 
 
 def _carrier(engine: EngineName, link: Backend | None) -> Carrier:

@@ -1,6 +1,7 @@
 """`fecbench show`: the campaigns of a database, their trials, and everything of one trial."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ import pandas as pd
 import typer
 
 from results.analysis import agreement, frames, starts
+from results.analysis import hosts as of_hosts
 from results.metrics import DEFAULT, of_workloads
 from results.store.database import PAGE_TRIALS, Database
 from results.store.records import CampaignInfo, StoredTrial
@@ -36,6 +38,10 @@ def show(
     overhead: Annotated[
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
     ] = False,
+    hosts: Annotated[
+        bool,
+        typer.Option("--hosts", help="What each host has run of a campaign, and when it was seen last."),
+    ] = False,
     first_attempts: arguments.FirstAttempts = False,
     digest: Annotated[
         bool,
@@ -61,7 +67,12 @@ def show(
         check_file("--plot", plot, arguments.DRAWN)
     if digest and (trial is not None or trials or overhead or metric or first_attempts or as_json):
         raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
+    if hosts and (trial is not None or trials or overhead or metric or first_attempts or digest):
+        raise Refusal("--hosts is of whole campaigns: leave out what asks for something else")
     with open_database(db) as database:
+        if hosts:
+            _show_hosts(database, campaigns_of(database, campaign), as_json)
+            return
         if digest:
             say(database.digest(one_campaign(database, campaign).id))
             return
@@ -80,6 +91,35 @@ def show(
             print_document(whole_trial_document(database, info, stored))
         else:
             print_trial(database, info, stored)
+
+
+def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: bool) -> None:
+    known = {info.name: of_hosts.hosts_of(database, info) for info in campaigns}
+    if as_json:
+        print_document(
+            {
+                "campaigns": [
+                    {"campaign": name, "hosts": [asdict(host) for host in found]}
+                    for name, found in known.items()
+                ]
+            }
+        )
+        return
+    numbers = ("starts", "done", "invalid", "per minute", "holds")
+    for info in campaigns:
+        say(f"campaign {info.heading}")
+        rows = [
+            (
+                *(host.host, str(host.starts), str(host.done), str(host.invalid)),
+                "-" if host.per_minute is None else f"{host.per_minute:.1f}",
+                *(str(host.holds), host.last_seen),
+            )
+            for host in known[info.name]
+        ]
+        columns = ("host", *numbers, "last seen")
+        print_table(table_of(columns, rows, right=numbers))
+        for sentence in of_hosts.warnings(database, info):
+            say(sentence)
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
@@ -125,7 +165,10 @@ def _print_campaigns(
         if info.engine == "virtual":
             for sentence in agreement.sentences(agreement.of_campaign(database, info)):
                 say(sentence)
-        for sentence in starts.sentences(starts.starts_of(database, info)):
+        for sentence in (
+            *starts.sentences(starts.starts_of(database, info)),
+            *of_hosts.warnings(database, info),
+        ):
             say(sentence)
 
 

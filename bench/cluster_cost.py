@@ -1,0 +1,242 @@
+"""What a cluster costs in virtual time: throughput with one, two and three workers of one core each, beside a
+campaign at home, and the CPU time of scheduler, of whoever runs the campaign and of the database.
+
+    python -m bench.cluster_cost [--repetitions N]
+
+Needs PostgreSQL's server.
+"""
+
+import argparse
+import os
+import pwd
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import designs
+from results.store.database import Database
+
+DESIGN = "networking2019-uniform"
+WORKERS = (1, 2, 3)
+IDLE_S = 30.0
+IDLE_BOUND = 0.005
+"""Of a core, that an idle worker may take."""
+READY_S = 120.0
+FECBENCH = str(Path(sys.executable).parent / "fecbench")
+SERVER_USER = "nobody"
+WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a campaign took."""
+
+    trials: int
+    groups: int
+    seconds: float
+    cpu_s: Mapping[str, float]
+    """Of scheduler, run, database and workers."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--repetitions", type=int, default=3, help="of the design, so many")
+    sys.exit("\n".join(run(parser.parse_args().repetitions)) or 0)
+
+
+def run(repetitions: int = 3) -> list[str]:
+    """Print the table; what missed its bound, a line each."""
+    if _programs() == Path():
+        return ["PostgreSQL's server is missing: apt-get install postgresql"]
+    costs: dict[str, Cost] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fecbench-bench-", dir="/tmp")))
+        server = stack.enter_context(_database(folder))
+        design = folder / "design.toml"
+        known = designs.load(designs.catalogue()[DESIGN])
+        design.write_text(re.sub(r"(?m)^repetitions *=.*$", f"repetitions = {repetitions}", known.text))
+        papers = folder / "papers"
+        subprocess.run([FECBENCH, "cluster", "certificates", papers], check=True, capture_output=True)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = f"tls://127.0.0.1:{listener.getsockname()[1]}"
+        reach = [address, "--certificates", str(papers)]
+        scheduler = stack.enter_context(_running("listens", "cluster", "scheduler", *reach))
+        costs["at home, 1 core"] = _cost(design, server, "home", {}, [], within=["taskset", "-c", "0"])
+        workers: dict[str, int] = {}
+        idle = 0.0
+        for count in WORKERS:
+            core = (count - 1) % (os.cpu_count() or 1)
+            within = ["taskset", "-c", str(core)]
+            worker = stack.enter_context(
+                _running("connected", "worker", *reach, "--jobs", "1", within=within)
+            )
+            workers[f"worker {count}"] = worker
+            if count == 1:
+                before = _tree_s(worker)
+                time.sleep(IDLE_S)
+                idle = (_tree_s(worker) - before) / IDLE_S
+            watched = {"scheduler": scheduler, **workers}
+            options = ["--cluster", *reach]
+            name = f"{count} worker{'s' * (count > 1)}"
+            costs[name] = _cost(design, server, f"with_{count}", watched, options)
+    print_costs(costs)
+    print(f"an idle worker takes {idle:.2%} of a core")
+    return (
+        [] if idle <= IDLE_BOUND else [f"an idle worker: {idle:.2%} of a core, the bound is {IDLE_BOUND:.1%}"]
+    )
+
+
+def _cost(
+    design: Path,
+    server: Path,
+    name: str,
+    watched: Mapping[str, int],
+    options: list[str],
+    within: list[str] | None = None,
+) -> Cost:
+    subprocess.run([_programs() / "createdb", "-h", server, "-U", "fecbench", name], check=True)
+    url = f"postgresql://fecbench@/{name}?host={server}"
+    postmaster = int((server / "data" / "postmaster.pid").read_text().splitlines()[0])
+    everyone = {**watched, "database": postmaster}
+    before = {who: _tree_s(process) for who, process in everyone.items()}
+    begun = time.monotonic()
+    jobs = [] if options else ["--jobs", "1"]
+    command = [FECBENCH, "run", design, "--engine", "virtual", "--db", url, *jobs, *options]
+    process = subprocess.Popen(
+        [*(within or []), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    own_s = 0.0
+    while process.poll() is None:
+        own_s = max(own_s, _own_s(process.pid))
+        time.sleep(0.1)
+    seconds = time.monotonic() - begun
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{name}: fecbench run ended with {process.returncode}")
+    cpu_s = {who: _tree_s(pid) - before[who] for who, pid in everyone.items()}
+    with Database.open(url) as database:
+        (campaign,) = database.campaigns()
+        trials = database.trial_count(campaign.id)
+    groups = trials // len(campaign.variants)
+    return Cost(trials, groups, seconds, {**cpu_s, "run": own_s})
+
+
+def print_costs(costs: Mapping[str, Cost]) -> None:
+    table = Table(title=f"{DESIGN}, virtual", title_justify="left")
+    table.add_column("")
+    for heading in (
+        *("trials", "s", "trials/s", "ratio"),
+        *("ms a group: scheduler", "run", "database"),
+        "scheduler's share of a core",
+    ):
+        table.add_column(heading, justify="right")
+    first = next(iter(costs.values()))
+    for name, cost in costs.items():
+        rate = cost.trials / cost.seconds
+        per_group = [
+            f"{1e3 * cost.cpu_s[who] / cost.groups:.2f}" if who in cost.cpu_s else "-"
+            for who in ("scheduler", "run", "database")
+        ]
+        share = cost.cpu_s.get("scheduler", 0.0) / cost.seconds
+        ratio = rate / (first.trials / first.seconds)
+        table.add_row(
+            name,
+            str(cost.trials),
+            f"{cost.seconds:.1f}",
+            f"{rate:.0f}",
+            f"{ratio:.2f}",
+            *per_group,
+            f"{share:.1%}",
+        )
+    Console(width=WIDTH).print(table)
+
+
+def _own_s(process: int) -> float:
+    """The CPU time of a process itself; 0 when it has ended."""
+    try:
+        user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _tree_s(process: int) -> float:
+    """The CPU time of a process, of all that it has awaited, and of those below it that run."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        others = [
+            child
+            for thread in Path(f"/proc/{process}/task").iterdir()
+            if int(thread.name) != process
+            for child in (thread / "children").read_text().split()
+        ]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    below = sum(_tree_s(int(child)) for child in (*children, *others))
+    return sum(map(int, stat)) / os.sysconf("SC_CLK_TCK") + below
+
+
+@contextmanager
+def _running(until: str, *arguments: object, within: list[str] | None = None) -> Iterator[int]:
+    """A command of fecbench in the background, once it has said so."""
+    command = [*(within or []), FECBENCH, *map(str, arguments)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        if not any(until in line for line in process.stderr):
+            raise RuntimeError(f"fecbench {arguments[0]} ended with {process.wait()}")
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+            process.communicate(timeout=READY_S)
+
+
+def _programs() -> Path:
+    """The folder of PostgreSQL's newest programs; an empty path where there is none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    return found[-1] if found else Path()
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[Path]:
+    """A server of our own that listens on a socket in this folder."""
+    path = folder / "server"
+    path.mkdir()
+    folder.chmod(0o755)
+    as_server: list[str] = []
+    if os.geteuid() == 0:
+        os.chown(path, pwd.getpwnam(SERVER_USER).pw_uid, -1)
+        as_server = ["setpriv", f"--reuid={SERVER_USER}", "--regid=nogroup", "--clear-groups", "--"]
+    programs, data = _programs(), path / "data"
+
+    def call(program: str, *arguments: object) -> None:
+        subprocess.run(
+            [*as_server, str(programs / program), *map(str, arguments)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=path,
+        )
+
+    call("initdb", "-D", data, "-U", "fecbench", "-A", "trust", "-E", "UTF8", "--no-sync")
+    options = f"-c unix_socket_directories={path} -c listen_addresses=''"
+    call("pg_ctl", "-D", data, "-w", "-l", path / "log", "-o", options, "start")
+    try:
+        yield path
+    finally:
+        call("pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
+        shutil.rmtree(data, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

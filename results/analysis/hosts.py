@@ -1,0 +1,201 @@
+"""The hosts that have run a campaign: what each has done, and whether it matters which one ran a trial.
+
+Ratios are of trials of one host, since a group stays on a host: what a host is like cancels. Absolute values
+of several hosts stand beside each other in a table, so a host that is slower must be seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from results import metrics
+from results.analysis import frames
+from results.analysis.intervals import LEVEL
+from results.analysis.starts import UNKNOWN
+from results.store.database import Database
+from results.store.records import CampaignInfo
+
+LEAST_GROUPS = 10
+"""Of each of two hosts, at points and workloads that both have run: fewer are not compared."""
+_CELL = ["workload", "point"]
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a host has done of a campaign."""
+
+    host: str
+    starts: int
+    done: int
+    """Trials that count, and are valid."""
+    invalid: int
+    """Runs that were not, those included that were run again."""
+    per_minute: float | None
+    """Runs, from the first to the last of each start; None where a start has run but one."""
+    last_seen: str
+    """When its last run began, by its own clock."""
+    holds: int
+    """Groups that it runs now."""
+
+
+@dataclass(frozen=True)
+class HostDifference:
+    """How much longer trials took on one host than on another; or what else their metric is."""
+
+    first: str
+    second: str
+    groups: tuple[int, int]
+    """Of the first and of the second, at points and workloads that both have run."""
+    ratio: float
+    """Second ÷ first: the geometric mean over points and workloads."""
+    interval: tuple[float, float]
+    p_value: float
+    """Of the null hypothesis that it does not matter which of the two ran a group."""
+    hosts: int
+    """How many were compared with each other."""
+
+    @property
+    def differ(self) -> bool:
+        """Beyond the noise, of as many comparisons as there are pairs of hosts (Bonferroni)."""
+        return self.p_value < LEVEL / math.comb(self.hosts, 2)
+
+
+def hosts_of(database: Database, campaign: CampaignInfo) -> list[Host]:
+    """The hosts of a campaign's starts that have run anything, or are at it, by name."""
+    runs = {run.start_id: run for run in database.runs_by_start(campaign.id)}
+    holds: defaultdict[int, int] = defaultdict(int)
+    for claimant in database.claims(campaign.id).values():
+        holds[claimant.start_id] += 1
+    starts = sorted(database.starts(campaign.id), key=lambda start: start.host)
+    hosts = []
+    for host, group in itertools.groupby(starts, key=lambda start: start.host):
+        own = [start.id for start in group if start.id in runs or holds[start.id]]
+        known = [runs[number] for number in own if number in runs]
+        if own:
+            spans_s = [_span_s(run.first_at, run.last_at) for run in known if run.runs > 1]
+            between = sum(run.runs - 1 for run in known)
+            hosts.append(
+                Host(
+                    host=host or UNKNOWN,
+                    starts=len(own),
+                    done=sum(run.done for run in known),
+                    invalid=sum(run.invalid for run in known),
+                    per_minute=60 * between / sum(spans_s) if sum(spans_s) > 0 else None,
+                    last_seen=max((run.last_at for run in known), default=""),
+                    holds=sum(holds[number] for number in own),
+                )
+            )
+    return hosts
+
+
+def _span_s(first: str, last: str) -> float:
+    return (datetime.fromisoformat(last) - datetime.fromisoformat(first)).total_seconds()
+
+
+def differences(database: Database, campaign: CampaignInfo, metric: str = "") -> list[HostDifference]:
+    """Every two hosts that have run enough groups at the same points and workloads."""
+    of_workloads = metrics.of_workloads(metrics.choose(campaign, metric))
+    frame = frames.trials(database, campaign, [*dict.fromkeys(of_workloads.values()), "host"])
+    return compare(_groups(frame, of_workloads))
+
+
+def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
+    """One row a group of which every trial is ok: workload, point, host, and the mean log of its values."""
+    frame = frame[frame["host"].notna()]
+    values = np.full(len(frame), np.nan)
+    for name, labels in metrics.labels_of_metrics(of_workloads).items():
+        chosen = frame["workload"].isin(labels).to_numpy()
+        values[chosen] = frame.loc[chosen, name].to_numpy() if name in frame else np.nan
+    usable = (frame["state"] == "ok").to_numpy() & (values > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(usable, np.log(values), np.nan)
+    rows = frame.assign(log=logs, host=frame["host"].astype(str), workload=frame["workload"].astype(str))
+    by_group = rows.groupby([*_CELL, "repetition"], sort=False)
+    whole = by_group.agg(
+        log=("log", lambda of_group: of_group.mean(skipna=False)),
+        host=("host", "first"),
+        hosts=("host", "nunique"),
+    )
+    kept: pd.DataFrame = whole[whole["log"].notna() & (whole["hosts"] == 1)].reset_index()
+    return kept
+
+
+def compare(groups: pd.DataFrame) -> list[HostDifference]:
+    """Of groups with the columns workload, point, host and log: every two hosts with enough of them.
+
+    Which of two hosts runs a group is chance. So within each workload and point, the difference of two means
+    has the variance of one between random parts of the groups (as van Elteren's test has of ranks), and the
+    sum over all of them, weighted by n₁n₂/n, is nearly normal.
+    """
+    found = []
+    pairs = list(itertools.combinations(sorted(groups["host"].unique()), 2))
+    hosts = groups["host"].nunique()
+    for first, second in pairs:
+        both = groups[groups["host"].isin((first, second))]
+        if difference := _difference(both, first, second, hosts):
+            found.append(difference)
+    return found
+
+
+def _difference(groups: pd.DataFrame, first: str, second: str, hosts: int) -> HostDifference | None:
+    weighted, weights, variance, counts = 0.0, 0.0, 0.0, [0, 0]
+    for _, cell in groups.groupby(_CELL, sort=False):
+        values = [cell.loc[cell["host"] == host, "log"].to_numpy() for host in (first, second)]
+        sizes = [len(each) for each in values]
+        if 0 in sizes:
+            continue
+        weight = sizes[0] * sizes[1] / sum(sizes)
+        weighted += weight * (values[1].mean() - values[0].mean())
+        weights += weight
+        variance += weight * float(np.var(np.concatenate(values), ddof=1))
+        counts = [count + size for count, size in zip(counts, sizes, strict=True)]
+    if min(counts) < LEAST_GROUPS or weights == 0:
+        return None
+    log, error = weighted / weights, math.sqrt(variance) / weights
+    without_noise = 1.0 if log == 0 else 0.0
+    p_value = 2 * float(stats.norm.sf(abs(log) / error)) if error > 0 else without_noise
+    reach = float(stats.norm.ppf(1 - LEVEL / 2)) * error
+    return HostDifference(
+        first=first,
+        second=second,
+        groups=(counts[0], counts[1]),
+        ratio=math.exp(log),
+        interval=(math.exp(log - reach), math.exp(log + reach)),
+        p_value=p_value,
+        hosts=hosts,
+    )
+
+
+def sentence(difference: HostDifference) -> str:
+    low, high = difference.interval
+    verdict = "they differ by more than the noise" if difference.differ else "no more than the noise"
+    return (
+        f"{difference.second} against {difference.first}: ratio {difference.ratio:.4f} ({1 - LEVEL:.0%}"
+        f" interval {low:.4f} to {high:.4f}; {difference.groups[1]} and {difference.groups[0]} groups),"
+        f" p = {difference.p_value:.3g}: {verdict}."
+    )
+
+
+def warnings(database: Database, campaign: CampaignInfo) -> list[str]:
+    """A sentence for every two hosts that differ; none in virtual time: a trial is the same everywhere."""
+    if campaign.engine == "virtual" or len({start.host for start in database.starts(campaign.id)}) < 2:
+        return []
+    return warnings_of(differences(database, campaign))
+
+
+def warnings_of(found: Sequence[HostDifference]) -> list[str]:
+    return [
+        f"Hosts differ: {sentence(difference)} Absolute values depend on which of them ran a trial; ratios do"
+        " not, since the variants of a repetition are run on one host."
+        for difference in found
+        if difference.differ
+    ]

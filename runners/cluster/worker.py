@@ -1,0 +1,173 @@
+"""A worker: takes part in the campaigns that it is asked to, and runs what it can claim of the groups that
+are proposed to it.
+
+It is nearly a harness that goes on with a campaign. What it runs is what the database has of the campaign: a
+proposal only names groups. A host on which a trial would not be the same trial takes none, and says why.
+"""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+
+import designs
+from designs import DesignError
+from dropper.command import DropperError
+from dropper.model import LossModelError
+from fecbench import __version__
+from results.store.database import Database, DatabaseError
+from results.store.postgresql_url import shown
+from results.store.records import CampaignInfo, TrialKey
+from runners.campaign import campaign, provenance
+from runners.campaign.experiment import Experiment
+from runners.campaign.request import Request, engine_of
+from runners.cluster.address import Place
+from runners.cluster.inbox import Asked, Inbox
+from runners.cluster.messages import Answer, Join
+from runners.cluster.patience import PatientDatabase
+from runners.cluster.share import ProposedShare
+from runners.engines.admission import Jobs
+from runners.engines.engine import Engine, EngineError
+from runners.engines.namespaces import NamespaceEngine
+from runners.engines.virtual import VirtualEngine
+from runners.implementations.finding import Implementations
+from runners.refusal import Refusal
+from runners.trial.isolation import IsolationError
+from topologies.link import LinkError, TopologyError
+
+ROOM, MOST_ROOM = 2, 48
+"""Lots at a time: one that runs and one that is ready; and the most of them."""
+GROUPS_PER_CORE = 2
+"""Emulated groups at a time with --jobs auto, which has up to TRIALS_PER_CORE trials on each core."""
+UNFIT = (
+    *(Refusal, DesignError, LossModelError, TopologyError),
+    *(DropperError, EngineError, IsolationError, LinkError, OSError),
+)
+"""Whoever meets one of these takes no group, or none any more."""
+
+
+class Worker:
+    """What this host does for campaigns."""
+
+    def __init__(
+        self,
+        place: Place,
+        jobs: Jobs,
+        implementations: Implementations,
+        database: str,
+        lacks: Callable[[], str],
+        tell: Callable[[str], None],
+    ) -> None:
+        """`database` is the URL of the one that it uses, whatever a proposal says; empty: the proposal's.
+        `lacks` says what this machine lacks to run emulated trials; empty for nothing."""
+        self._place = place
+        self._jobs: Jobs = jobs
+        self._implementations = implementations
+        self._database = database
+        self._lacks = lacks
+        self._tell = tell
+        self._host = provenance.host()
+
+    def run(self) -> None:
+        """Until a signal ends it."""
+        with Inbox(self._place, self._host, self._tell) as inbox:
+            while True:
+                asked = inbox.get(None)
+                assert asked is not None
+                if isinstance(asked.proposal, Join):
+                    self._take_part(inbox, asked, asked.proposal)
+                else:
+                    inbox.answer(asked, Answer(host=self._host))
+
+    def _take_part(self, inbox: Inbox, asked: Asked, join: Join) -> None:
+        try:
+            if join.fecbench != __version__:
+                raise Refusal(f"it has fecbench {__version__}, and was asked by fecbench {join.fecbench}")
+            with PatientDatabase.open(self._address(join)) as database:
+                database.tell = self._tell
+                self._share_in(inbox, asked, join, database)
+        except DatabaseError as error:
+            # Others may reach it, and so may this host later.
+            self._tell(f"campaign {join.campaign}: not taken part in: {error}")
+            inbox.answer(asked, Answer(host=self._host, refused=str(error)))
+        except UNFIT as error:
+            self._tell(f"campaign {join.campaign}: takes no group: {error}")
+            inbox.answer(asked, Answer(host=self._host, refused=str(error)))
+
+    def _address(self, join: Join) -> str:
+        url = self._database or join.database
+        if "://" not in url:
+            raise Refusal(f"{url}: is no server of PostgreSQL")
+        shown(url)  # refused when it is none
+        return url
+
+    def _share_in(self, inbox: Inbox, asked: Asked, join: Join, database: Database) -> None:
+        stored = database.campaign(join.campaign)
+        if stored is None:
+            raise Refusal(f"{database.address}: has no campaign {join.campaign!r}")
+        request = self._request(join, stored)
+        start = campaign.started(request, database, stored, _samples(request.experiment))
+        answer = Answer(host=self._host, joined=True, room=self._room(request))
+
+        def is_same(other: Join) -> bool:
+            return other == join
+
+        share = ProposedShare(request, self._engine(request), database, start, inbox, answer, is_same)
+        self._tell(f"campaign {stored.name}: takes part as start {start.id}")
+        inbox.answer(asked, answer)
+        try:
+            share.serve()
+        except DatabaseError as error:
+            self._tell(f"campaign {stored.name}: left: {error}")
+            share.give_back()
+        except UNFIT as error:
+            self._tell(f"campaign {stored.name}: takes no group any more: {error}")
+            share.give_back(refused=str(error))
+        else:
+            self._tell(f"campaign {stored.name}: left")
+            share.give_back()
+
+    def _request(self, join: Join, stored: CampaignInfo) -> Request:
+        """The campaign as it is stored, to be run here. Raises Refusal where it cannot be."""
+        carrier = stored.provenance["link"]
+        engine = engine_of(carrier)
+        if engine == "local" and (lack := self._lacks()):
+            raise Refusal(lack)
+        experiment = _experiment(stored, self._implementations)
+        experiment.check_built(engine)
+        experiment.check_links(carrier)
+        return Request(
+            experiment=experiment,
+            keys=[],
+            name=stored.name,
+            backend=carrier,
+            jobs=self._jobs,
+            resume=True,
+            retry=frozenset(join.retry),
+            calibrate=join.calibrate,
+        )
+
+    def _engine(self, request: Request) -> Engine:
+        experiment = request.experiment
+        if request.engine == "virtual":
+            return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
+        return NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
+
+    def _room(self, request: Request) -> int:
+        """Of emulated trials, several groups may be at work at a time."""
+        if request.engine == "virtual":
+            return ROOM
+        at_once = GROUPS_PER_CORE * len(os.sched_getaffinity(0)) if request.jobs == "auto" else request.jobs
+        return min(MOST_ROOM, 1 + at_once)
+
+
+def _experiment(stored: CampaignInfo, implementations: Implementations) -> Experiment:
+    design = designs.parse(stored.design_text, f"campaign {stored.name}")
+    pages, traces = (stored.provenance.get(kept, {}) for kept in ("pages", "traces"))
+    return Experiment(design, stored.points, implementations, pages, traces)
+
+
+def _samples(experiment: Experiment) -> Iterator[TrialKey]:
+    """Trials of every variant, for the self-check: those of the first and the last point."""
+    points = dict.fromkeys((0, len(experiment.points) - 1))
+    for point, workload, variant in itertools.product(points, experiment.activities, experiment.arms):
+        yield TrialKey(variant, workload, point, 0)

@@ -1,0 +1,61 @@
+"""`fecbench worker`: this host takes part in the campaigns of a cluster."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fecbench.checkout import REPOSITORY
+from runners.cluster import address, settings
+from runners.cluster.worker import Worker
+from runners.commands import arguments
+from runners.commands.choice import implementations_in
+from runners.commands.terminal import note
+from runners.engines.admission import parse_jobs
+
+DOCTOR_S = 300.0
+_COMMAND = "from runners.commands.command_line import main; main()"
+
+
+def worker(
+    scheduler: arguments.Scheduler,
+    certificates: arguments.Certificates = None,
+    insecure: arguments.Insecure = False,
+    jobs: arguments.Jobs = "auto",
+    db: Annotated[
+        str,
+        typer.Option(
+            "--db", help="Use this PostgreSQL URL alone, whatever is proposed; by default what is proposed."
+        ),
+    ] = "",
+    implementations: arguments.ImplementationFolders = None,
+) -> None:
+    """Run groups of the campaigns that fecbench run --cluster has at this scheduler, until it is ended.
+
+    The database has the design; what is run is what this host has built, after the checks that a campaign
+    begins with. Emulated trials need root.
+    """
+    place = address.place(scheduler, certificates, insecure)
+    found, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
+    settings.apply()
+    address.call(place)
+
+    Worker(place, wanted_jobs, found, db, lambda: _lack(implementations or []), note).run()
+
+
+def _lack(folders: Sequence[Path]) -> str:
+    """What emulated trials need first that this host lacks, as fecbench doctor says; empty for nothing."""
+    of_folders = [word for folder in folders for word in ("--implementations", str(folder))]
+    command = [sys.executable, "-c", _COMMAND, "doctor", "--json", *of_folders]
+    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=DOCTOR_S)
+    try:
+        needs = json.loads(told.stdout)["needs"]
+    except (ValueError, KeyError):
+        return f"fecbench doctor failed: {(told.stderr.strip().splitlines() or ['it said nothing'])[-1]}"
+    lacks = (need for need in needs if need["required"] and not need["good"])
+    lack = next(lacks, None)
+    return "" if lack is None else f"this host lacks {lack['name']}: {lack['found']}; mend: {lack['mend']}"

@@ -1,0 +1,302 @@
+"""Whoever runs a campaign proposes each group until somebody has done it, whatever becomes of workers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from results.store.records import Group, TrialKey
+from runners.campaign.request import Request
+from runners.cluster import campaign
+from runners.cluster import crew as crews
+from runners.cluster.campaign import Proposer
+from runners.cluster.crew import Crew, Reply, SchedulerGone
+from runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
+from runners.engines.engine import EngineError
+from runners.trial.judge import Judgement
+
+Does = Callable[[str, Lot], Answer | None]
+
+
+def done(lot: Lot) -> Answer:
+    return Answer(
+        host="ada",
+        joined=True,
+        room=2,
+        done=[name_of(group.group) for group in lot.groups],
+        trials=[
+            RunTrial(
+                variant=key.variant,
+                workload=key.workload,
+                point=key.point,
+                repetition=key.repetition,
+                state="ok",
+                reason="",
+                completion_s=1.0,
+                again=False,
+            )
+            for group in lot.groups
+            for key in group.due
+        ],
+    )
+
+
+class MadeUp(Crew):
+    """Workers who do as a test says: None is no answer."""
+
+    def __init__(self, does: Does, names: set[str], joins: Callable[[str], Answer] | None = None) -> None:
+        self.does = does
+        self.names = names
+        self.joins = joins or (lambda name: Answer(host=name, joined=True, room=2))
+        self.proposed: list[tuple[str, Lot]] = []
+        self.dismissed: set[str] = set()
+        self.connected = 0
+        self._replies: list[Reply] = []
+        self._count = 0
+
+    def workers(self) -> set[str]:
+        return set(self.names)
+
+    def propose(self, worker: str, proposal: Proposal) -> int:
+        self._count += 1
+        if isinstance(proposal, Join):
+            self._replies.append(Reply(worker, self._count, self.joins(worker)))
+        elif isinstance(proposal, Lot):
+            self.proposed.append((worker, proposal))
+            if answer := self.does(worker, proposal):
+                self._replies.append(Reply(worker, self._count, answer))
+        return self._count
+
+    def forget(self, number: int) -> None:
+        self._replies = [reply for reply in self._replies if reply.number != number]
+
+    def reply(self, wait_s: float) -> Reply | None:  # noqa: ARG002
+        return self._replies.pop(0) if self._replies else None
+
+    def connect_again(self) -> None:
+        self.connected += 1
+        self._replies.clear()
+
+    def dismiss(self, proposals: dict[str, Proposal], wait_s: float) -> None:  # noqa: ARG002
+        self.dismissed |= proposals.keys()
+
+
+@dataclass
+class Watched:
+    """What was told."""
+
+    keys: list[TrialKey] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    others: int = 0
+
+    def begun(self, campaign: str, planned: int, done: int) -> None: ...
+
+    def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
+        assert (judgement.state, completion_s) == ("ok", 1.0)
+        if not again:
+            self.keys.append(key)
+
+    def elsewhere(self, trials: int) -> None:
+        self.others += trials
+
+    def waiting(self, trials: int) -> None: ...
+
+    def dropped(self, key: TrialKey, why: str) -> None: ...
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
+
+
+@pytest.fixture
+def propose(little: Request, monkeypatch: pytest.MonkeyPatch) -> Callable[[MadeUp], Watched]:
+    """Runs all trials of the little design with made-up workers."""
+    monkeypatch.setattr(campaign, "HELD_S", 0.0)
+    monkeypatch.setattr(campaign, "SLOW_S", 0.0)
+
+    def propose(crew: MadeUp) -> Watched:
+        watched = Watched()
+        Proposer(little, crew, "postgresql://ada/x", watched, dict.fromkeys(little.keys, 0)).run()
+        return watched
+
+    return propose
+
+
+def test_each_trial_is_told_once_and_workers_are_dismissed(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    crew = MadeUp(lambda _, lot: done(lot), {"one", "two"})
+    watched = propose(crew)
+    assert sorted(map(str, watched.keys)) == sorted(map(str, little.keys))
+    assert {worker for worker, _ in crew.proposed} == crew.dismissed == {"one", "two"}
+
+
+def test_what_was_proposed_to_one_who_is_gone_is_proposed_to_others(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    def does(worker: str, lot: Lot) -> Answer | None:
+        if worker == "one":
+            crew.names.discard("one")
+            return None
+        return done(lot)
+
+    crew = MadeUp(does, {"one", "two"})
+    watched = propose(crew)
+    assert len(watched.keys) == len(little.keys)
+    assert "worker on one is gone" in watched.notes
+
+
+def test_what_was_proposed_to_one_who_does_not_answer_is_offered_to_who_has_nothing_to_do(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    crew = MadeUp(lambda worker, lot: None if worker == "one" else done(lot), {"one", "two"})
+    watched = propose(crew)
+    assert sorted(map(str, watched.keys)) == sorted(map(str, little.keys))
+
+
+def test_a_group_that_another_holds_is_proposed_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    refused: set[Group] = set()
+
+    def does(_: str, lot: Lot) -> Answer:
+        new = {group.group for group in lot.groups} - refused
+        refused.update(new)
+        if new:
+            return Answer(host="ada", joined=True, held=[name_of(group.group) for group in lot.groups])
+        return done(lot)
+
+    watched = propose(MadeUp(does, {"one"}))
+    assert len(watched.keys) == len(little.keys)
+
+
+def test_groups_that_were_run_elsewhere_are_counted_as_such(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    watched = propose(MadeUp(lambda _, lot: done(lot).model_copy(update={"trials": []}), {"one"}))
+    assert (watched.keys, watched.others) == ([], len(little.keys))
+
+
+def test_a_worker_that_has_left_is_asked_to_join_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    left = [Answer(host="ada")]
+    watched = propose(MadeUp(lambda _, lot: left.pop() if left else done(lot), {"one"}))
+    assert len(watched.keys) == len(little.keys)
+    assert watched.notes == ["worker on one takes part"] * 2
+
+
+def test_a_host_that_refuses_is_told_once_and_gets_nothing(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    def joins(name: str) -> Answer:
+        return (
+            Answer(host=name, refused="other binaries")
+            if name == "one"
+            else Answer(host=name, joined=True, room=1)
+        )
+
+    crew = MadeUp(lambda _, lot: done(lot), {"one", "two"}, joins)
+    watched = propose(crew)
+    assert {worker for worker, _ in crew.proposed} == crew.dismissed == {"two"}
+    assert watched.notes.count("worker on one takes no group: other binaries") == 1
+    assert len(watched.keys) == len(little.keys)
+    with pytest.raises(EngineError, match="no worker takes groups"):
+        propose(MadeUp(lambda _, lot: done(lot), {"one"}, joins))
+
+
+def test_a_host_that_cannot_go_on_keeps_what_it_has_done(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    def does(worker: str, lot: Lot) -> Answer:
+        if worker == "one":
+            return Answer(
+                host=worker, joined=True, refused="died", held=[name_of(each.group) for each in lot.groups]
+            )
+        return done(lot)
+
+    watched = propose(MadeUp(does, {"one", "two"}))
+    assert len(watched.keys) == len(little.keys)
+
+
+def test_a_scheduler_that_was_gone_is_reached_again_and_everything_is_proposed_anew(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    gone = [SchedulerGone("the connection ended")]
+
+    class Breaks(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            if gone and len(self.proposed) > 1:
+                raise gone.pop()
+            return super().reply(wait_s)
+
+    crew = Breaks(lambda _, lot: done(lot), {"one"})
+    watched = propose(crew)
+    assert crew.connected == 1
+    assert len(watched.keys) == len(little.keys)
+    assert [note for note in watched.notes if "scheduler" in note] == [
+        "the scheduler is gone (the connection ended): trying to reach it again",
+        "the scheduler is there again",
+    ]
+
+
+def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_has_none() -> None:
+    class Lost:
+        status = "finished"
+
+        def result(self, timeout: float) -> str:  # noqa: ARG002
+            raise TimeoutError
+
+    future: Any = Lost()
+    assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_worker_whose_answer_was_lost_is_asked_again_and_what_is_no_worker_is_not(
+    propose: Callable[[MadeUp], Watched], little: Request, is_lost: bool
+) -> None:
+    broken = [Reply("one", 1, None, "this is no worker of fecbench", is_lost)]
+
+    class Loses(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            reply = super().reply(wait_s)
+            return broken.pop() if reply and broken else reply
+
+    crew = Loses(lambda _, lot: done(lot), {"one"})
+    if is_lost:
+        assert len(propose(crew).keys) == len(little.keys)
+    else:
+        with pytest.raises(EngineError):
+            propose(crew)
+
+
+def test_a_lot_whose_answer_was_lost_is_proposed_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    lost = [True]
+
+    class Loses(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            reply = super().reply(wait_s)
+            if reply and reply.answer and reply.answer.done and lost:
+                lost.pop()
+                return Reply(reply.worker, reply.number, None, "TimeoutError")
+            return reply
+
+    watched = propose(Loses(lambda _, lot: done(lot), {"one"}))
+    assert len(watched.keys) == len(little.keys)
+
+
+def test_groups_at_whose_proposal_the_scheduler_was_gone_are_proposed_again(
+    propose: Callable[[MadeUp], Watched], little: Request
+) -> None:
+    gone = [SchedulerGone("the connection ended")]
+
+    class Breaks(MadeUp):
+        def propose(self, worker: str, proposal: Proposal) -> int:
+            if gone and isinstance(proposal, Lot):
+                raise gone.pop()
+            return super().propose(worker, proposal)
+
+    watched = propose(Breaks(lambda _, lot: done(lot), {"one"}))
+    assert len(watched.keys) == len(little.keys)
