@@ -11,10 +11,10 @@ use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
 use crate::hq::{Answers, Request};
 use crate::messages::Exchange;
-use crate::stack::{Application, Stack};
-use crate::surroundings::Surroundings;
 use crate::options::Http;
 use crate::sent::{self, Progress};
+use crate::stack::{Application, Stack};
+use crate::surroundings::Surroundings;
 use crate::{Assignment, h3, series, settings};
 
 /// Datagrams that are received before others are sent.

@@ -21,7 +21,7 @@ fn setting(direction: Direction, size: u64, schemes: Option<Schemes>) -> Setting
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How long a transfer took, and the datagrams that each end sent.
+/// How long a transfer took.
 fn transfer(setting: &Setting) -> Result<Duration, String> {
     let transfer = Transfer { direction: setting.direction, size: setting.size };
     let seed = setting.seed;
@@ -29,7 +29,8 @@ fn transfer(setting: &Setting) -> Result<Duration, String> {
     let accept = Box::new(move || Answers::new(seed));
     let mut world = World::new(setting, setting.client_config(), setting.server_config(), request, accept);
     loop {
-        if let Some((end, outcome)) = world.client.applications().find_map(|request| request.outcome.take()) {
+        let ended = world.client.applications().find_map(|request| request.outcome.take());
+        if let Some((end, outcome)) = ended {
             let counters = world.client.counters();
             assert!(setting.client.is_none() || counters.source_sent > 0, "{counters:?}");
             return outcome.map(|()| end - world.start);
@@ -163,7 +164,7 @@ fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
         block.push(value.len() as u8);
         block.extend(value.bytes());
     }
-    [&[1, block.len() as u8][..], &block].concat()
+    [&[1, 0x40, block.len() as u8][..], &block].concat()
 }
 
 fn request(method: &str, path: &str) -> Vec<u8> {
