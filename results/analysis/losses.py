@@ -1,17 +1,17 @@
 """Which data packets of a transfer the loss model dropped: its verdicts, beside the series `content`.
 
-That series numbers the datagrams with data that the sender of the content sent, up to the one with its end, and
-the loss model judges datagrams in that order. So this knows what a transfer met, whatever its endpoints made of
-it: losses of a handshake, of acknowledgements, and of retransmissions after the end are none of these.
+That series numbers the datagrams with data that the sender of the content sent, up to the one with its end,
+and the loss model judges datagrams in that order. So this knows what a transfer met, whatever its endpoints
+made of it: losses of a handshake, of acknowledgements, and of retransmissions after the end are none of these.
 
 | column | what it is |
 |---|---|
 | `content.losses` | data packets that were dropped, of those up to the end of the content |
 | `content.losses_last_10` | of the last LAST of them, the one with the end included |
 
-Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which have no
-verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent before the end
-is a data packet as any other.
+Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which have
+no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent before the
+end is a data packet as any other.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ def contents(database: Database, campaign: CampaignInfo) -> dict[int, Content]:
     }
 
 
-def frame(contents: Mapping[int, Content], drops: pa.Table, measured: pd.DataFrame, known: int) -> pd.DataFrame:
+def frame(
+    contents: Mapping[int, Content], drops: pa.Table, measured: pd.DataFrame, known: int
+) -> pd.DataFrame:
     """The COLUMNS of these trials, by id, all of them in `measured`: the columns of links by the trials' ids.
 
     `drops` is what `arrow.drops` reads of the first `known` packets.

@@ -1,4 +1,4 @@
-"""The table of the slides on uploads over Starlink, from campaigns of `starlink2022-uploads*`, and its claims.
+"""The table of the slides on uploads over Starlink, from campaigns of `starlink2022-uploads`, and its claims.
 
 F. Michel, O. Bonaventure: "Forward Erasure Correction for QUIC loss recovery", slides of 2022.
 """
@@ -21,9 +21,10 @@ FIGURES: dict[str, list[PaperFigure]] = {
             name="starlink2022-uploads",
             number="Michel and Bonaventure 2022, uploads",
             caption=(
-                "Completion time of uploads with FEC in the tail divided by that of the same controller without,"
-                " for the same losses, by the mean length of bursts, with 95 % intervals; the columns are strata"
-                " of pairs by what the arm without FEC lost; bars are the slides' ratios. Below 1, FEC is faster."
+                "Completion time of uploads with FEC in the tail divided by that of the same controller"
+                " without, for the same losses, by the mean length of bursts, with 95 % intervals; the columns"
+                " are strata of pairs by what the arm without FEC lost; thick lines are the slides' ratios."
+                " Below 1, FEC is faster."
             ),
             draw=table,
             claims=none_without_a_figure(claims),

@@ -1,10 +1,10 @@
 """The claims of the slides, judged by ratios: their link is not ours, and its times are not compared.
 
 Judged as `results.papers.claims` says. How long the bursts on their link were, and which code they had, the
-slides do not say. So FEC gains where it does at one mean length of bursts at least, and it does no harm where it
-does none at any. A claim of gain would be wrong if the whole interval were at 1 or above at every length; the one
-of no harm, if it were above 1.01 at one; the one of where the gain is largest, if the difference were below 0 at
-every length.
+slides do not say. So FEC gains where it does at one mean length of bursts at least, and it does no harm where
+it does none at any. A claim of gain would be wrong if the whole interval were at 1 or above at every length;
+the one of no harm, if it were above 1.01 at one; the one of where the gain is largest, if one of its two
+differences were below 0 at every length.
 """
 
 from __future__ import annotations
@@ -39,22 +39,27 @@ def _of_variant(table: Table, variant: str, lengths: list[str]) -> Iterator[Clai
     slides = [TABLE[stratum, _P95].ratio for stratum in STRATA]
 
     def smaller(level: float) -> list[bool | None]:
-        return [
-            all_hold(lambda each, burst=burst: [gain.above(0) for gain in _gains(table, variant, burst, each)])
-            for burst in lengths
-        ]
+        return [_is_largest(table, variant, burst, level) for burst in lengths]
 
     measured = "; ".join(
         f"{burst}: {' and '.join(f'{gain:.3f}' for gain in _gains(table, variant, burst, LEVEL))}"
         for burst in lengths
     )
     yield Claim(
-        f"{variant}: how far the ratio of 95th percentiles {LAST} is below that of all, and of those with losses",
-        f"above 0: {slides[0] - slides[2]:.3f} and {slides[1] - slides[2]:.3f} (judged here: at one mean length"
-        " of bursts at least)",
+        f"{variant}: how far the ratio of 95th percentiles {LAST} is below that of all, and of those with"
+        " losses",
+        f"above 0: {slides[0] - slides[2]:.3f} and {slides[1] - slides[2]:.3f} (judged here: both, at one"
+        " mean length of bursts at least)",
         measured,
         one_holds(smaller),
     )
+
+
+def _is_largest(table: Table, variant: str, burst: str, level: float) -> bool | None:
+    """Whether both gains are above 0. For that to fail by mistake either may: so it fails by half the level."""
+    if all(gain.above(0) for gain in _gains(table, variant, burst, level)):
+        return True
+    return False if False in [gain.above(0) for gain in _gains(table, variant, burst, level / 2)] else None
 
 
 def _gains(table: Table, variant: str, burst: str, level: float) -> list[Estimate]:
@@ -72,9 +77,7 @@ def _of_cell(table: Table, variant: str, lengths: list[str], stratum: str, stati
     is_harmless = (stratum, statistic) == ("all", "median")
     if is_harmless:
         judged = f"no harm: at most {1 + _LEAST_HARM:g} at every mean length of bursts"
-        holds = all_hold(
-            lambda level: [ratio.estimate(level).below(1 + _LEAST_HARM) for ratio in of_lengths]
-        )
+        holds = all_hold(lambda level: [ratio.estimate(level).below(1 + _LEAST_HARM) for ratio in of_lengths])
     else:
         judged = "below 1 at one mean length of bursts at least"
         holds = one_holds(lambda level: [ratio.estimate(level).below(1) for ratio in of_lengths])

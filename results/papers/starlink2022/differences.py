@@ -19,10 +19,10 @@ _REPAIR = "client.repair_sent"
 def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
     slides = TABLE["all", "median"].without_ms
     return [
-        "The slides measured over Starlink, with quiche; here there is the emulated link alone, of which the queue"
-        f" {queue_in_words(campaign)}. Their median without FEC is {slides:.0f} ms; ours stand above. They say"
-        " neither how many uploads there were, nor how long bursts of losses are, nor which code and how much"
-        " repair they sent.",
+        "The slides measured over Starlink, with quiche; here there is the emulated link alone, of which the"
+        f" queue {queue_in_words(campaign)}. Their median without FEC is {slides:.0f} ms; ours stand above."
+        " They say neither how many uploads there were, nor how long bursts of losses are, nor which code and"
+        " how much repair they sent.",
         *_strata(frame, campaign),
         *_repair(frame, campaign),
     ]
@@ -38,9 +38,9 @@ def _strata(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
             without_ms = _quantiles(of_baseline[of_baseline["point"] == point], "baseline")
             of_lengths.append(f"{burst}: {with_fec_ms} / {without_ms}")
         yield (
-            f"{variant}: strata are of pairs by what {baseline} lost. If each arm is put into them by its own losses,"
-            f" which are then of other uploads, the {' and '.join(STATISTICS)} of those {LAST}, with FEC / without,"
-            f" are, by the mean length of bursts, {'; '.join(of_lengths)}."
+            f"{variant}: strata are of pairs by what {baseline} lost. If each arm is put into them by its own"
+            f" losses, which may be of other uploads, the {' and '.join(STATISTICS)} of those {LAST}, with FEC"
+            f" / without, are, by the mean length of bursts, {'; '.join(of_lengths)}."
         )
 
 
@@ -59,5 +59,3 @@ def _repair(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
         for variant in with_fec(campaign)
     )
     yield f"Repair packets that a client sent, in the mean: {', '.join(sent)}."
-
-

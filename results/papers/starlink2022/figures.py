@@ -15,7 +15,7 @@ _WIDTH = 0.6  # of what stands side by side at a length of bursts
 
 
 def table(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
-    """A column a stratum, a row a statistic; the slides' ratio as a line, ours as marks with their intervals."""
+    """A column a stratum, a row a statistic; the slides' ratio as a line, ours as marks with intervals."""
     measured = ratios(frame, campaign)
     lengths = list(bursts(campaign).values())
     variants = list(with_fec(campaign))

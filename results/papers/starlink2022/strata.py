@@ -1,9 +1,9 @@
 """Pairs of uploads in the slides' strata, and the ratios of their quantiles.
 
-A pair is a repetition: both arms meet the same losses. Strata are those of the baseline, by what the loss model
-dropped of its data packets (`results.analysis.losses`): the arms meet the same verdicts but send different
-packets, so each arm's own losses would select other uploads for it. A stratum of the baseline's is the same
-uploads for both, and its ratio is that of uploads that FEC could help. `own_pairs` has the other way.
+A pair is a repetition: both arms meet the same losses. Strata are those of the baseline, by what the loss
+model dropped of its data packets (`results.analysis.losses`): the arms meet the same verdicts but send
+different packets, so each arm's own losses would select other uploads for it. A stratum of the baseline's is
+the same uploads for both, and its ratio is that of uploads that FEC could help. `own_pairs` has the other way.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def bursts(campaign: CampaignInfo) -> dict[int, str]:
 
 
 def pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
-    """One row a pair in which each arm is ok or timed out: `point`, `repetition`, `baseline` and `variant`, its
-    times in seconds, infinite for a timeout, and what the baseline lost, NaN where that is not known."""
+    """One row a pair in which each arm is ok or timed out: `point`, `repetition`, `baseline` and `variant`,
+    its times in seconds, infinite for a timeout, and what the baseline lost, NaN where that is not known."""
     return _beside(frame, baseline, variant, baseline)
 
 
@@ -98,7 +98,10 @@ def in_stratum(of_pairs: pd.DataFrame, stratum: str) -> pd.DataFrame:
 
 
 def ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[tuple[str, str, str, str], Ratio]:
-    """By variant with FEC, mean length of bursts, stratum and statistic. Raises NothingToDraw without a pair."""
+    """By variant with FEC, mean length of bursts, stratum and statistic.
+
+    Raises NothingToDraw without a pair.
+    """
     of_points = bursts(campaign)
     table = {}
     for variant, baseline in with_fec(campaign).items():
