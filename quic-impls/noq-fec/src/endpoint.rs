@@ -95,8 +95,8 @@ impl implementation::Endpoint for Endpoint {
 enum Work {
     Request(Request),
     Answers(Answers),
-    Http3Request(h3::Request),
-    Http3Answers(h3::Answers),
+    Http3Request(Box<h3::Request>),
+    Http3Answers(Box<h3::Answers>),
     Exchange(Exchange),
 }
 
@@ -106,7 +106,7 @@ impl Work {
         match (&assignment.workload, assignment.options.http) {
             (Workload::Transfer(transfer), Http::Hq) => Self::Request(Request::new(*transfer, seed)),
             (Workload::Transfer(transfer), Http::H3) => {
-                Self::Http3Request(h3::Request::new(*transfer, seed, &assignment.server_name))
+                Self::Http3Request(Box::new(h3::Request::new(*transfer, seed, &assignment.server_name)))
             }
             (Workload::Messages(_), _) => Self::of_server(assignment),
         }
@@ -116,7 +116,7 @@ impl Work {
         let seed = assignment.content_seed;
         match (&assignment.workload, assignment.options.http) {
             (Workload::Transfer(_), Http::Hq) => Self::Answers(Answers::new(seed)),
-            (Workload::Transfer(_), Http::H3) => Self::Http3Answers(h3::Answers::new(seed)),
+            (Workload::Transfer(_), Http::H3) => Self::Http3Answers(Box::new(h3::Answers::new(seed))),
             (Workload::Messages(messages), _) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
         }
     }
@@ -125,8 +125,8 @@ impl Work {
         match self {
             Self::Request(request) => request,
             Self::Answers(answers) => answers,
-            Self::Http3Request(request) => request,
-            Self::Http3Answers(answers) => answers,
+            Self::Http3Request(request) => request.as_mut(),
+            Self::Http3Answers(answers) => answers.as_mut(),
             Self::Exchange(exchange) => exchange,
         }
     }
