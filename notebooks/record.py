@@ -41,9 +41,12 @@ METRICS = {
         *("client.dct_s", "client.recovered_late", "client.recovered_out_of_order", "server.overhead"),
         *("server.packets_lost", "server.packets_sent", "server.spurious_losses"),
     ),
+    "starlink2022-": ("client.dct_s", "client.repair_sent"),
 }
-# Claims about these ask which packet was the first that was lost.
-WITH_VERDICTS = "networking2019-mss"
+# Claims about these ask which packets were lost,
+WITH_VERDICTS = ("networking2019-mss", "starlink2022-")
+# and about these, which of them had data.
+WITH_CONTENT = "starlink2022-"
 
 # Columns of `trials` that hold JSON, and that nothing here reads.
 _EMPTIED = ("links", "stderr", "overhead_s", "seeds")
@@ -58,6 +61,7 @@ _REFERENCES = {
     "trials": {"id": "trials", "campaign_id": "campaigns", "start_id": "starts", "task_id": "tasks"},
     "metrics": {"trial_id": "trials"},
     "verdicts": {"trial_id": "trials"},
+    "series": {"trial_id": "trials"},
 }
 
 
@@ -90,8 +94,9 @@ def _add(connection: sqlite3.Connection, database: Path) -> None:
 
 
 def _shrink(connection: sqlite3.Connection) -> None:
-    connection.execute("DELETE FROM series")
-    connection.execute("UPDATE trials SET " + ", ".join(f"{column} = '{{}}'" for column in _EMPTIED))
+    connection.execute(f"DELETE FROM series WHERE trial_id NOT IN ({_trials_of(WITH_CONTENT)})")
+    emptied = ", ".join(f"{column} = '{{}}'" for column in _EMPTIED)
+    connection.execute(f"UPDATE trials SET {emptied} WHERE id NOT IN ({_trials_of(WITH_CONTENT)})")
     connection.execute("UPDATE trials SET duration_s = round(duration_s, 1), task_id = NULL")
     connection.execute("DELETE FROM tasks")
     connection.execute(
@@ -104,8 +109,9 @@ def _shrink(connection: sqlite3.Connection) -> None:
             f"DELETE FROM metrics WHERE endpoint || '.' || name NOT IN ({read})"
             f" AND trial_id IN ({_trials_of(beginning)})"
         )
-    connection.execute(f"DELETE FROM verdicts WHERE trial_id NOT IN ({_trials_of(WITH_VERDICTS)})")
-    connection.execute(f"UPDATE trials SET dropper = '{{}}' WHERE id NOT IN ({_trials_of(WITH_VERDICTS)})")
+    with_verdicts = " UNION ".join(_trials_of(beginning) for beginning in WITH_VERDICTS)
+    connection.execute(f"DELETE FROM verdicts WHERE trial_id NOT IN ({with_verdicts})")
+    connection.execute(f"UPDATE trials SET dropper = '{{}}' WHERE id NOT IN ({with_verdicts})")
 
 
 def _trials_of(beginning: str) -> str:

@@ -744,6 +744,23 @@ _OF_HARNESS = (
         "number of packets lost elsewhere",
     ),
     Metric(
+        "content.losses",
+        "packets",
+        "Packets with data of the transfer, up to its end, that the dropper dropped; where an endpoint left"
+        " the series `content`.",
+        "less",
+        "harness",
+        "number of data packets lost",
+    ),
+    Metric(
+        "content.losses_last_10",
+        "packets",
+        "Those of `content.losses` that were among the last ten packets with data.",
+        "less",
+        "harness",
+        "number of data packets lost of the last ten",
+    ),
+    Metric(
         "trials_at_once",
         "trials",
         "The most trials that ran at a time during this one, itself included.",
@@ -982,6 +999,17 @@ SERIES = (
             Column("congestion_window_bytes", "bytes", "The congestion window."),
             Column("bytes_in_flight", "bytes", "Bytes sent that are neither acknowledged nor declared lost."),
             _SMOOTHED_RTT,
+        ),
+    ),
+    Series(
+        "content",
+        "Each datagram with data of a transfer that its sender sent, up to the one with the end: those of at"
+        " least half a packet since the content began, and that one.",
+        (
+            _TIME,
+            _CONNECTION,
+            Column("datagram", "", "Its number, from 0, among all that the endpoint sent."),
+            Column("bytes", "bytes", "Its UDP payload."),
         ),
     ),
     Series(

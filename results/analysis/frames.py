@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from results.analysis import losses
 from results.analysis.harness import FIRST_PACKETS, in_order, phases
 from results.analysis.harness import frame as harness_frame
 from results.metrics import SOURCES, of
@@ -58,7 +59,8 @@ def trials(
         )
         columns |= {name: of_trials.pop(name) for name in sorted(of_trials)}
         if whole_harness or named:
-            read = list(threads.map(lambda page: _harness_page(database, campaign, page), pages))
+            contents = losses.contents(database, campaign)
+            read = list(threads.map(lambda page: _harness_page(database, campaign, page, contents), pages))
             order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
             of_harness = {"engine": pd.Series(campaign.engine, index=range(len(order)))}
             for name in _names_in(read):
@@ -199,13 +201,16 @@ def _page(
     return pd.concat([frame, pd.DataFrame(_columns(frame["id"].to_numpy(), measured))], axis=1)
 
 
-def _harness_page(database: Database, campaign: CampaignInfo, ids: range) -> pd.DataFrame:
+def _harness_page(
+    database: Database, campaign: CampaignInfo, ids: range, contents: Mapping[int, losses.Content]
+) -> pd.DataFrame:
     """What the harness measured of the campaign's trials with these ids, by id."""
     with _naming(database, "what the harness measured", ids):
-        return harness_frame(
-            arrow.harness(database, campaign.id, ids[0], ids[-1]),
-            arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS),
-        )
+        drops = arrow.drops(database, ids[0], ids[-1], FIRST_PACKETS)
+        measured = harness_frame(arrow.harness(database, campaign.id, ids[0], ids[-1]), drops)
+        if not contents:
+            return measured
+        return measured.join(losses.frame(contents, drops, measured, FIRST_PACKETS))
 
 
 @contextmanager

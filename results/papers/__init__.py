@@ -6,7 +6,7 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from results.papers import moskvitin, networking2019, rquic2021, thesis2018
+from results.papers import moskvitin, networking2019, rquic2021, starlink2022, thesis2018
 from results.papers.claims import PaperFigure
 from results.store.records import CampaignInfo
 
@@ -15,6 +15,7 @@ FIGURES: dict[str, list[PaperFigure]] = {
     **networking2019.FIGURES,
     **rquic2021.FIGURES,
     **moskvitin.FIGURES,
+    **starlink2022.FIGURES,
     **thesis2018.FIGURES,
 }
 

@@ -8,12 +8,24 @@ import pytest
 
 @pytest.mark.parametrize("workload", ["download", "upload"])
 @pytest.mark.parametrize(("client", "server"), [("noq-fec", "rquic"), ("rquic", "noq-fec")])
-@pytest.mark.parametrize("scheme", ["none", "xor", "rs", "rlc", "vandermonde"])
+@pytest.mark.parametrize(
+    ("scheme", "http"),
+    [
+        *[(scheme, "hq") for scheme in ("none", "xor", "rs", "rlc", "vandermonde")],
+        *[(scheme, "h3") for scheme in ("none", "rlc")],
+    ],
+)
 def test_a_peer_without_fec_is_served_plain_quic(
-    endpoints_of: Any, assignment: dict[str, Any], scheme: str, client: str, server: str, workload: str
+    endpoints_of: Any,
+    assignment: dict[str, Any],
+    scheme: str,
+    http: str,
+    client: str,
+    server: str,
+    workload: str,
 ) -> None:
     assignment["workload"] = {"name": workload, "size_bytes": 3_000_000}
-    options = {"noq-fec": {"scheme": scheme}, "rquic": {"scheme": "plain", "http": "hq"}}
+    options = {"noq-fec": {"scheme": scheme, "http": http}, "rquic": {"scheme": "plain", "http": http}}
     with endpoints_of(server).serving({**assignment, "options": options[server]}) as serving:
         dialing = endpoints_of(client).start("client", {**assignment, "options": options[client]})
         ends = {client: dialing.metrics()}

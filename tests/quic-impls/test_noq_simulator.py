@@ -218,6 +218,23 @@ def test_a_line_has_one_answer_with_each_congestion_control(
     another.close()
 
 
+@pytest.mark.parametrize("workload", ["download", "upload"])
+def test_a_line_has_one_answer_over_http3_with_fec_in_the_tail(
+    simulator: Simulator, task: Task, workload: str
+) -> None:
+    options = {"http": "h3", "scheme": "rlc", "controller": "tail"}
+    transfer = told(task, workload={"name": workload, "size_bytes": 60_000}, options=options)
+    asked = losing(transfer, up=Uniform(0.05), down=Uniform(0.05))
+    first, again = simulator.line(asked), simulator.line(asked)
+    assert again == first
+    answer = json.loads(first)
+    assert ends(answer) == {"client": 0, "server": 0}
+    assert min(metrics(answer, end)["repair_sent"] for end in ("client", "server")) > 0
+    another = Simulator()
+    assert another.line(asked) == first
+    another.close()
+
+
 def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
     asked = losing(task, down=Uniform(0.02))
     answers = {simulator.line(download(asked, 300_000, congestion_control=control)) for control in CONTROLS}

@@ -11,10 +11,12 @@ use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
 
 use crate::hq::{Answers, Request};
 use crate::messages::Exchange;
+use crate::options::Http;
 use crate::paths::PathCounters;
+use crate::sent::{self, Progress};
 use crate::stack::{Application, Stack};
 use crate::surroundings::{Randomness, Surroundings};
-use crate::{Assignment, NoqFec, paths, series, settings};
+use crate::{Assignment, NoqFec, h3, paths, series, settings};
 
 /// Datagrams that are received before others are sent.
 const BATCH: usize = 64;
@@ -96,22 +98,29 @@ impl implementation::Endpoint for Endpoint {
 enum Work {
     Request(Request),
     Answers(Answers),
+    Http3Request(Box<h3::Request>),
+    Http3Answers(Box<h3::Answers>),
     Exchange(Exchange),
 }
 
 impl Work {
     fn of_client(assignment: &Assignment) -> Self {
-        match &assignment.workload {
-            Workload::Transfer(transfer) => Self::Request(Request::new(*transfer, assignment.content_seed)),
-            Workload::Messages(_) => Self::of_server(assignment),
+        let seed = assignment.content_seed;
+        match (&assignment.workload, assignment.options.http) {
+            (Workload::Transfer(transfer), Http::Hq) => Self::Request(Request::new(*transfer, seed)),
+            (Workload::Transfer(transfer), Http::H3) => {
+                Self::Http3Request(Box::new(h3::Request::new(*transfer, seed, &assignment.server_name)))
+            }
+            (Workload::Messages(_), _) => Self::of_server(assignment),
         }
     }
 
     fn of_server(assignment: &Assignment) -> Self {
         let seed = assignment.content_seed;
-        match &assignment.workload {
-            Workload::Transfer(_) => Self::Answers(Answers::new(seed)),
-            Workload::Messages(messages) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
+        match (&assignment.workload, assignment.options.http) {
+            (Workload::Transfer(_), Http::Hq) => Self::Answers(Answers::new(seed)),
+            (Workload::Transfer(_), Http::H3) => Self::Http3Answers(Box::new(h3::Answers::new(seed))),
+            (Workload::Messages(messages), _) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
         }
     }
 
@@ -119,6 +128,8 @@ impl Work {
         match self {
             Self::Request(request) => request,
             Self::Answers(answers) => answers,
+            Self::Http3Request(request) => request.as_mut(),
+            Self::Http3Answers(answers) => answers.as_mut(),
             Self::Exchange(exchange) => exchange,
         }
     }
@@ -126,7 +137,8 @@ impl Work {
     fn connected(&self) -> Option<Instant> {
         match self {
             Self::Request(request) => request.connected,
-            Self::Answers(_) => None,
+            Self::Http3Request(request) => request.connected,
+            Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.connected,
         }
     }
@@ -135,7 +147,8 @@ impl Work {
     fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
         match self {
             Self::Request(request) => request.outcome.take(),
-            Self::Answers(_) => None,
+            Self::Http3Request(request) => request.outcome.take(),
+            Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.outcome.take(),
         }
     }
@@ -144,14 +157,15 @@ impl Work {
     fn take_refusals(&mut self) -> Vec<String> {
         match self {
             Self::Answers(answers) => std::mem::take(&mut answers.refusals),
-            Self::Request(_) | Self::Exchange(_) => Vec::new(),
+            Self::Http3Answers(answers) => std::mem::take(&mut answers.refusals),
+            Self::Request(_) | Self::Http3Request(_) | Self::Exchange(_) => Vec::new(),
         }
     }
 
     fn exchange(&self) -> Option<&Exchange> {
         match self {
             Self::Exchange(exchange) => Some(exchange),
-            Self::Request(_) | Self::Answers(_) => None,
+            _ => None,
         }
     }
 }
@@ -159,6 +173,16 @@ impl Work {
 impl Application for Work {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: noq_proto::Event) {
         self.application().on_event(now, connection, event);
+    }
+
+    fn content(&self, connection: &mut Connection) -> Progress {
+        match self {
+            Self::Request(request) => request.content(connection),
+            Self::Answers(answers) => answers.content(connection),
+            Self::Http3Request(request) => request.content(connection),
+            Self::Http3Answers(answers) => answers.content(connection),
+            Self::Exchange(_) => Progress::Nothing,
+        }
     }
 
     fn timeout(&self) -> Option<Instant> {
@@ -218,7 +242,7 @@ impl Client {
     }
 
     fn end(&mut self, host: &mut impl Host, outcome: Result<Instant, String>) -> Result<(), String> {
-        self.side.stack.close(host.now(), VarInt::from_u32(0), "");
+        self.side.stack.close(host.now(), settings::no_error(&self.side.assignment), "");
         let connected = self.side.stack.applications().find_map(|work| work.connected());
         self.side.transmit(host)?;
         let end = outcome?;
@@ -253,7 +277,8 @@ impl Server {
             return Err(failure);
         }
         if self.is_interrupted {
-            self.side.stack.close(host.now(), VarInt::from_u32(0), "server stopped");
+            let code = settings::no_error(&self.side.assignment);
+            self.side.stack.close(host.now(), code, "server stopped");
         }
         self.side.transmit(host)?;
         if !self.is_interrupted {
@@ -279,6 +304,9 @@ impl Side {
     fn new(assignment: Assignment, mut stack: Stack<Work>) -> Self {
         if assignment.series(series::NAME).is_some() {
             stack.record_congestion();
+        }
+        if assignment.series(sent::NAME).is_some() {
+            stack.record_contents(assignment.options.packet_size);
         }
         Self { assignment, stack, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() }
     }
@@ -316,6 +344,10 @@ impl Side {
         if let (Some(path), Some(series)) = (self.assignment.series(series::NAME), self.stack.congestion()) {
             let written = File::create(&path).and_then(|file| series.write(&mut BufWriter::new(file)));
             written.map_err(|error| format!("series {}: {}: {error}", series::NAME, path.display()))?;
+        }
+        if let (Some(path), Some(series)) = (self.assignment.series(sent::NAME), self.stack.contents()) {
+            let written = File::create(&path).and_then(|file| series.write(&mut BufWriter::new(file)));
+            written.map_err(|error| format!("series {}: {}: {error}", sent::NAME, path.display()))?;
         }
         let Some(path) = self.assignment.series(messages::NAME) else {
             return Ok(());

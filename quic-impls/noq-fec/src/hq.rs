@@ -7,11 +7,11 @@ use std::time::Instant;
 use host::contract::{Direction, Transfer};
 use noq_proto::{
     Connection, ConnectionError, Dir, Event, FinishError, ReadError, SendStream, StreamEvent, StreamId, VarInt,
-    WriteError,
 };
 
-use crate::content::{self, Hash};
+use crate::sent::Progress;
 use crate::stack::Application;
+use crate::transfer::{self, Answer, Body, Outgoing};
 
 pub const ALPN: &[u8] = b"hq-interop";
 
@@ -22,20 +22,14 @@ const NOT_RECEIVED: VarInt = VarInt::from_u32(2);
 /// The longest request line that is read, in bytes.
 const LONGEST_LINE: usize = 64;
 
-/// The length of a SHA-256 in hexadecimal.
-const HASH_LENGTH: usize = 64;
-
-/// Bytes that a stream is given at once.
-const STEP: usize = 16 << 10;
-
 /// One request of a client, and its answer.
 pub struct Request {
     transfer: Transfer,
-    content_seed: u64,
     outgoing: Outgoing,
     stream: Option<StreamId>,
-    received: Hash,
-    answer: Vec<u8>,
+    /// Whether the stream has been given all of the request.
+    is_given: bool,
+    answer: Answer,
     /// When the handshake was complete.
     pub connected: Option<Instant>,
     /// How and when the transfer ended; an error is one line.
@@ -48,18 +42,13 @@ impl Request {
             Direction::Download => ("GET", 0),
             Direction::Upload => ("PUT", transfer.size),
         };
+        let line = format!("{method} /{}\r\n", transfer.size);
         Self {
             transfer,
-            content_seed,
-            outgoing: Outgoing {
-                first: format!("{method} /{}\r\n", transfer.size).into_bytes(),
-                seed: content_seed,
-                size: body,
-                sent: 0,
-            },
+            outgoing: Outgoing::content(content_seed, body).behind(line.as_bytes()),
             stream: None,
-            received: Hash::default(),
-            answer: Vec::new(),
+            is_given: false,
+            answer: Answer::new(transfer, content_seed),
             connected: None,
             outcome: None,
         }
@@ -72,19 +61,19 @@ impl Request {
                     return Err("the server allows no stream".into());
                 };
                 self.stream = Some(id);
-                self.outgoing.proceed(&mut connection.send_stream(id))?;
+                self.is_given = send(&mut self.outgoing, &mut connection.send_stream(id))?;
             }
             Event::ConnectionLost { reason } => return Err(self.lost(&reason)),
             Event::Stream(StreamEvent::Writable { id }) => {
-                self.outgoing.proceed(&mut connection.send_stream(id))?;
+                self.is_given = send(&mut self.outgoing, &mut connection.send_stream(id))?;
             }
             Event::Stream(StreamEvent::Stopped { error_code, .. }) => {
                 return Err(format!("the server stopped the request with code {error_code}"));
             }
             Event::Stream(StreamEvent::Readable { id }) => {
-                let is_end = read(connection, id, |bytes| self.take(bytes))?;
+                let is_end = read(connection, id, |bytes| self.answer.take(bytes))?;
                 if is_end {
-                    self.verify()?;
+                    self.answer.verify()?;
                 }
                 return Ok(is_end);
             }
@@ -96,41 +85,7 @@ impl Request {
     fn lost(&self, reason: &ConnectionError) -> String {
         match self.stream {
             None => format!("handshake: {reason}"),
-            Some(_) => format!("connection lost after {} bytes: {reason}", self.received.size),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.received.update(bytes);
-        let limit = match self.transfer.direction {
-            Direction::Download => self.transfer.size,
-            Direction::Upload => HASH_LENGTH as u64,
-        };
-        if self.received.size > limit {
-            return Err(format!("the server sent more than the {limit} bytes that are right"));
-        }
-        if self.transfer.direction == Direction::Upload {
-            self.answer.extend_from_slice(bytes);
-        }
-        Ok(())
-    }
-
-    fn verify(&mut self) -> Result<(), String> {
-        // Not before: a transfer that fills a link for others is large, and never ends.
-        let right = content::hash(self.content_seed, self.transfer.size);
-        match self.transfer.direction {
-            Direction::Download if self.received.size < self.transfer.size => {
-                Err(format!("the server sent {} bytes", self.received.size))
-            }
-            Direction::Download => match std::mem::take(&mut self.received).hex() {
-                got if got == right => Ok(()),
-                got => Err(format!("the content received has SHA-256 {got}, right is {right}")),
-            },
-            Direction::Upload if self.answer == right.as_bytes() => Ok(()),
-            Direction::Upload => Err(format!(
-                "the server received content with SHA-256 {:?}, right is {right}",
-                String::from_utf8_lossy(&self.answer)
-            )),
+            Some(_) => format!("connection lost after {} bytes: {reason}", self.answer.size()),
         }
     }
 }
@@ -149,11 +104,28 @@ impl Application for Request {
             Err(what) => self.outcome = Some((now, Err(format!("{}: {what}", self.transfer)))),
         }
     }
+
+    fn content(&self, connection: &mut Connection) -> Progress {
+        match (self.transfer.direction, self.stream) {
+            (Direction::Upload, Some(id)) => progress(connection, id, self.is_given),
+            _ => Progress::Nothing,
+        }
+    }
+}
+
+/// How far a stream has come with content that it is given.
+pub fn progress(connection: &mut Connection, stream: StreamId, is_given: bool) -> Progress {
+    match is_given && connection.send_stream(stream).is_sent() {
+        true => Progress::Sent,
+        false => Progress::Begun,
+    }
 }
 
 /// Answers the requests of one connection.
 pub struct Answers {
     content_seed: u64,
+    /// The stream of the first content that was asked for.
+    download: Option<StreamId>,
     exchanges: BTreeMap<StreamId, Exchange>,
     /// Why requests were refused, a line each.
     pub refusals: Vec<String>,
@@ -162,8 +134,7 @@ pub struct Answers {
 enum Exchange {
     /// The request line is still being read.
     Line(Vec<u8>),
-    /// A body of this size is being received.
-    Body(u64, Hash),
+    Body(Body),
     Answer(Outgoing),
 }
 
@@ -172,14 +143,18 @@ type Refusal = (VarInt, String);
 
 impl Answers {
     pub fn new(content_seed: u64) -> Self {
-        Self { content_seed, exchanges: BTreeMap::new(), refusals: Vec::new() }
+        Self { content_seed, download: None, exchanges: BTreeMap::new(), refusals: Vec::new() }
     }
 
     fn proceed(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(mut exchange) = self.exchanges.remove(&id) else {
             return;
         };
-        match exchange.proceed(connection, id, self.content_seed) {
+        let outcome = exchange.proceed(connection, id, self.content_seed);
+        if matches!(&exchange, Exchange::Answer(answer) if answer.is_content()) {
+            self.download.get_or_insert(id);
+        }
+        match outcome {
             Ok(false) => {
                 self.exchanges.insert(id, exchange);
             }
@@ -209,6 +184,13 @@ impl Application for Answers {
             _ => {}
         }
     }
+
+    fn content(&self, connection: &mut Connection) -> Progress {
+        match self.download {
+            Some(id) => progress(connection, id, !self.exchanges.contains_key(&id)),
+            None => Progress::Nothing,
+        }
+    }
 }
 
 impl Exchange {
@@ -229,7 +211,7 @@ impl Exchange {
         }
         match self {
             Self::Answer(outgoing) => {
-                outgoing.proceed(&mut connection.send_stream(id)).map_err(|what| (NOT_RECEIVED, what))
+                send(outgoing, &mut connection.send_stream(id)).map_err(|what| (NOT_RECEIVED, what))
             }
             _ => Ok(false),
         }
@@ -252,13 +234,7 @@ impl Exchange {
                     false => self.take(&rest, seed),
                 }
             }
-            Self::Body(size, hash) => {
-                hash.update(bytes);
-                match hash.size > *size {
-                    true => Err((NOT_RECEIVED, format!("the body has more than the {size} bytes announced"))),
-                    false => Ok(()),
-                }
-            }
+            Self::Body(body) => body.take(bytes).map_err(|what| (NOT_RECEIVED, what)),
             Self::Answer(_) => Err((BAD_REQUEST, "more than a request line".into())),
         }
     }
@@ -266,12 +242,11 @@ impl Exchange {
     fn requested(line: &[u8], seed: u64) -> Result<Self, Refusal> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end();
-        let size = |path: &str| path.parse().ok().filter(|size| *size <= 1 << 40);
-        if let Some(size) = text.strip_prefix("GET /").and_then(size) {
-            return Ok(Self::Answer(Outgoing { first: Vec::new(), seed, size, sent: 0 }));
+        if let Some(size) = text.strip_prefix("GET ").and_then(transfer::size) {
+            return Ok(Self::Answer(Outgoing::content(seed, size)));
         }
-        match text.strip_prefix("PUT /").and_then(size) {
-            Some(size) => Ok(Self::Body(size, Hash::default())),
+        match text.strip_prefix("PUT ").and_then(transfer::size) {
+            Some(size) => Ok(Self::Body(Body::new(size))),
             None => Err((BAD_REQUEST, format!("{text:?} is neither GET nor PUT with / and a number of bytes"))),
         }
     }
@@ -280,16 +255,8 @@ impl Exchange {
     fn end(&mut self) -> Result<(), Refusal> {
         match self {
             Self::Line(_) => Err((BAD_REQUEST, "no request line".into())),
-            Self::Body(size, hash) if hash.size < *size => {
-                Err((NOT_RECEIVED, format!("the body has {} bytes, announced were {size}", hash.size)))
-            }
-            Self::Body(_, hash) => {
-                *self = Self::Answer(Outgoing {
-                    first: std::mem::take(hash).hex().into_bytes(),
-                    seed: 0,
-                    size: 0,
-                    sent: 0,
-                });
+            Self::Body(body) => {
+                *self = Self::Answer(body.answer().map_err(|what| (NOT_RECEIVED, what))?);
                 Ok(())
             }
             Self::Answer(_) => Ok(()),
@@ -297,42 +264,15 @@ impl Exchange {
     }
 }
 
-/// What a stream has to send: some first bytes, then content of `size` bytes, then its end.
-struct Outgoing {
-    first: Vec<u8>,
-    seed: u64,
-    size: u64,
-    sent: u64,
-}
-
-impl Outgoing {
-    /// Gives the stream as much as it takes; true when that was the rest.
-    fn proceed(&mut self, stream: &mut SendStream<'_>) -> Result<bool, String> {
-        let mut buffer = [0; STEP];
-        while self.sent < self.first.len() as u64 + self.size {
-            let step = self.next(&mut buffer);
-            match stream.write(step) {
-                Ok(written) => self.sent += written as u64,
-                Err(WriteError::Blocked) => return Ok(false),
-                Err(error) => return Err(error.to_string()),
-            }
-        }
-        match stream.finish() {
-            // A stream that was finished before is told of the peer's opinion of it.
-            Ok(()) | Err(FinishError::ClosedStream) => Ok(true),
-            Err(error) => Err(error.to_string()),
-        }
+/// Gives a stream as much as it takes, and its end; true when that was the rest.
+fn send(outgoing: &mut Outgoing, stream: &mut SendStream<'_>) -> Result<bool, String> {
+    if !outgoing.write(stream).map_err(|error| error.to_string())? {
+        return Ok(false);
     }
-
-    fn next<'a>(&'a self, buffer: &'a mut [u8]) -> &'a [u8] {
-        let first = self.first.len() as u64;
-        if self.sent < first {
-            return &self.first[self.sent as usize..];
-        }
-        let offset = self.sent - first;
-        let step = (buffer.len() as u64).min(self.size - offset) as usize;
-        content::fill(self.seed, offset, &mut buffer[..step]);
-        &buffer[..step]
+    match stream.finish() {
+        // A stream that was finished before is told of the peer's opinion of it.
+        Ok(()) | Err(FinishError::ClosedStream) => Ok(true),
+        Err(error) => Err(error.to_string()),
     }
 }
 

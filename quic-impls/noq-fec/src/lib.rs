@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`options`] | the options of impl.toml |
 //! | [`content`] | the content of a transfer, and its hash |
+//! | [`transfer`] | what a transfer sends, and whether what comes is right |
 //! | [`hq`] | hq-interop: requests and answers, without a socket or a clock |
+//! | [`h3`] | the same over HTTP/3 |
 //! | [`messages`] | the workload `messages`: its protocol, sender and receiver |
 //! | [`stack`] | noq-proto's endpoint with its connections: datagrams and time in, datagrams out |
 //! | [`paths`] | the paths of a connection: who opens them, and what was counted on each |
@@ -12,6 +14,7 @@
 //! | [`schemes`] | codes and controllers as FEC schemes of noq-proto |
 //! | [`ends`] | where messages end among what is sent |
 //! | [`series`] | congestion windows over time |
+//! | [`sent`] | which datagrams have content |
 //! | [`surroundings`] | what is around an endpoint: randomness, what day it is, what it records |
 //! | [`olia`] | congestion control that paths have in common |
 //! | [`unlimited`] | no congestion control |
@@ -21,6 +24,7 @@
 pub mod content;
 pub mod endpoint;
 pub mod ends;
+pub mod h3;
 pub mod hq;
 pub mod messages;
 pub mod olia;
@@ -28,21 +32,23 @@ pub mod options;
 pub mod paths;
 pub mod scheduler;
 pub mod schemes;
+pub mod sent;
 pub mod series;
 pub mod settings;
 pub mod stack;
 pub mod surroundings;
+pub mod transfer;
 pub mod unlimited;
 
 use std::path::Path;
 
-use host::contract::{self, Values, Workload};
+use host::contract::{self, Refused, Values, Workload};
 use host::implementation::{Host, Implementation};
 use host::messages::Delivery;
 
 use endpoint::{Endpoint, Prepared};
 use ends::MessageEnds;
-use options::Options;
+use options::{Http, Options};
 use surroundings::{Seed, Surroundings};
 
 /// The implementation, as impl.toml declares it.
@@ -54,7 +60,7 @@ pub type Assignment = contract::Assignment<Options>;
 impl Implementation for NoqFec {
     const NAME: &'static str = "noq-fec";
     const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages"];
-    const SERIES: &'static [&'static str] = &[series::NAME, host::messages::NAME];
+    const SERIES: &'static [&'static str] = &[series::NAME, sent::NAME, host::messages::NAME];
     const HAS_CERTIFICATES: bool = true;
 
     type Options = Options;
@@ -74,6 +80,9 @@ impl Implementation for NoqFec {
         let Workload::Messages(messages) = &assignment.workload else {
             return Ok(());
         };
+        if assignment.options.http == Http::H3 {
+            return Err(Refused::Unsupported("workload.name: \"messages\" with http = \"h3\"".into()));
+        }
         if messages.delivery == Delivery::Datagram {
             let most = messages::longest_part(&assignment.options);
             let longest = messages.longest_part();

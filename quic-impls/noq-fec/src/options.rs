@@ -31,7 +31,17 @@ pub struct Options {
     pub initial_window: u64,
     /// Quarters of a congestion window per round-trip time.
     pub slow_start_pacing: u32,
+    pub http: Http,
     pub packet_size: u16,
+}
+
+/// Over what transfers go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Http {
+    /// hq-interop.
+    Hq,
+    /// HTTP/3.
+    H3,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +114,7 @@ impl Options {
             )?,
             initial_window: initial_window(values, packet_size)?,
             slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
+            http: values.choice("http", &[("hq", Http::Hq), ("h3", Http::H3)])?,
             packet_size,
         };
         let paces_itself = match options.congestion_control {

@@ -14,12 +14,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{RootCertStore, SignatureAlgorithm};
 
 use crate::olia::Olia;
-use crate::options::{CongestionControl, Options};
+use crate::options::{CongestionControl, Http, Options};
 use crate::scheduler::Scheduling;
 use crate::schemes::LARGEST_PAYLOAD;
 use crate::surroundings::{Randomness, Surroundings};
 use crate::unlimited::Unlimited;
-use crate::{Assignment, hq, messages};
+use crate::{Assignment, h3, hq, messages};
 
 /// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
 /// the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
@@ -53,15 +53,24 @@ pub fn client_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
         .expect("ring has TLS 1.3")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    tls.alpn_protocols = vec![alpn(&assignment.workload)];
+    tls.alpn_protocols = vec![alpn(assignment)];
     tls.key_log = surroundings.key_log.clone();
     Ok(QuicClientConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }
 
-fn alpn(workload: &Workload) -> Vec<u8> {
-    match workload {
-        Workload::Transfer(_) => hq::ALPN.to_vec(),
-        Workload::Messages(_) => messages::ALPN.to_vec(),
+fn alpn(assignment: &Assignment) -> Vec<u8> {
+    match (&assignment.workload, assignment.options.http) {
+        (Workload::Transfer(_), Http::Hq) => hq::ALPN.to_vec(),
+        (Workload::Transfer(_), Http::H3) => h3::ALPN.to_vec(),
+        (Workload::Messages(_), _) => messages::ALPN.to_vec(),
+    }
+}
+
+/// The code of a connection that has served its purpose.
+pub fn no_error(assignment: &Assignment) -> VarInt {
+    match assignment.options.http {
+        Http::Hq => VarInt::from_u32(0),
+        Http::H3 => h3::NO_ERROR,
     }
 }
 
@@ -91,7 +100,7 @@ pub fn server_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(|error| format!("certificate and private_key: {error}"))?;
-    tls.alpn_protocols = vec![alpn(&assignment.workload)];
+    tls.alpn_protocols = vec![alpn(assignment)];
     tls.key_log = surroundings.key_log.clone();
     Ok(QuicServerConfig::try_from(tls).expect("ring has the initial cipher suite"))
 }

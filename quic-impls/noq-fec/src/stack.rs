@@ -14,11 +14,17 @@ use noq_proto::{
 };
 
 use crate::paths::{self, PathCounters, Paths};
+use crate::sent::{ContentSeries, Progress};
 use crate::series::{Congestion, CongestionSeries};
 
 /// What a connection serves.
 pub trait Application {
     fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
+
+    /// How far it has come with the content that it sends.
+    fn content(&self, _connection: &mut Connection) -> Progress {
+        Progress::Nothing
+    }
 
     /// When it has something to do though nothing happens.
     fn timeout(&self) -> Option<Instant> {
@@ -45,6 +51,8 @@ pub struct Stack<A> {
     counters: Counters,
     /// Congestion windows over time, if they are recorded.
     congestion: Option<CongestionSeries>,
+    /// The datagrams with content, if they are recorded.
+    contents: Option<ContentSeries>,
 }
 
 struct Running<A> {
@@ -170,6 +178,7 @@ impl<A: Application> Stack<A> {
             start: None,
             counters: Counters::default(),
             congestion: None,
+            contents: None,
         }
     }
 
@@ -186,6 +195,16 @@ impl<A: Application> Stack<A> {
     /// The congestion windows up to now, if they are recorded.
     pub fn congestion(&self) -> Option<&CongestionSeries> {
         self.congestion.as_ref()
+    }
+
+    /// Records which datagrams have content, of the connections to come.
+    pub fn record_contents(&mut self, packet_size: u16) {
+        self.contents = Some(ContentSeries::new(packet_size));
+    }
+
+    /// The datagrams with content up to now, if they are recorded.
+    pub fn contents(&self) -> Option<&ContentSeries> {
+        self.contents.as_ref()
     }
 
     /// Dials; with `addresses` of its own, it opens a path from each of them.
@@ -208,6 +227,9 @@ impl<A: Application> Stack<A> {
         self.count += 1;
         self.start.get_or_insert(now);
         if let Some(series) = &mut self.congestion {
+            series.open(now);
+        }
+        if let Some(series) = &mut self.contents {
             series.open(now);
         }
         self.connections.insert(handle, Running { connection, paths, application, number });
@@ -287,12 +309,19 @@ impl<A: Application> Stack<A> {
         buffer.clear();
         if let Some((source, destination, datagram)) = self.replies.pop_front() {
             *buffer = datagram;
+            if let Some(series) = &mut self.contents {
+                series.replied();
+            }
             return Some((source, destination));
         }
         self.connections.values_mut().find_map(|running| {
             loop {
                 if let Some(transmit) = running.connection.poll_transmit(now, NonZeroUsize::MIN, buffer) {
                     running.record(now, &mut self.congestion);
+                    if let Some(series) = &mut self.contents {
+                        let progress = running.application.content(&mut running.connection);
+                        series.sent(running.number, now, transmit.size, progress);
+                    }
                     return Some((transmit.src_ip, transmit.destination));
                 }
                 // What was sent may have made room for more.

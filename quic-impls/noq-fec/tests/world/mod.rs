@@ -20,7 +20,7 @@ use host::lane::{self, Lane, Losses, Outage, Pattern, Queue, Thresholds};
 use noq_fec::content;
 use noq_fec::ends::MessageEnds;
 use noq_fec::hq::{Answers, Request};
-use noq_fec::options::{CongestionControl, Options};
+use noq_fec::options::{CongestionControl, Http, Options};
 use noq_fec::scheduler::Scheduling;
 use noq_fec::schemes::{Complaints, Schemes};
 use noq_fec::settings;
@@ -195,6 +195,7 @@ pub struct Setting {
     pub initial_window: u64,
     /// In quarters of a window per round-trip time.
     pub slow_start_pacing: u32,
+    pub http: Http,
     pub bandwidth_mbps: f64,
     pub owd: Duration,
     /// The queue's limit in bandwidth-delay products.
@@ -258,6 +259,7 @@ impl Setting {
             late_down: None,
             initial_window: 10,
             slow_start_pacing: 5,
+            http: Http::Hq,
             bandwidth_mbps: 10.0,
             owd: Duration::from_millis(50),
             queue_bdp: 1.5,
@@ -295,6 +297,7 @@ impl Setting {
                 congestion_control: self.congestion_control,
                 initial_window: self.initial_window * PACKET_SIZE,
                 slow_start_pacing: self.slow_start_pacing,
+                http: self.http,
                 packet_size: PACKET_SIZE as u16,
             },
             certificate: certificate.clone(),

@@ -1,0 +1,95 @@
+"""Which data packets of a transfer the loss model dropped: its verdicts, beside the series `content`.
+
+That series numbers the datagrams with data that the sender of the content sent, up to the one with its end,
+and the loss model judges datagrams in that order. So this knows what a transfer met, whatever its endpoints
+made of it: losses of a handshake, of acknowledgements, and of retransmissions after the end are none of these.
+
+| column | what it is |
+|---|---|
+| `content.losses` | data packets that were dropped, of those up to the end of the content |
+| `content.losses_last_10` | of the last LAST of them, the one with the end included |
+
+Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which have
+no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent before the
+end is a data packet as any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from results.store.series import unpack
+
+SERIES = "content"
+LAST = 10
+COLUMNS = ("content.losses", f"content.losses_last_{LAST}")
+
+_DIRECTIONS = {"client": "up", "server": "down"}
+"""Which way an endpoint's datagrams go."""
+
+
+class Content(NamedTuple):
+    """What one trial sent of its content."""
+
+    direction: str
+    datagrams: NDArray[np.int64]
+    """Their numbers, from 0, in the order in which they were sent."""
+
+
+def contents(database: Database, campaign: CampaignInfo) -> dict[int, Content]:
+    """By the trial's id, of those of which an endpoint left the series with a row."""
+    if SERIES not in database.series_columns(campaign.id):
+        return {}
+    return {
+        series.trial_id: Content(
+            _DIRECTIONS[series.table.endpoint],
+            unpack(series.table.data, ["datagram"])["datagram"].to_numpy().astype(np.int64),
+        )
+        for series in database.series(campaign.id, SERIES)
+        if series.table.rows and series.table.endpoint in _DIRECTIONS
+    }
+
+
+def frame(
+    contents: Mapping[int, Content], drops: pa.Table, measured: pd.DataFrame, known: int
+) -> pd.DataFrame:
+    """The COLUMNS of these trials, by id, all of them in `measured`: the columns of links by the trials' ids.
+
+    `drops` is what `arrow.drops` reads of the first `known` packets.
+    """
+    bitmaps = {
+        (trial, link, direction): bitmap
+        for trial, link, direction, bitmap in zip(
+            *(drops[name].to_pylist() for name in ("trial_id", "link", "direction", "bitmap")), strict=True
+        )
+    }
+    links = dict.fromkeys(name.split(".")[0] for name in measured.columns if name.endswith(".up.packets"))
+    rows = {}
+    for trial, content in contents.items():
+        if trial not in measured.index or len(links) != 1:
+            continue
+        (link,) = links
+        of_queue = measured.at[trial, f"{link}.{content.direction}.queue_dropped"]
+        bitmap = bitmaps.get((trial, link, content.direction), b"")
+        rows[trial] = _counts(content.datagrams, bitmap, known) if of_queue == 0 else (math.nan, math.nan)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS), dtype=np.float64)
+    return table.reindex(measured.index)
+
+
+def _counts(datagrams: NDArray[np.int64], bitmap: bytes, known: int) -> tuple[float, float]:
+    if datagrams[-1] >= known:
+        return math.nan, math.nan
+    dropped = np.zeros(known, np.bool_)
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), bitorder="little")
+    dropped[: len(bits)] = bits
+    lost = dropped[datagrams]
+    return float(lost.sum()), float(lost[-LAST:].sum())

@@ -1,0 +1,140 @@
+"""Pairs of uploads in the slides' strata, and the ratios of their quantiles.
+
+A pair is a repetition: both arms meet the same losses. Strata are those of the baseline, by what the loss
+model dropped of its data packets (`results.analysis.losses`): the arms meet the same verdicts but send
+different packets, so each arm's own losses would select other uploads for it. A stratum of the baseline's is
+the same uploads for both, and its ratio is that of uploads that FEC could help. `own_pairs` has the other way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from results.analysis import frames
+from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.pairing import baselines_of, paired
+from results.figures.nothing import NothingToDraw
+from results.papers.claims import Estimate
+from results.papers.starlink2022.slides import STATISTICS, STRATA
+from results.store.records import CampaignInfo
+
+DCT = "client.dct_s"
+BURST = "mean_burst_packets"
+
+_KEY = ["point", "repetition"]
+_LOSSES = [column for column in STRATA.values() if column is not None]
+_RESAMPLES = 1000
+_SEED = 0  # the same pairs give the same interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quantile with FEC divided by the baseline's, over the pairs of a stratum."""
+
+    pairs: int
+    without_s: float
+    with_fec_s: float
+    resampled: Floats
+    """The ratio in resamples of the pairs, in order; empty where there are too few for an interval."""
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """With the interval of confidence 1 - `level`: that of the percentiles of the resamples."""
+        value = self.with_fec_s / self.without_s if self.pairs else math.nan
+        if not len(self.resampled):
+            return Estimate(value)
+        low, high = np.quantile(self.resampled, [level / 2, 1 - level / 2], method="inverted_cdf")
+        return Estimate(value, float(low), float(high))
+
+
+def fewest(quantile: float) -> int:
+    """Pairs below which a quantile has no interval: FEWEST for the median, and for others as many as leave as
+    many beyond the quantile, FEWEST / 2. The 95th percentile of fewer is about the greatest alone."""
+    return math.ceil(FEWEST / 2 / min(quantile, 1 - quantile) - 1e-9)
+
+
+def with_fec(campaign: CampaignInfo) -> dict[str, str]:
+    """The variants with FEC, and the baseline of each: the same controller without it."""
+    off = {variant["label"] for variant in campaign.variants if variant["options"].get("scheme") == "none"}
+    return {variant: baseline for variant, baseline in baselines_of(campaign).items() if variant not in off}
+
+
+def bursts(campaign: CampaignInfo) -> dict[int, str]:
+    """The mean length of bursts of each point, by number."""
+    points = frames.points(campaign)
+    if BURST not in points:
+        raise NothingToDraw(f"This design has no factor {BURST}.")
+    return dict(zip(points["point"], points[BURST].astype(str), strict=True))
+
+
+def pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
+    """One row a pair in which each arm is ok or timed out: `point`, `repetition`, `baseline` and `variant`,
+    its times in seconds, infinite for a timeout, and what the baseline lost, NaN where that is not known."""
+    return _beside(frame, baseline, variant, baseline)
+
+
+def own_pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
+    """As `pairs`, with what the variant lost itself."""
+    return _beside(frame, baseline, variant, variant)
+
+
+def _beside(frame: pd.DataFrame, baseline: str, variant: str, loser: str) -> pd.DataFrame:
+    if not set(_LOSSES) <= set(frame.columns):
+        raise NothingToDraw("No endpoint left the series content, which tells what data packets were lost.")
+    matched = paired(frame, baseline, variant, DCT).matched[[*_KEY, "baseline", "variant"]]
+    lost = frame.loc[frame["variant"] == loser, [*_KEY, *_LOSSES]]
+    return matched.merge(lost, on=_KEY, how="left")
+
+
+def in_stratum(of_pairs: pd.DataFrame, stratum: str) -> pd.DataFrame:
+    column = STRATA[stratum]
+    return of_pairs if column is None else of_pairs[of_pairs[column] > 0]
+
+
+def ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[tuple[str, str, str, str], Ratio]:
+    """By variant with FEC, mean length of bursts, stratum and statistic.
+
+    Raises NothingToDraw without a pair.
+    """
+    of_points = bursts(campaign)
+    table = {}
+    for variant, baseline in with_fec(campaign).items():
+        of_variant = pairs(frame, baseline, variant)
+        for point, burst in of_points.items():
+            of_point = of_variant[of_variant["point"] == point]
+            for stratum in STRATA:
+                of_stratum = in_stratum(of_point, stratum)[["baseline", "variant"]].to_numpy(np.float64)
+                for name, ratio in zip(STATISTICS, _ratios(of_stratum), strict=True):
+                    table[variant, burst, stratum, name] = ratio
+    if not any(ratio.pairs for ratio in table.values()):
+        raise NothingToDraw("No upload is ok with and without FEC.")
+    return table
+
+
+def quantile(values: Floats, of: float) -> float:
+    """The least value that this share of them does not exceed; NaN of none."""
+    return float(np.quantile(values, of, method="inverted_cdf")) if len(values) else math.nan
+
+
+def _ratios(times: Floats) -> list[Ratio]:
+    """Of each statistic; `times` has a row a pair: without FEC, and with it."""
+    count = len(times)
+    draws = np.random.default_rng(_SEED).integers(count, size=(_RESAMPLES, count)) if count else None
+    found = []
+    for of in STATISTICS.values():
+        without, with_fec = (quantile(times[:, arm], of) for arm in (0, 1))
+        resampled = np.empty(0)
+        if draws is not None and count >= fewest(of):
+            place = math.ceil(of * count - 1e-9) - 1
+            arms = [np.partition(times[:, arm][draws], place, axis=1)[:, place] for arm in (0, 1)]
+            with np.errstate(invalid="ignore"):  # two timeouts: which is longer, nobody knows
+                resampled = np.sort(arms[1] / arms[0])
+            resampled = np.empty(0) if np.isnan(resampled).any() else resampled
+        found.append(Ratio(count, without, with_fec, resampled))
+    return found

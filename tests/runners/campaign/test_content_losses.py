@@ -1,0 +1,92 @@
+"""Which data packets a transfer lost: frames say it as a written list of losses has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import results
+
+DESIGN = """
+repetitions = 1
+timeout_s = 60
+[plan]
+method = "grid"
+[factors.lost.linked]
+{lists}
+[constants]
+bandwidth_mbps = 20
+owd_ms = 25
+loss.model = "pattern"
+loss.{other}.drop = ""
+[[workloads]]
+name = "{workload}"
+size_bytes = 50_000
+[[variants]]
+label = "plain"
+implementation = "noq-fec"
+options = {{ scheme = "none", http = "{http}" }}
+series = ["content"]
+[[variants]]
+label = "rlc"
+implementation = "noq-fec"
+options = {{ scheme = "rlc", http = "{http}" }}
+baseline = true
+"""
+
+Losing = Callable[..., tuple[pd.DataFrame, pd.DataFrame]]
+
+
+@pytest.fixture
+def losing(write_design: Any, fecbench_here: Callable[..., Any], tmp_path: Path) -> Losing:
+    """The trials and the series of transfers that lose these packets of their content's direction."""
+
+    def losing(workload: str, http: str, *lists: list[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        own, other = ("up", "down") if workload == "upload" else ("down", "up")
+        lines = (
+            f'"{n}" = {{ loss.{own}.drop = "{",".join(map(str, these))}" }}' for n, these in enumerate(lists)
+        )
+        text = DESIGN.format(workload=workload, http=http, other=other, lists="\n".join(lines))
+        design = write_design(tmp_path, text)
+        database = tmp_path / f"{len(lists)}.sqlite"
+        ran = fecbench_here("run", design, "--engine", "virtual", "--db", database)
+        assert ran.returncode == 0, ran.stderr
+        with results.open(str(database)) as opened:
+            (name,) = opened.campaigns()["campaign"]
+            trials, rows = opened[name].trials(), opened[name].series("content")
+        assert trials.loc[trials["variant"] == "rlc", "content.losses"].isna().all()  # it leaves no series
+        return trials[trials["variant"] == "plain"].set_index("point"), rows
+
+    return losing
+
+
+@pytest.mark.parametrize(("workload", "http"), [("upload", "h3"), ("upload", "hq"), ("download", "h3")])
+def test_a_loss_counts_where_it_hits_data_and_in_the_end_where_it_hits_the_last_packets(
+    losing: Losing, workload: str, http: str
+) -> None:
+    trials, series = losing(workload, http, [], [1_000_000])
+    rows = series[series["point"] == 0]
+    content = list(rows["datagram"].astype(int))
+    lost = f"internet.{'up' if workload == 'upload' else 'down'}"
+    assert 50_000 / 1252 < len(content) <= 50_000 / 1200 + 2
+    assert rows["bytes"].between(626, 1252).iloc[:-1].all()
+    others = [n for n in range(int(trials.loc[0, f"{lost}.packets"])) if n not in content]
+    expected = {
+        (): (0, 0),
+        (others[-1],): (0, 0),
+        (others[0],): (0, 0),
+        (content[0],): (1, 0),
+        (content[-11],): (1, 0),
+        (content[-10],): (1, 1),
+        (content[-1],): (1, 1),
+        (content[5], *content[-3:]): (4, 3),
+    }
+    trials, _ = losing(workload, http, *map(list, expected))
+    for point, (these, counts) in enumerate(expected.items()):
+        trial = trials.loc[point]
+        assert trial[f"{lost}.lost"] == len(these), these
+        assert (trial["content.losses"], trial["content.losses_last_10"]) == counts, these
