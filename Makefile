@@ -2,6 +2,7 @@
 # make test   all set-up, then all tests but the slow ones
 # make test-slow  the slow ones alone
 # make build  all set-up alone; leaves .venv/bin/fecbench
+# make build-all  the same, with the implementations that are built only when a design uses them
 # make bench  what the dropper, the link, the codes, loading results and the engines cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
@@ -28,7 +29,7 @@ GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fe
 RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
-.PHONY: demo test test-slow test-netem test-virtual build bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build build-all bench lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -65,6 +66,10 @@ bench: build
 
 build: packages environment go parts
 	@mkdir -p $(OUT)
+
+build-all: build
+	@$(MAKE) --no-print-directory packages PACKAGES="cmake g++ libclang-dev"
+	@$(RUN) runners.implementations.build --all
 
 # What Debian brings. Nothing is asked of apt when nothing is missing.
 packages:

@@ -1,7 +1,8 @@
 """Builds implementations as their impl.toml says: those of quic-impls/, or those of other folders.
 
-    python -m runners.implementations.build [DIR …]
+    python -m runners.implementations.build [--all] [DIR …]
 
+Those that impl.toml says are built on demand are left out, unless all are asked for.
 One that cannot be built does not keep others from it; then the last lines say which ones and why, and the
 exit status is 1.
 """
@@ -16,6 +17,9 @@ from runners.implementations.implementation import Implementation, is_file
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.refusal import Refusal
 
+ALL = "--all"
+"""Those that are built on demand as well."""
+
 
 def build(implementation: Implementation) -> None:
     """Run the build command of an implementation in its folder. Raises Refusal when it cannot be built."""
@@ -23,6 +27,8 @@ def build(implementation: Implementation) -> None:
     toolchain = implementation.declaration.toolchain
     if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
         raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
+    if lacking := implementation.lacking_for_build():
+        raise Refusal(f"{name}: its build needs {', '.join(lacking)}; install what is missing")
     if not is_file(Path(command[0])):
         needed = implementation.declaration.build[0]
         raise Refusal(f"{name}: its build needs {needed}, which is not installed")
@@ -38,26 +44,28 @@ def build(implementation: Implementation) -> None:
         raise Refusal(f"{name}: {words} succeeded, but {path} is missing")
 
 
-def build_all(implementations: Implementations) -> list[str]:
-    """Build each of them; what could not be built, one line each."""
+def build_all(implementations: Implementations, *, on_demand: bool = False) -> list[str]:
+    """Build each of them, or all but those that are built on demand; what could not be built, one line each."""
     problems = []
     for implementation in implementations.all().values():
         try:
             if isinstance(implementation, Refusal):
                 raise implementation
-            build(implementation)
+            if on_demand or not implementation.declaration.on_demand:
+                build(implementation)
         except Refusal as refusal:
             problems.append(str(refusal))
     return problems
 
 
 def main() -> None:
-    folders = [Path(word) for word in sys.argv[1:]]
+    on_demand = ALL in sys.argv[1:]
+    folders = [Path(word) for word in sys.argv[1:] if word != ALL]
     try:
         known = Implementations(checked("build", folders)) if folders else ours()
     except Refusal as refusal:
         sys.exit(str(refusal))
-    if problems := build_all(known):
+    if problems := build_all(known, on_demand=on_demand):
         sys.exit("\n".join(f"not built: {problem}" for problem in problems))
 
 

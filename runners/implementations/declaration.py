@@ -60,6 +60,10 @@ class Declaration(BaseModel):
     title: str
     toolchain: Literal["go", "rust"] | None = None
     build: Command
+    build_needs: list[Word] = []
+    """Programs that the build needs beside the toolchain."""
+    on_demand: bool = False
+    """Whether it is built only when that is asked for."""
     server: Command
     client: Command
     check: Command | None = None

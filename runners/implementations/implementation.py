@@ -74,6 +74,11 @@ class Implementation:
         program, *arguments = self.declaration.build
         return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
 
+    def lacking_for_build(self) -> list[str]:
+        """The programs that its build needs and that the user does not have."""
+        path = os.environ.get("PATH", PATH)
+        return [word for word in self.declaration.build_needs if shutil.which(word, path=path) is None]
+
     def _program(self, word: str, path: str) -> Path:
         program = self.folder / word
         if "/" in word or is_file(program):
@@ -138,9 +143,10 @@ class Implementation:
     @property
     def build_with(self) -> str:
         """The command that a person builds it with."""
+        every = self.declaration.on_demand
         if self.folder.parent == IMPLEMENTATIONS:
-            return "make build"
-        return f"python -m runners.implementations.build {self.folder.parent}"
+            return "make build-all" if every else "make build"
+        return f"python -m runners.implementations.build {'--all ' if every else ''}{self.folder.parent}"
 
     @property
     def _file(self) -> Path:
