@@ -27,6 +27,7 @@ COMMANDS = {
     "trace": "Make a trace for the workload messages.",
     "run": "Run the trials of a design into a results database.",
     "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+    "interop": "Let clients of some stacks meet servers of others.",
     "show": "Show what a results database holds.",
     "aa": "Compare what should be equal: what is noise?",
     "replay": "Run a trial again as it was, and record everything.",

@@ -45,7 +45,7 @@ def build(implementation: Implementation) -> None:
 
 
 def build_all(implementations: Implementations, *, on_demand: bool = False) -> list[str]:
-    """Build each of them, or all but those that are built on demand; what could not be built, one line each."""
+    """Build each of them, or all but those that are built on demand; what could not be built, a line each."""
     problems = []
     for implementation in implementations.all().values():
         try:
