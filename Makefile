@@ -26,7 +26,9 @@ PACKAGES += $(if $(shell command -v cargo),,cargo-web rustfmt-web rust-web-clipp
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
 GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard quic-impls/*/go.mod quic-impls/fec/peer/go.mod))
-RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml))
+# Those that `make build` leaves out test and lint themselves: make -C quic-impls/NAME test lint.
+ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' quic-impls/*/impl.toml))
+RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard quic-impls/*/Cargo.toml)))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
 .PHONY: demo test test-slow test-netem test-virtual build build-all bench lint packages environment go parts lock clean

@@ -14,7 +14,9 @@ import pytest
 from runners.implementations.finding import ours
 
 IMPLEMENTATIONS = {
-    name: tomllib.loads((folder / "impl.toml").read_text()) for name, (folder,) in ours().folders.items()
+    name: declared
+    for name, (folder,) in ours().folders.items()
+    if not (declared := tomllib.loads((folder / "impl.toml").read_text())).get("on_demand")
 }
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
