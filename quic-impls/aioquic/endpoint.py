@@ -25,7 +25,7 @@ from aioquic.buffer import Buffer
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
-from aioquic.quic.logger import QuicFileLogger
+from aioquic.quic.logger import QuicLogger
 from aioquic.quic.packet import QuicPacketType, pull_quic_header
 from assignment import LARGEST, Assignment, UnsupportedError, WrongError, read
 from content import content, content_hash
@@ -265,9 +265,8 @@ class Side:
         self.wire = Wire(address, family)
         self.connections: list[QuicConnection] = []
         folder, secrets = os.environ.get("QLOGDIR"), os.environ.get("SSLKEYLOGFILE")
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._qlog = QuicFileLogger(folder) if folder else None
+        self._qlog_folder = Path(folder) if folder else None
+        self._qlog = QuicLogger() if folder else None
         self._secrets = _appended(secrets) if secrets else None
 
     def configuration(self) -> QuicConfiguration:
@@ -305,6 +304,13 @@ class Side:
     def timer(self) -> float | None:
         timers = [connection.get_timer() for connection in self.connections]
         return min((timer for timer in timers if timer is not None), default=None)
+
+    def leave_qlog(self) -> None:
+        """Write the qlog of all connections, where it is asked for."""
+        if self._qlog is not None and self._qlog_folder is not None:
+            self._qlog_folder.mkdir(parents=True, exist_ok=True)
+            path = self._qlog_folder / f"{self.assignment.role}.qlog"
+            path.write_text(json.dumps(self._qlog.to_dict()))
 
     def metrics(self) -> dict[str, float]:
         """Those of the contract that both roles have."""
@@ -359,6 +365,7 @@ def run_client(assignment: Assignment) -> None:
     finally:
         connection.close()
         side.transmit()
+        side.leave_qlog()
     assert request.connected is not None
     times = {"dct_s": request.ended - start, "handshake_s": request.connected - start}
     say({"event": "done", "metrics": {**side.metrics(), **times}})
@@ -410,6 +417,7 @@ def run_server(assignment: Assignment) -> None:
     for connection in side.connections:
         connection.close()
     side.transmit()
+    side.leave_qlog()
     say({"event": "done", "metrics": side.metrics()})
 
 

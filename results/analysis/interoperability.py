@@ -63,7 +63,7 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
     A variant that names no server is an end, and meets itself; one that names a server is the end with the
     same implementation and options, or an end of its own.
     """
-    variants = tomllib.loads(campaign.design_text)["variants"]
+    variants = tomllib.loads(campaign.design_text).get("variants", [])
     ends = [variant for variant in variants if _server(variant) is None]
     if len(ends) == len(variants):
         return None
