@@ -127,8 +127,23 @@ def test_a_broken_implementation_is_named_and_does_not_keep_trials_from_running(
     assert need.found.startswith(f"broken: {mine}/broken/impl.toml: name = 3: ")
 
 
-def test_endpoints_of_this_checkout_are_required() -> None:
-    assert all(need.required for need in doctor._implementations(ours()))
+def test_endpoints_of_this_checkout_are_required_but_for_those_that_are_built_on_demand() -> None:
+    on_demand = {"aioquic", "quiche", "quinn"}
+    for need in doctor._implementations(ours()):
+        assert need.required == (need.name.partition(" ")[0] not in on_demand)
+
+
+def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    declared = DECLARATION.replace(
+        "server =", 'build_needs = ["sh", "no-such-tool"]\non_demand = true\nserver ='
+    )
+    (tmp_path / "mine/impl.toml").write_text(declared)
+    need = needs_of(tmp_path)[f"mine endpoint {tmp_path}/mine/server"]
+    needed = "its build needs sh and no-such-tool, which is not installed"
+    assert (need.good, need.required) == (False, False)
+    assert need.found == f"{tmp_path}/mine/server is missing (needed only by designs that use it; {needed})"
+    assert need.mend == f"python -m runners.implementations.build --all {tmp_path}"
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])
