@@ -32,7 +32,7 @@ pub struct QuicheStack {
     /// By their number, those that are no more as well.
     connections: Vec<Running>,
     /// The numbers of connections by the IDs that datagrams for them have.
-    numbers: BTreeMap<ConnectionId<'static>, usize>,
+    numbers: BTreeMap<Vec<u8>, usize>,
     events: VecDeque<Event>,
     datagram: Vec<u8>,
     step: Vec<u8>,
@@ -72,12 +72,12 @@ impl QuicheStack {
             let name = Some(assignment.server_name.as_str());
             let connection = quiche::connect(name, &id, LOCAL, address, &mut stack.config)
                 .map_err(|error| format!("cannot connect to {address}: {error}"))?;
-            stack.begin(id, connection)?;
+            stack.begin(&id, connection)?;
         }
         Ok(stack)
     }
 
-    fn begin(&mut self, id: ConnectionId<'static>, mut connection: Connection) -> Result<usize, String> {
+    fn begin(&mut self, id: &ConnectionId<'static>, mut connection: Connection) -> Result<usize, String> {
         if let Some(file) = self.records.secrets()? {
             connection.set_keylog(Box::new(file));
         }
@@ -85,7 +85,7 @@ impl QuicheStack {
         if let Some(file) = self.records.qlog(&format!("{}-{number}", self.role))? {
             connection.set_qlog(Box::new(file), "fecbench".into(), self.role.to_string());
         }
-        self.numbers.insert(id, number);
+        self.numbers.insert(id.to_vec(), number);
         let running = Running { connection, is_established: false, is_lost: false, failure: None, held: None };
         self.connections.push(running);
         Ok(number)
@@ -99,7 +99,7 @@ impl QuicheStack {
         if self.role == Role::Client {
             return Ok(Some(0));
         }
-        if let Some(number) = self.numbers.get(&header.dcid) {
+        if let Some(number) = self.numbers.get(&header.dcid[..]) {
             return Ok(Some(*number));
         }
         if header.ty != quiche::Type::Initial || !quiche::version_is_supported(header.version) {
@@ -108,9 +108,9 @@ impl QuicheStack {
         let id = random_id()?;
         let accepted = quiche::accept(&id, None, LOCAL, from, &mut self.config);
         let connection = accepted.map_err(|error| format!("cannot accept {from}: {error}"))?;
-        let number = self.begin(id, connection)?;
+        let number = self.begin(&id, connection)?;
         // Until it knows ours, the client uses the ID that it has made up.
-        self.numbers.insert(header.dcid.into_owned(), number);
+        self.numbers.insert(header.dcid.to_vec(), number);
         Ok(Some(number))
     }
 
