@@ -9,7 +9,6 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from runners.implementations import build
-from runners.implementations.finding import ours
 
 DECLARATION = """
 name = "{name}"
