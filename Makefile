@@ -28,10 +28,12 @@ SKELETON_PACKAGES := libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev l
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
 # What is tested and checked is ours; whatever else somebody puts into quic-impls/ is built, and no more.
-OWN := fec host lane noq-fec rquic tcp udp
+OWN := aioquic fec host hq lane ngtcp2 noq-fec quic-go quiche quinn rquic tcp udp
 OTHERS := $(filter-out $(OWN:%=quic-impls/%/),$(wildcard quic-impls/*/))
-GO_FOLDERS := $(patsubst %/go.mod,%,$(wildcard $(OWN:%=quic-impls/%/go.mod) quic-impls/fec/peer/go.mod))
-RUST_FOLDERS := $(patsubst %/Cargo.toml,%,$(wildcard $(OWN:%=quic-impls/%/Cargo.toml)))
+# Those that `make build` leaves out test and lint themselves: make -C quic-impls/NAME test lint.
+ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' $(OWN:%=quic-impls/%/impl.toml) 2>/dev/null))
+GO_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/go.mod,%,$(wildcard $(OWN:%=quic-impls/%/go.mod) quic-impls/fec/peer/go.mod)))
+RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard $(OWN:%=quic-impls/%/Cargo.toml))))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
@@ -77,7 +79,7 @@ build: packages environment go parts
 	@mkdir -p $(OUT)
 
 build-all: build
-	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server"
+	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"
 	@$(RUN) runners.implementations.build --all
 
 # What Debian brings. Nothing is asked of apt when nothing is missing.

@@ -20,7 +20,7 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import agreement, attempts, equality, frames, hosts, repair, timers
+from results.analysis import agreement, attempts, equality, frames, hosts, interoperability, repair, timers
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import baselines_of, comparisons
@@ -135,6 +135,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
         reproduced=reproduced(folder, frame, campaign),
+        interoperability=interoperability.of_campaign(database, campaign),
         doubtful=_doubtful(database, run),
         not_ok=int((run["state"] != "ok").sum()),
         most_rows=_MOST_ROWS,

@@ -29,6 +29,7 @@ COMMANDS = {
     "worker": "Run trials of campaigns of a cluster on this host.",
     "cluster": "Make a cluster's certificates, and run its scheduler.",
     "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+    "interop": "Let clients of some stacks meet servers of others.",
     "show": "Show what a results database holds.",
     "aa": "Compare what should be equal: what is noise?",
     "replay": "Run a trial again as it was, and record everything.",

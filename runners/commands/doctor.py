@@ -123,6 +123,7 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             mend = "correct it; only designs that use it are refused"
             yield Need(f"{name} endpoint", False, f"broken: {implementation}", mend, required=False)
             continue
+        declared = implementation.declaration
         required = implementation.folder.parent == IMPLEMENTATIONS and name in OWN
         try:
             files = implementation.needed_files()
@@ -133,9 +134,18 @@ def _implementations(implementations: Implementations) -> Iterator[Need]:
             lack = implementation.lack_of(path)
             good = "built" if path.is_relative_to(implementation.folder) else "present"
             found, mend = (f"{path} {lack.problem}", lack.mend) if lack else (good, "")
+            if lack and declared.on_demand:
+                found += _build_of(implementation)
             # One line for each: of several, each is named.
             which = f"{name} endpoint" if len(files) == 1 else f"{name} endpoint {path}"
             yield Need(which, lack is None, found, mend, required)
+
+
+def _build_of(implementation: Implementation) -> str:
+    """What building one needs that is built only when a design uses it, and which of that is not there."""
+    needs, lacking = implementation.declaration.build_needs, implementation.lacking_for_build()
+    words = [f"{need}, which is not installed" if need in lacking else need for need in needs]
+    return f" (needed only by designs that use it; its build needs {' and '.join(words)})" if words else ""
 
 
 def _simulators(implementations: Implementations) -> Iterator[Need]:

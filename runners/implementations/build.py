@@ -27,6 +27,8 @@ def build(implementation: Implementation) -> None:
     toolchain = implementation.declaration.toolchain
     if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
         raise Refusal(f"{name}: {TOOLCHAINS[toolchain].problem}")
+    if lacking := implementation.lacking_for_build():
+        raise Refusal(f"{name}: its build needs {', '.join(lacking)}; install what is missing")
     if not is_file(Path(command[0])):
         needed = (implementation.declaration.build or NO_BUILD)[0]
         raise Refusal(f"{name}: its build needs {needed}, which is not installed")

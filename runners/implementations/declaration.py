@@ -68,6 +68,15 @@ def _are_among(some: Mapping[str, object], options: Mapping[str, object]) -> boo
     return all(options.get(name) == value for name, value in some.items())
 
 
+def _check_known(chosen: Mapping[str, Value], options: Mapping[str, Option]) -> None:
+    """Raises ValueError for a name or a value that is none of the options."""
+    for name, value in chosen.items():
+        if name not in options:
+            raise ValueError(f"there is no option {name!r}; {nearest(name, options)}")
+        if problem := options[name].problem_of(value):
+            raise ValueError(f"option {name} = {value!r} {problem}")
+
+
 class Declaration(BaseModel):
     """The contents of an impl.toml."""
 
@@ -81,6 +90,8 @@ class Declaration(BaseModel):
     interop: Interop | None = None
     build: Command | None = None
     """An implementation of the interop contract may have none."""
+    build_needs: list[Word] = []
+    """Programs that the build needs beside the toolchain."""
     on_demand: bool = False
     """Whether it is built only when that is asked for."""
     server: Command | None = None
@@ -107,6 +118,13 @@ class Declaration(BaseModel):
     """Whether its option `paths`, how many paths a connection uses, may be above 1."""
     options: dict[str, Option] = {}
     fec: FecSwitch | None = None
+    plain: Options | None = None
+    """The options with which it speaks QUIC with any other stack; without it, those that turn FEC off."""
+
+    @property
+    def plain_options(self) -> dict[str, Value]:
+        """The options of plain QUIC, as far as they are not the default."""
+        return self.plain or (self.fec.off if self.fec else {})
 
     @model_validator(mode="after")
     def _has_what_its_contract_wants(self) -> Self:
@@ -137,10 +155,12 @@ class Declaration(BaseModel):
     @field_validator("fec")
     @classmethod
     def _fec_has_options(cls, fec: FecSwitch | None, info: ValidationInfo) -> FecSwitch | None:
-        options: dict[str, Option] = info.data.get("options", {})
         for name, value in fec.all_options if fec else []:
-            if name not in options:
-                raise ValueError(f"there is no option {name!r}; {nearest(name, options)}")
-            if problem := options[name].problem_of(value):
-                raise ValueError(f"option {name} = {value!r} {problem}")
+            _check_known({name: value}, info.data.get("options", {}))
         return fec
+
+    @field_validator("plain")
+    @classmethod
+    def _plain_has_options(cls, plain: Options | None, info: ValidationInfo) -> Options | None:
+        _check_known(plain or {}, info.data.get("options", {}))
+        return plain

@@ -93,6 +93,11 @@ class Implementation:
         program, *arguments = self.declaration.build or NO_BUILD
         return [str(self._program(program, os.environ.get("PATH", PATH))), *arguments]
 
+    def lacking_for_build(self) -> list[str]:
+        """The programs that its build needs and that the user does not have."""
+        path = os.environ.get("PATH", PATH)
+        return [word for word in self.declaration.build_needs if shutil.which(word, path=path) is None]
+
     def _program(self, word: str, path: str) -> Path:
         program = self.folder / word
         if "/" in word or is_file(program):

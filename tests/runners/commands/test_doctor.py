@@ -158,6 +158,19 @@ def test_one_that_somebody_put_beside_them_is_not_required(
     assert (need.good, need.required) == (False, False)
 
 
+def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    declared = DECLARATION.replace(
+        "server =", 'build_needs = ["sh", "no-such-tool"]\non_demand = true\nserver ='
+    )
+    (tmp_path / "mine/impl.toml").write_text(declared)
+    need = needs_of(tmp_path)[f"mine endpoint {tmp_path}/mine/server"]
+    needed = "its build needs sh and no-such-tool, which is not installed"
+    assert (need.good, need.required) == (False, False)
+    assert need.found == f"{tmp_path}/mine/server is missing (needed only by designs that use it; {needed})"
+    assert need.mend == f"python -m runners.implementations.build --all {tmp_path}"
+
+
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_folders_of_implementations_are_given_by_option_or_environment(
     mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, by: str

@@ -124,3 +124,23 @@ def test_one_that_somebody_put_beside_ours_is_named_and_ends_no_build(
     else:
         build.main()
     assert capsys.readouterr().err == "not built: bad: false ended with 1\n"
+
+
+def test_one_that_is_built_on_demand_is_left_out_unless_all_are_asked_for(
+    add: Callable[[str, str], Path],
+) -> None:
+    folder = add("later", BUILDS + "\non_demand = true")
+    assert run_build(folder.parent).returncode == 0
+    assert not (folder / "build").exists()
+    assert run_build(Path("--all"), folder.parent).returncode == 0
+    assert (folder / "build/program").is_file()
+
+
+def test_what_a_build_lacks_is_named_before_it_begins(add: Callable[[str, str], Path]) -> None:
+    folder = add("bad", BUILDS + '\nbuild_needs = ["sh", "no-such-tool"]')
+    ended = run_build(folder.parent)
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        "not built: bad: its build needs no-such-tool; install what is missing\n",
+    )
+    assert not (folder / "build").exists()

@@ -1,0 +1,28 @@
+//! Transfers over hq-interop: what a client and a server do with a QUIC stack that has no I/O of its own, whichever it is.
+//!
+//! | module | its one job |
+//! |---|---|
+//! | [`stack`] | what a QUIC stack has to offer |
+//! | [`content`] | the hash of a transfer's content |
+//! | [`outgoing`] | what a stream has to send |
+//! | [`request`] | a client's request, and its answer |
+//! | [`answers`] | a server's answers |
+//! | [`endpoint`] | client and server, from their start to their report |
+//! | [`records`] | where qlog and TLS secrets go |
+
+pub mod answers;
+pub mod content;
+pub mod endpoint;
+pub mod outgoing;
+pub mod records;
+pub mod request;
+pub mod stack;
+
+pub const ALPN: &[u8] = b"hq-interop";
+
+/// Flow control must not be what limits a transfer: this is several times the bandwidth-delay product of
+/// the fastest link with the longest delay that the papers use (100 Mbps, 2 × 400 ms: 10 MB).
+pub const FLOW_CONTROL_WINDOW: u32 = 64 << 20;
+
+/// The workloads of endpoints that do what this crate does.
+pub const WORKLOADS: &[&str] = &["download", "upload"];

@@ -1,0 +1,59 @@
+//! What a QUIC stack has to offer: its connections and their streams, without a socket.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use host::contract::Metrics;
+
+/// A stream of a connection. Connections are numbered from 0 in the order in which they begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamId {
+    pub connection: usize,
+    /// That of QUIC.
+    pub stream: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake of a connection is complete.
+    Connected { connection: usize },
+    /// A connection is no more, and why, in one line.
+    Lost { connection: usize, reason: String },
+    /// A stream that the peer has opened is new, or one can be read or written again.
+    Stream(StreamId),
+}
+
+/// A QUIC endpoint with its connections: datagrams and time in, datagrams and events out. Errors are one line.
+pub trait Stack {
+    fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]);
+
+    /// When [`Self::on_timeout`] has to be called.
+    fn timeout(&mut self) -> Option<Instant>;
+
+    fn on_timeout(&mut self, now: Instant);
+
+    /// Writes the next datagram that may be sent now into a buffer, and tells where it goes.
+    fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<SocketAddr>, String>;
+
+    fn next_event(&mut self) -> Option<Event>;
+
+    /// Opens a bidirectional stream.
+    fn open(&mut self, connection: usize) -> Result<StreamId, String>;
+
+    /// Reads what has arrived; true at the end of the stream.
+    fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String>;
+
+    /// Tells how many of the bytes the stream takes now.
+    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String>;
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), String>;
+
+    /// Resets a stream and stops its peer, with an error code.
+    fn refuse(&mut self, stream: StreamId, code: u32);
+
+    /// Closes all connections; what that has to tell the peers is left to [`Self::transmit`].
+    fn close(&mut self, now: Instant, reason: &'static str);
+
+    /// What it has counted in all connections, by the contract's names.
+    fn metrics(&self) -> Metrics;
+}

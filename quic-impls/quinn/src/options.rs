@@ -1,0 +1,34 @@
+//! The options of impl.toml.
+
+use host::contract::{Result, Values};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub congestion_control: CongestionControl,
+    /// In packets.
+    pub initial_window: u64,
+    /// The largest QUIC packet in bytes.
+    pub packet_size: u16,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum CongestionControl {
+    Cubic,
+    NewReno,
+    Bbr,
+}
+
+impl Options {
+    pub fn parse(values: &mut Values) -> Result<Self> {
+        let controllers = [
+            ("cubic", CongestionControl::Cubic),
+            ("newreno", CongestionControl::NewReno),
+            ("bbr", CongestionControl::Bbr),
+        ];
+        Ok(Self {
+            congestion_control: values.choice("congestion_control", &controllers)?,
+            initial_window: values.integer("initial_window", 2, 64)?,
+            packet_size: values.integer("packet_size", 1200, 1452)? as u16,
+        })
+    }
+}

@@ -1,0 +1,274 @@
+//! quinn-proto's endpoint with its connections, as a stack of `hq`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use host::contract::Metrics;
+use hq::stack::{Event, Stack, StreamId};
+use quinn_proto::{
+    Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, FinishError, ReadError, StreamEvent, Transmit, VarInt,
+    WriteError,
+};
+
+use crate::Assignment;
+use crate::settings::{Configuration, End};
+
+pub struct QuinnStack {
+    endpoint: Endpoint,
+    /// By their number.
+    connections: BTreeMap<usize, Connection>,
+    /// The numbers of connections, by their handles, which are used again.
+    numbers: BTreeMap<ConnectionHandle, usize>,
+    begun: usize,
+    /// Answers that belong to no connection.
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    events: VecDeque<Event>,
+    /// What connections counted that are no more.
+    counters: Counters,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    packets_sent: u64,
+    packets_lost: u64,
+    congestion_events: u64,
+    /// Of the last connection.
+    congestion_window: u64,
+    rtt: Duration,
+}
+
+impl Counters {
+    fn add(&mut self, connection: &Connection) {
+        let path = connection.stats().path;
+        self.packets_sent += path.sent_packets;
+        self.packets_lost += path.lost_packets;
+        self.congestion_events += path.congestion_events;
+        self.congestion_window = path.cwnd;
+        self.rtt = path.rtt;
+    }
+}
+
+impl QuinnStack {
+    /// A client connects. An error is one line.
+    pub fn start(assignment: &Assignment, configuration: Configuration, now: Instant) -> Result<Self, String> {
+        let (client, server) = match configuration.end {
+            End::Client(config) => (Some(config), None),
+            End::Server(config) => (None, Some(Arc::new(config))),
+        };
+        let mut stack = Self {
+            endpoint: Endpoint::new(Arc::new(configuration.endpoint), server, false, None),
+            connections: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            begun: 0,
+            replies: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+        };
+        if let Some(config) = client {
+            let (address, name) = (assignment.address, &assignment.server_name);
+            let dialled = stack.endpoint.connect(now, config, address, name);
+            let (handle, connection) = dialled.map_err(|error| format!("cannot connect to {address}: {error}"))?;
+            stack.begin(handle, connection);
+        }
+        Ok(stack)
+    }
+
+    fn begin(&mut self, handle: ConnectionHandle, connection: Connection) {
+        self.numbers.insert(handle, self.begun);
+        self.connections.insert(self.begun, connection);
+        self.begun += 1;
+        self.proceed(handle);
+    }
+
+    fn reply(&mut self, transmit: Option<Transmit>, mut datagram: Vec<u8>) {
+        if let Some(transmit) = transmit {
+            datagram.truncate(transmit.size);
+            self.replies.push_back((transmit.destination, datagram));
+        }
+    }
+
+    fn connection(&mut self, number: usize) -> Result<&mut Connection, String> {
+        self.connections.get_mut(&number).ok_or_else(|| "the connection is no more".into())
+    }
+
+    /// Passes on what a connection has to say to the endpoint, and takes its events, until it is silent.
+    fn proceed(&mut self, handle: ConnectionHandle) {
+        let Some(&number) = self.numbers.get(&handle) else {
+            return;
+        };
+        let connection = self.connections.get_mut(&number).expect("one that has a number");
+        let mut is_drained = false;
+        loop {
+            if let Some(event) = connection.poll_endpoint_events() {
+                is_drained |= event.is_drained();
+                if let Some(event) = self.endpoint.handle_event(handle, event) {
+                    connection.handle_event(event);
+                }
+            } else if let Some(event) = connection.poll() {
+                translate(number, connection, event, &mut self.events);
+            } else {
+                break;
+            }
+        }
+        if is_drained {
+            self.counters.add(connection);
+            self.connections.remove(&number);
+            self.numbers.remove(&handle);
+        }
+    }
+}
+
+/// The events of `hq` that one of quinn-proto means.
+fn translate(number: usize, connection: &mut Connection, event: quinn_proto::Event, events: &mut VecDeque<Event>) {
+    match event {
+        quinn_proto::Event::Connected => events.push_back(Event::Connected { connection: number }),
+        quinn_proto::Event::ConnectionLost { reason } => {
+            events.push_back(Event::Lost { connection: number, reason: reason.to_string() });
+        }
+        quinn_proto::Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+            while let Some(id) = connection.streams().accept(Dir::Bi) {
+                events.push_back(Event::Stream(numbered(number, id)));
+            }
+        }
+        quinn_proto::Event::Stream(
+            StreamEvent::Readable { id } | StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. },
+        ) => events.push_back(Event::Stream(numbered(number, id))),
+        _ => {}
+    }
+}
+
+fn numbered(connection: usize, id: quinn_proto::StreamId) -> StreamId {
+    StreamId { connection, stream: VarInt::from(id).into_inner() }
+}
+
+fn quinns(stream: StreamId) -> quinn_proto::StreamId {
+    VarInt::from_u64(stream.stream).expect("it was one of quinn-proto").into()
+}
+
+impl Stack for QuinnStack {
+    fn receive(&mut self, at: Instant, from: SocketAddr, datagram: &[u8]) {
+        let mut reply = Vec::new();
+        match self.endpoint.handle(at, from, None, None, BytesMut::from(datagram), &mut reply) {
+            None => {}
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                let number = self.numbers.get(&handle);
+                if let Some(connection) = number.and_then(|number| self.connections.get_mut(number)) {
+                    connection.handle_event(event);
+                    self.proceed(handle);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                match self.endpoint.accept(incoming, at, &mut reply, None) {
+                    Ok((handle, connection)) => self.begin(handle, connection),
+                    Err(error) => self.reply(error.response, reply),
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => self.reply(Some(transmit), reply),
+        }
+    }
+
+    fn timeout(&mut self) -> Option<Instant> {
+        self.connections.values_mut().filter_map(Connection::poll_timeout).min()
+    }
+
+    fn on_timeout(&mut self, now: Instant) {
+        let handles: Vec<_> = self.numbers.iter().map(|(handle, number)| (*handle, *number)).collect();
+        for (handle, number) in handles {
+            let connection = self.connections.get_mut(&number).expect("one that has a number");
+            if connection.poll_timeout().is_some_and(|timeout| timeout <= now) {
+                connection.handle_timeout(now);
+                self.proceed(handle);
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Result<Option<SocketAddr>, String> {
+        buffer.clear();
+        if let Some((to, datagram)) = self.replies.pop_front() {
+            *buffer = datagram;
+            return Ok(Some(to));
+        }
+        let handles: Vec<_> = self.numbers.iter().map(|(handle, number)| (*handle, *number)).collect();
+        for (handle, number) in handles {
+            let connection = self.connections.get_mut(&number).expect("one that has a number");
+            if let Some(transmit) = connection.poll_transmit(now, 1, buffer) {
+                return Ok(Some(transmit.destination));
+            }
+            // What was sent may have made room for more.
+            self.proceed(handle);
+        }
+        Ok(None)
+    }
+
+    fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn open(&mut self, connection: usize) -> Result<StreamId, String> {
+        let opened = self.connection(connection)?.streams().open(Dir::Bi);
+        opened.map(|id| numbered(connection, id)).ok_or_else(|| "the server allows no stream".into())
+    }
+
+    fn read(&mut self, stream: StreamId, take: &mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+        let mut receiving = self.connection(stream.connection)?.recv_stream(quinns(stream));
+        let Ok(mut chunks) = receiving.read(true) else {
+            return Ok(false); // read to its end before
+        };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => take(&chunk.bytes)?,
+                Ok(None) => break Ok(true),
+                Err(ReadError::Blocked) => break Ok(false),
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        let _ = chunks.finalize(); // credit is sent with what is sent next: this endpoint always transmits after it reads
+        ended
+    }
+
+    fn write(&mut self, stream: StreamId, bytes: &[u8]) -> Result<usize, String> {
+        match self.connection(stream.connection)?.send_stream(quinns(stream)).write(bytes) {
+            Err(WriteError::Blocked) => Ok(0),
+            written => written.map_err(|error| error.to_string()),
+        }
+    }
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), String> {
+        match self.connection(stream.connection)?.send_stream(quinns(stream)).finish() {
+            Ok(()) | Err(FinishError::ClosedStream) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn refuse(&mut self, stream: StreamId, code: u32) {
+        if let Ok(connection) = self.connection(stream.connection) {
+            // Either half may have ended before; there is nothing to refuse then.
+            let _ = connection.recv_stream(quinns(stream)).stop(code.into());
+            let _ = connection.send_stream(quinns(stream)).reset(code.into());
+        }
+    }
+
+    fn close(&mut self, now: Instant, reason: &'static str) {
+        for connection in self.connections.values_mut() {
+            connection.close(now, VarInt::from_u32(0), Bytes::from_static(reason.as_bytes()));
+        }
+    }
+
+    fn metrics(&self) -> Metrics {
+        let mut counters = self.counters;
+        for connection in self.connections.values() {
+            counters.add(connection);
+        }
+        Metrics::from([
+            ("packets_sent", counters.packets_sent as f64),
+            ("packets_lost", counters.packets_lost as f64),
+            ("losses_declared", counters.packets_lost as f64),
+            ("smoothed_rtt_ms", 1e3 * counters.rtt.as_secs_f64()),
+            ("window_reductions", counters.congestion_events as f64),
+            ("congestion_window_bytes", counters.congestion_window as f64),
+        ])
+    }
+}

@@ -1,0 +1,118 @@
+"""Which clients worked with which servers: of a campaign in which variants name other variants as servers.
+
+The question is whether the whole content arrives, not when. So a trial that is invalid, since the machine was
+too busy to vouch for its times, counts when both its endpoints were a success.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from results.store.database import Database
+from results.store.records import CampaignInfo, StoredTrial, TrialRecord
+
+CellState = Literal["ok", "failed", "unsupported"]
+MARKS: dict[CellState, str] = {"ok": "✓", "failed": "✕", "unsupported": "?"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How a client and a server got on with each other."""
+
+    client: str
+    server: str
+    state: CellState
+    reason: str
+    """Empty when ok."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The cells of all pairs of `ends` that there are."""
+
+    ends: list[str]
+    cells: list[Cell]
+
+    def cell(self, client: str, server: str) -> Cell | None:
+        return next((cell for cell in self.cells if (cell.client, cell.server) == (client, server)), None)
+
+    def rows(self) -> list[list[str]]:
+        """A row for each client: its name, and a mark for each server; "" for a pair that there is not."""
+        return [[client, *(self._mark(client, server) for server in self.ends)] for client in self.ends]
+
+    def _mark(self, client: str, server: str) -> str:
+        cell = self.cell(client, server)
+        return "" if cell is None else MARKS[cell.state]
+
+    @property
+    def reasons(self) -> list[str]:
+        """A line for each cell that is not ok."""
+        return [
+            f"{MARKS[cell.state]} client {cell.client}, server {cell.server}: {cell.reason}"
+            for cell in self.cells
+            if cell.state != "ok"
+        ]
+
+
+def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
+    """The matrix of a campaign; None when no variant names another one as its server.
+
+    A variant that names no server is an end, and meets itself; one that names a server is the end with the
+    same implementation and options, or an end of its own.
+    """
+    variants = tomllib.loads(campaign.design_text).get("variants", [])
+    ends = [variant for variant in variants if _server(variant) is None]
+    if len(ends) == len(variants):
+        return None
+    trials: dict[str, list[StoredTrial]] = {}
+    for trial in database.trials(campaign.id):
+        trials.setdefault(trial.record.key.variant, []).append(trial)
+    cells = [
+        Cell(
+            _client(variant, ends),
+            _server(variant) or variant["label"],
+            *_outcome(trials.get(variant["label"], [])),
+        )
+        for variant in variants
+    ]
+    names = dict.fromkeys([end["label"] for end in ends])
+    names |= dict.fromkeys([name for cell in cells for name in (cell.client, cell.server)])
+    return Matrix(list(names), cells)
+
+
+def _succeeded(record: TrialRecord) -> bool:
+    endpoints_did = bool(record.exits) and set(record.exits.values()) == {0}
+    return record.state == "ok" or (record.state == "invalid" and endpoints_did)
+
+
+def _server(variant: Mapping[str, Any]) -> str | None:
+    server = variant.get("server")
+    return None if server is None or server == variant["label"] else str(server)
+
+
+def _client(variant: Mapping[str, Any], ends: Sequence[Mapping[str, Any]]) -> str:
+    for end in ends:
+        if _asked(end) == _asked(variant):
+            return str(end["label"])
+    return str(variant["label"])
+
+
+def _asked(variant: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    return variant["implementation"], variant.get("options", {})
+
+
+def _outcome(trials: Sequence[StoredTrial]) -> tuple[CellState, str]:
+    """What all trials of a pair come to: one that did not succeed decides."""
+    if not trials:
+        return "failed", "it was not run"
+    records = [trial.record for trial in trials if not _succeeded(trial.record)]
+    if not records:
+        return "ok", ""
+    worst = next((record for record in records if record.state == "unsupported"), records[0])
+    if worst.state == "unsupported":
+        return "unsupported", worst.reason
+    prefix = {"timeout": "it ran out of time: ", "invalid": "nothing can be said, the trial is invalid: "}
+    return "failed", prefix.get(worst.state, "") + worst.reason

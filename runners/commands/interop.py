@@ -1,0 +1,96 @@
+"""`fecbench interop`: which clients work with which servers."""
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from designs import catalogue, load
+from results.analysis import interoperability
+from results.analysis.interoperability import Matrix
+from runners.campaign.interoperability import design_of_pairs, end_of, ends_there_are
+from runners.campaign.request import request
+from runners.commands import arguments
+from runners.commands.choice import implementations_in, open_database
+from runners.commands.document import print_document
+from runners.commands.running import run_here
+from runners.commands.tables import print_table, table_of
+from runners.commands.terminal import note, say
+from runners.engines.admission import parse_jobs
+from runners.refusal import Refusal
+from runners.trial import isolation
+
+DESIGN = "interop"
+
+
+def interop(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[END]...",
+            help="Implementations, each with options besides those of plain QUIC if it shall have any:"
+            " NAME or NAME:OPTION=VALUE,… By default all that are built.",
+        ),
+    ] = None,
+    db: arguments.Database = arguments.DATABASE,
+    name: Annotated[
+        str, typer.Option("--campaign", help="The campaign's name; by default interop-END-END….")
+    ] = "",
+    jobs: arguments.Jobs = "1",
+    link: arguments.Link = "auto",
+    no_calibrate: arguments.NoCalibrate = False,
+    implementations: arguments.ImplementationFolders = None,
+    as_json: arguments.Json = False,
+) -> int:
+    """Let each client download from each server over a link with losses; 1 when a pair fails.
+
+    ✓ the whole content arrived, ✕ it did not, ? the two cannot meet. What the database has is not run again.
+    """
+    known = implementations_in(implementations)
+    if names:
+        ends = [end_of(text, known) for text in names]
+    else:
+        ends, left_out = ends_there_are(known)
+        for line in left_out:
+            note(f"left out: {line}")
+    if not ends:
+        raise Refusal("no implementation is built: make build")
+    design, cells = design_of_pairs(load(catalogue()[DESIGN]), ends)
+    wanted = request(
+        design,
+        known,
+        name=name or f"{DESIGN}-{re.sub('[^A-Za-z0-9]+', '-', '-'.join(end.name for end in ends))}",
+        backend=link,
+        jobs=parse_jobs("--jobs", jobs),
+        calibrate=not no_calibrate,
+    )
+    isolation.require("fecbench interop")
+    with open_database(db, create=True) as database:
+        done = run_here(wanted, database)
+        run = interoperability.of_campaign(database, done)
+    matrix = Matrix([end.name for end in ends], [*(run.cells if run else []), *cells])
+    if as_json:
+        print_document(_document(done.name, matrix))
+    else:
+        print_matrix(matrix)
+    return 1 if any(cell.state == "failed" for cell in matrix.cells) else 0
+
+
+def print_matrix(matrix: Matrix) -> None:
+    """A row for each client, a column for each server, and why cells are not ok."""
+    print_table(table_of(["client ↓ server →", *matrix.ends], matrix.rows()))
+    for line in matrix.reasons:
+        say(line)
+
+
+def _document(campaign: str, matrix: Matrix) -> dict[str, Any]:
+    pairs = {client: [cell for cell in matrix.cells if cell.client == client] for client in matrix.ends}
+    return {
+        "campaign": campaign,
+        "ends": matrix.ends,
+        "matrix": {client: {cell.server: cell.state for cell in cells} for client, cells in pairs.items()},
+        "reasons": {
+            client: {cell.server: cell.reason for cell in cells if cell.reason}
+            for client, cells in pairs.items()
+        },
+    }

@@ -1,0 +1,137 @@
+"""The stacks that are built only when a design uses them, over loopback: skipped where they are not built."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runners.campaign import simulator_check
+from runners.implementations.finding import ours
+from runners.implementations.implementation import Implementation
+from runners.trial import contract
+
+STACKS = ("aioquic", "quiche", "quinn")
+CONTROLLERS = [
+    *(("aioquic", controller) for controller in ("reno", "cubic")),
+    *(("quiche", controller) for controller in ("reno", "cubic", "bbr2")),
+    *(("quinn", controller) for controller in ("newreno", "cubic", "bbr")),
+]
+COUNTERS = {
+    *("packets_sent", "packets_lost", "losses_declared", "bytes_sent", "bytes_received", "smoothed_rtt_ms")
+}
+PLAIN = {"noq-fec": {"scheme": "none"}, "rquic": {"scheme": "plain", "http": "hq"}}
+
+
+@pytest.fixture(params=STACKS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each of them in turn."""
+    return str(request.param)
+
+
+@pytest.fixture
+def stack(name: str) -> Implementation:
+    implementation = ours().find(name, "tests")
+    if implementation.missing_programs():
+        pytest.skip(f"{name} is not built: make build-all")
+    return implementation
+
+
+@pytest.fixture
+def endpoints(stack: Implementation, endpoints_of: Any) -> Any:
+    endpoints = endpoints_of(stack.declaration.name)
+    endpoints._counters = COUNTERS
+    return endpoints
+
+
+def transfers(*sizes: int) -> list[dict[str, Any]]:
+    return [{"name": name, "size_bytes": size} for name in ("download", "upload") for size in sizes]
+
+
+def test_a_stack_meets_the_contract(stack: Implementation, tmp_path: Path) -> None:
+    parts = contract.check(stack, tmp_path)
+    assert [part for part in parts if not part.good] == []
+
+
+def test_a_simulator_answers_the_same_each_time(stack: Implementation) -> None:
+    if stack.declaration.simulator is None:
+        pytest.skip(f"{stack.declaration.name} has no simulator")
+    assert [part for part in simulator_check.check(stack) if not part.good] == []
+
+
+@pytest.mark.parametrize("workload", transfers(0, 1, 3_000_000))
+def test_content_of_any_size_arrives(
+    endpoints: Any, assignment: dict[str, Any], workload: dict[str, Any]
+) -> None:
+    client, server = endpoints.transfer({**assignment, "workload": workload})
+    sender, receiver = (server, client) if workload["name"] == "download" else (client, server)
+    assert sender["bytes_sent"] >= receiver["bytes_received"] > workload["size_bytes"]
+    assert workload["size_bytes"] / 1252 < sender["packets_sent"]
+
+
+@pytest.mark.parametrize(("name", "controller"), CONTROLLERS, indirect=["name"])
+def test_each_congestion_controller_carries_a_transfer(
+    endpoints: Any, assignment: dict[str, Any], controller: str
+) -> None:
+    options = {"congestion_control": controller, "initial_window": 32, "packet_size": 1400}
+    for workload in transfers(500_000):
+        endpoints.transfer({**assignment, "workload": workload, "options": options})
+
+
+@pytest.mark.parametrize("role", ["client", "server"])
+def test_an_unknown_controller_is_refused_in_one_line_that_names_it(
+    endpoints: Any, assignment: dict[str, Any], role: Any
+) -> None:
+    options = {"congestion_control": "vegas"}
+    code, events, err = endpoints.start(role, {**assignment, "options": options}).end()
+    assert (code, events, err.count("\n")) == (2, [], 1)
+    assert "congestion_control" in err
+    assert "vegas" in err
+
+
+def test_a_series_that_it_has_not_is_unsupported(endpoints: Any, assignment: dict[str, Any]) -> None:
+    code, events, err = endpoints.start("client", {**assignment, "series": ["cwnd"]}).end()
+    assert (code, events, err.count("\n")) == (127, [], 1)
+
+
+def test_a_client_refuses_a_server_whose_certificate_is_not_for_its_name(
+    endpoints: Any, assignment: dict[str, Any]
+) -> None:
+    with endpoints.serving(assignment):
+        other = {**assignment, "server_name": "other.fecbench"}
+        assert "handshake" in endpoints.start("client", other).failure()
+
+
+def test_the_deadline_ends_a_client_with_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
+    err = endpoints.start("client", {**assignment, "deadline_s": 0.3}).failure()
+    assert "not done within the deadline of 0.3 s" in err
+
+
+def test_qlog_and_secrets_are_written_where_the_environment_says(
+    endpoints: Any, assignment: dict[str, Any], tmp_path: Path
+) -> None:
+    qlog, keys = tmp_path / "qlog", tmp_path / "keys.log"
+    endpoints.transfer(assignment, QLOGDIR=str(qlog), SSLKEYLOGFILE=str(keys))
+    assert all(path.stat().st_size > 0 for path in qlog.iterdir())
+    assert len(list(qlog.iterdir())) == 2
+    assert "CLIENT_TRAFFIC_SECRET_0 " in keys.read_text()
+
+
+@pytest.mark.parametrize("workload", transfers(300_000))
+@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("other", PLAIN)
+def test_it_works_with_stacks_that_offer_fec(
+    endpoints: Any,
+    endpoints_of: Any,
+    assignment: dict[str, Any],
+    other: str,
+    role: str,
+    workload: dict[str, Any],
+) -> None:
+    own = (endpoints, {**assignment, "workload": workload})
+    others = (endpoints_of(other), {**own[1], "options": PLAIN[other]})
+    (dialing, of_client), (listening, of_server) = (own, others) if role == "client" else (others, own)
+    with listening.serving(of_server) as server:
+        dialing.start("client", of_client).metrics()
+        server.process.send_signal(signal.SIGTERM)
+        server.metrics()

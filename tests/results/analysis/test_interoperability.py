@@ -1,0 +1,114 @@
+"""The matrix of clients and servers says of each pair what its trials say, and nothing of a busy machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from results.analysis import interoperability
+from results.analysis.interoperability import Matrix
+from results.store.database import Database
+from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord
+
+ENDS = {"a": ("one", {}), "b": ("two", {"scheme": "none"}), "b with FEC": ("two", {"scheme": "rlc"})}
+
+
+def design_text(*, pairs: bool = True) -> str:
+    tables = []
+    for client, (implementation, options) in ENDS.items():
+        for server in ENDS if pairs else [client]:
+            label = client if server == client else f"{client}, server {server}"
+            written = ", ".join(f'{name} = "{value}"' for name, value in options.items())
+            lines = ["[[variants]]", f'label = "{label}"', f'implementation = "{implementation}"']
+            lines += [f"options = {{ {written} }}", f'server = "{server}"' if server != client else ""]
+            tables.append("\n".join(lines))
+    return "\n".join(tables)
+
+
+@pytest.fixture
+def campaign(database: Database) -> CampaignInfo:
+    return make(database, design_text())
+
+
+def make(database: Database, text: str) -> CampaignInfo:
+    return database.create_campaign(
+        NewCampaign(
+            name="pairs",
+            title="Pairs",
+            design_text=text,
+            seed=1,
+            repetitions=1,
+            statistic="median",
+            provenance={},
+            points=[{"loss.p": 0.05}, {"loss.p": 0.1}],
+            variants=[
+                {"label": line.split('"')[1], "implementation": "one", "options": {}, "baseline": False}
+                for line in text.splitlines()
+                if line.startswith("label")
+            ],
+            workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
+        )
+    )
+
+
+def record(database: Database, campaign: CampaignInfo, variant: str, point: int = 0, **told: Any) -> None:
+    usual: dict[str, Any] = {"state": "ok", "reason": "", "exits": {"client": 0, "server": 0}}
+    trial = TrialRecord(
+        key=TrialKey(variant, "download-1", point, 0),
+        started_at="2026-01-02T03:04:05+00:00",
+        duration_s=1.0,
+        **{**usual, **told},
+    )
+    database.record(campaign.id, trial)
+
+
+def matrix(database: Database, campaign: CampaignInfo) -> Matrix:
+    found = interoperability.of_campaign(database, campaign)
+    assert found is not None
+    return found
+
+
+def test_each_pair_has_the_state_of_its_trials_and_the_reason(
+    database: Database, campaign: CampaignInfo
+) -> None:
+    record(database, campaign, "a")
+    record(database, campaign, "a, server b", state="failed", reason="wrong bytes")
+    record(database, campaign, "b, server a", state="unsupported", reason="no such workload")
+    record(database, campaign, "b with FEC, server a", state="timeout", reason="after 20 s")
+    found = matrix(database, campaign)
+    assert found.ends == list(ENDS)
+    assert found.rows() == [
+        ["a", "✓", "✕", "✕"],
+        ["b", "?", "✕", "✕"],
+        ["b with FEC", "✕", "✕", "✕"],
+    ]
+    assert "✕ client a, server b: wrong bytes" in found.reasons
+    assert "? client b, server a: no such workload" in found.reasons
+    assert "✕ client b with FEC, server a: it ran out of time: after 20 s" in found.reasons
+    assert "✕ client a, server b with FEC: it was not run" in found.reasons
+    assert len(found.reasons) == 8
+
+
+def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaign: CampaignInfo) -> None:
+    record(database, campaign, "a", point=0)
+    record(database, campaign, "a", point=1, state="failed", reason="wrong bytes")
+    cell = matrix(database, campaign).cell("a", "a")
+    assert cell is not None
+    assert (cell.state, cell.reason) == ("failed", "wrong bytes")
+
+
+def test_a_trial_that_is_invalid_counts_when_both_ends_succeeded(
+    database: Database, campaign: CampaignInfo
+) -> None:
+    record(database, campaign, "a", state="invalid", reason="late")
+    exits = {"client": 1, "server": 0}
+    record(database, campaign, "b", state="invalid", reason="late", exits=exits)
+    record(database, campaign, "b with FEC", state="invalid", reason="late", exits={})
+    found = matrix(database, campaign)
+    assert [found.rows()[index][index + 1] for index in range(3)] == ["✓", "✕", "✕"]
+
+
+@pytest.mark.parametrize("text", ["", design_text(pairs=False)])
+def test_a_campaign_whose_variants_serve_themselves_has_no_matrix(database: Database, text: str) -> None:
+    assert interoperability.of_campaign(database, make(database, text)) is None

@@ -1,0 +1,91 @@
+"""The design of an interoperability campaign has a variant for each pair that can meet."""
+
+import pytest
+
+import designs
+from designs import Design
+from runners.campaign.experiment import Experiment
+from runners.campaign.interoperability import End, design_of_pairs, end_of, ends_there_are
+from runners.implementations.finding import Implementations, ours
+from runners.refusal import Refusal
+
+
+@pytest.fixture
+def design() -> Design:
+    return designs.load(designs.catalogue()["interop"])
+
+
+@pytest.fixture
+def known() -> Implementations:
+    return ours()
+
+
+def ends(known: Implementations, *names: str) -> list[End]:
+    return [end_of(name, known) for name in names]
+
+
+def test_every_client_meets_every_server(design: Design, known: Implementations) -> None:
+    pairs, cells = design_of_pairs(design, ends(known, "noq-fec", "rquic", "noq-fec:scheme=rlc,n=5,k=4"))
+    assert cells == []
+    assert len(pairs.variants) == 9
+    experiment = Experiment(pairs, pairs.plan().points, known)
+    met = {
+        tuple(arm.options_set({})["scheme"] for arm in (arm, experiment.arms[arm.server]))
+        for arm in experiment.arms.values()
+    }
+    schemes = ("none", "plain", "rlc")
+    assert met == {(client, server) for client in schemes for server in schemes}
+
+
+def test_an_end_without_downloads_meets_nobody(design: Design, known: Implementations) -> None:
+    pairs, cells = design_of_pairs(design, ends(known, "udp", "noq-fec"))
+    assert [variant.label for variant in pairs.variants] == ["noq-fec"]
+    assert {(cell.client, cell.server) for cell in cells} == {
+        ("udp", "udp"), ("udp", "noq-fec"), ("noq-fec", "udp")
+    }  # fmt: skip
+    assert {(cell.state, cell.reason) for cell in cells} == {("unsupported", "udp has no workload download")}
+
+
+def test_options_are_of_their_type(known: Implementations) -> None:
+    end = end_of("noq-fec:scheme=rlc,n=5,k=4,window_trim=false", known)
+    assert end.options == {"scheme": "rlc", "n": 5, "k": 4, "window_trim": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("noq", "end 'noq': there is no implementation 'noq'"),
+        ("noq-fec:scheme", "end 'noq-fec:scheme': 'scheme': must be OPTION=VALUE"),
+        ("noq-fec:shceme=rlc", "noq-fec has no option 'shceme'; did you mean 'scheme'"),
+        ("noq-fec:n=many", "option n = 'many'"),
+        ("noq-fec:window_trim=no", "option window_trim = 'no'"),
+    ],
+)
+def test_what_is_no_end_is_refused_by_name(known: Implementations, text: str, line: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        end_of(text, known)
+    assert line in str(refused.value)
+
+
+@pytest.mark.parametrize("twice", [("noq-fec", "noq-fec"), ("noq-fec", "noq-fec:scheme=none")])
+def test_ends_that_are_the_same_are_refused(
+    design: Design, known: Implementations, twice: tuple[str, str]
+) -> None:
+    with pytest.raises(Refusal, match="are the same"):
+        design_of_pairs(design, ends(known, *twice))
+
+
+def test_ends_none_of_which_can_meet_are_refused(design: Design, known: Implementations) -> None:
+    with pytest.raises(Refusal, match="udp has no workload download"):
+        design_of_pairs(design, ends(known, "udp"))
+
+
+def test_by_default_all_take_part_that_are_built_and_fec_inside_quic_twice(known: Implementations) -> None:
+    there, left_out = ends_there_are(known)
+    names = [end.name for end in there]
+    assert {"noq-fec", "noq-fec:scheme=rlc", "rquic"} <= set(names)
+    assert "udp has no workload download" in left_out
+    absent = {name for name in ("aioquic", "quiche", "quinn") if known.find(name, "x").missing_programs()}
+    assert absent.isdisjoint(names)
+    for name in absent:
+        assert any(line.startswith(f"{name}: ") and "make build-all" in line for line in left_out)
