@@ -11,8 +11,8 @@ losses.
 | `content.losses_last_10` | of the last LAST of them, the one with the end included |
 
 Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which
-have no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent before the
-end is a data packet as any other.
+have no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent
+before the end is a data packet as any other.
 """
 
 from __future__ import annotations
