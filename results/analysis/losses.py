@@ -2,16 +2,17 @@
 
 That series numbers the datagrams with data that the sender of the content sent, up to the one with its end,
 and the loss model judges datagrams in that order. So this knows what a transfer met, whatever its endpoints
-made of it: losses of a handshake, of acknowledgements, and of retransmissions after the end are none of these.
+made of it: losses of a handshake, of acknowledgements, and of retransmissions after the end are no such
+losses.
 
 | column | what it is |
 |---|---|
 | `content.losses` | data packets that were dropped, of those up to the end of the content |
 | `content.losses_last_10` | of the last LAST of them, the one with the end included |
 
-Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which have
-no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent before the
-end is a data packet as any other.
+Both are NaN where they cannot be known: without the series, where the link's queue dropped packets, which
+have no verdict, and beyond the FIRST_PACKETS of which verdicts are read. A retransmission that was sent
+before the end is a data packet as any other.
 """
 
 from __future__ import annotations

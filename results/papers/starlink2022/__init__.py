@@ -22,8 +22,9 @@ FIGURES: dict[str, list[PaperFigure]] = {
             number="Michel and Bonaventure 2022, uploads",
             caption=(
                 "Completion time of uploads with FEC in the tail divided by that of the same controller"
-                " without, for the same losses, by the mean length of bursts, with 95 % intervals; the columns"
-                " are strata of pairs by what the arm without FEC lost; thick lines are the slides' ratios."
+                " without, for the same losses, by the mean length of bursts, with 95 % intervals; the"
+                " columns are strata of pairs by what the arm without FEC"
+                " lost; thick lines are the slides' ratios."
                 " Below 1, FEC is faster."
             ),
             draw=table,

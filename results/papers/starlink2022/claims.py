@@ -56,7 +56,7 @@ def _of_variant(table: Table, variant: str, lengths: list[str]) -> Iterator[Clai
 
 
 def _is_largest(table: Table, variant: str, burst: str, level: float) -> bool | None:
-    """Whether both gains are above 0. For that to fail by mistake either may: so it fails by half the level."""
+    """Whether both gains are above 0. That may fail by mistake of either: so it fails by half the level."""
     if all(gain.above(0) for gain in _gains(table, variant, burst, level)):
         return True
     return False if False in [gain.above(0) for gain in _gains(table, variant, burst, level / 2)] else None

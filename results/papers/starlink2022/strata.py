@@ -3,7 +3,8 @@
 A pair is a repetition: both arms meet the same losses. Strata are those of the baseline, by what the loss
 model dropped of its data packets (`results.analysis.losses`): the arms meet the same verdicts but send
 different packets, so each arm's own losses would select other uploads for it. A stratum of the baseline's is
-the same uploads for both, and its ratio is that of uploads that FEC could help. `own_pairs` has the other way.
+the same uploads for both, and its ratio is that of uploads that FEC could help.
+`own_pairs` has the other way.
 """
 
 from __future__ import annotations

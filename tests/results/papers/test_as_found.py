@@ -72,6 +72,7 @@ def section(title: str) -> str:
     [
         ("Networking 2019", "networking2019", ["", "-virtual"], 6),
         ("rQUIC 2021", "rquic2021", ["", "-virtual", "-recovery2020"], 6),
+        ("The slides on uploads", "starlink2022", ["-virtual"], 1),
     ],
 )
 def test_the_guide_quotes_what_was_found(
