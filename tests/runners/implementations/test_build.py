@@ -9,7 +9,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from runners.implementations import build
-from runners.implementations.finding import Implementations, ours
+from runners.implementations.finding import OWN, Implementations, ours
 
 DECLARATION = """
 name = "{name}"
@@ -97,7 +97,7 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     built: list[str] = []
     monkeypatch.setattr(build, "build", lambda implementation: built.append(implementation.declaration.name))
     build.main()
-    assert built == ours().names()
+    assert set(OWN) <= set(built) <= set(ours().names())
 
 
 @pytest.mark.parametrize(("own", "code"), [((), 0), (("bad",), 1)])
