@@ -61,7 +61,8 @@ def replay(
     else:
         _print_comparison(document["recorded"], document["replayed"])
         say(f"{comparison(result)}; artefacts in {output}")
-        say(f"its programs by hand, over loopback: {by_hand.start_with(started_by_hand)}")
+        if result.task is not None:
+            say(f"its programs by hand, over loopback: {by_hand.start_with(started_by_hand)}")
     return 0 if result.same else 1
 
 
