@@ -46,3 +46,14 @@ class Option(BaseModel):
             if self.maximum is not None and value > self.maximum:
                 return f"must be at most {self.maximum:g}"
         return ""
+
+    @property
+    def samples(self) -> list[Value]:
+        """Some values that it may have."""
+        if self.type == "boolean":
+            return [True, False]
+        if self.choices is not None:
+            return list(self.choices)
+        beside = [self.default + 1, self.default - 1] if isinstance(self.default, int | float) else []
+        tried = [*beside, self.maximum, self.minimum]
+        return [value for value in tried if value is not None and not self.problem_of(value)]

@@ -209,6 +209,22 @@ class Implementation:
             reason = lines[-1] if lines else f"refused with {answer.returncode}"
             raise Refusal(f"{where}: {options}: {reason}")
 
+    def options_with_fec(self) -> dict[str, Value] | None:
+        """None of them where FEC is on by default, else one that turns it on; None where none does."""
+        name, fec = self.declaration.name, self.declaration.fec
+        if fec is None:
+            return None
+        choices: list[dict[str, Value]] = [{}]
+        choices += [{one: value} for one in fec.off for value in self.declaration.options[one].samples]
+        for chosen in choices:
+            if fec.is_on(self.options(chosen, name)):
+                try:
+                    self.check_together(chosen, name)
+                except Refusal:
+                    continue
+                return chosen
+        return None
+
     def _asked(self, command: list[str], where: str) -> subprocess.CompletedProcess[bytes]:
         """How a program of it ended. Raises Refusal, which begins with `where`, for one that does not."""
         try:

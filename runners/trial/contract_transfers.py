@@ -10,9 +10,6 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runners.implementations.implementation import Implementation
-from runners.options import Option, Value
-from runners.refusal import Refusal
 from runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
 from runners.trial.endpoint import UNSUPPORTED, Endpoint
 from runners.trial.judging.plausibility import (
@@ -118,7 +115,7 @@ def fec(loopback: "Loopback", sample: Mapping[str, Any]) -> Iterator[Finding]:
     if switch is None:
         yield Finding("FEC", "", "optional: without [fec] in impl.toml nothing is said or demanded of FEC")
         return
-    on = options_with_fec(loopback.implementation)
+    on = loopback.implementation.options_with_fec()
     if on is None:
         yield Finding("FEC on", "", "not tried: no single option turns FEC on")
     else:
@@ -140,33 +137,6 @@ def _fec_finding(
     pair = PairTask(client=end, server=end, workload=workload, demand=demand)
     problems = problems_of_fec(pair, 0, ends.metrics, USUAL.short_packets)
     return Finding(part, ends.problem or "; ".join(problems), good)
-
-
-def options_with_fec(implementation: Implementation) -> dict[str, Value] | None:
-    """The defaults where FEC is on with them, else one option that turns it on; None where none does."""
-    declared = implementation.declaration
-    assert declared.fec is not None
-    choices: list[dict[str, Value]] = [{}]
-    choices += [{name: value} for name in declared.fec.off for value in _values(declared.options[name])]
-    for chosen in choices:
-        if declared.fec.is_on(implementation.options(chosen, declared.name)):
-            try:
-                implementation.check_together(chosen, declared.name)
-            except Refusal:
-                continue
-            return chosen
-    return None
-
-
-def _values(option: Option) -> list[Value]:
-    """Some values that the option may have."""
-    if option.type == "boolean":
-        return [True, False]
-    if option.choices is not None:
-        return list(option.choices)
-    off = option.default if isinstance(option.default, int | float) else 0
-    tried = [off + 1, off - 1, option.maximum, option.minimum]
-    return [value for value in tried if value is not None and not option.problem_of(value)]
 
 
 def deadline(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:

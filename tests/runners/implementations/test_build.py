@@ -9,7 +9,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from runners.implementations import build
-from runners.implementations.finding import Implementations, ours
+from runners.implementations.finding import OWN, Implementations, ours
 
 DECLARATION = """
 name = "{name}"
@@ -99,6 +99,7 @@ def test_without_a_folder_ours_are_built_whatever_the_environment_says(
     build.main()
     on_demand = {name for name in ours().names() if ours().find(name, "tests").declaration.on_demand}
     assert built == [name for name in ours().names() if name not in on_demand]
+    assert set(OWN) <= set(built)
     built.clear()
     monkeypatch.setattr(sys, "argv", ["build", "--all"])
     build.main()

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -221,3 +222,22 @@ def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest
 
 def test_without_a_check_any_options_go_together(folder: Path) -> None:
     load(folder).check_together({"scheme": "xor", "window": 7}, "x")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "options"),
+    [
+        ('default = "none"', 'default = "xor"', {}),
+        ('default = "none"', 'default = "none"', {"scheme": "xor"}),
+        ('off = { scheme = "none" }', "off = { pacing = true }", {"pacing": False}),
+        ('off = { scheme = "none" }', "off = { window = 20 }", {"window": 21}),
+        ('choices = ["none", "xor"]', 'choices = ["none"]', None),
+    ],
+)
+def test_options_that_turn_fec_on_are_found(
+    folder: Path, right: str, wrong: str, options: dict[str, Any] | None
+) -> None:
+    path = folder / "impl.toml"
+    assert right in path.read_text()
+    path.write_text(path.read_text().replace(right, wrong))
+    assert load(folder).options_with_fec() == options
