@@ -162,7 +162,9 @@ impl<I: Implementation> Task<I> {
 /// Refuses names and numbers of links that no topology has.
 fn check_links(links: &BTreeMap<String, LinkDocument>, pairs: usize) -> Result<(), String> {
     let names: Vec<_> = links.keys().map(String::as_str).collect();
-    let are_paths = !names.is_empty() && names.len() <= MOST_LINKS && names.iter().zip(1..).all(|(name, n)| *name == format!("path{n}"));
+    let are_paths = !names.is_empty()
+        && names.len() <= MOST_LINKS
+        && names.iter().zip(1..).all(|(name, n)| *name == format!("path{n}"));
     match names.len() {
         1 => Ok(()),
         _ if !are_paths => {
