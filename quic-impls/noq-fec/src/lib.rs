@@ -43,6 +43,7 @@ use host::messages::Delivery;
 use endpoint::{Endpoint, Prepared};
 use ends::MessageEnds;
 use options::Options;
+use scheduler::Scheduling;
 use surroundings::{Seed, Surroundings};
 
 /// The implementation, as impl.toml declares it.
@@ -75,6 +76,12 @@ impl Implementation for NoqFec {
             return Ok(());
         };
         if messages.delivery == Delivery::Datagram {
+            if assignment.options.scheduler == Scheduling::Redundant {
+                return contract::wrong(
+                    "options.scheduler: \"redundant\" repeats what streams carry, and messages travel in datagrams: another \
+                     scheduler, or delivery = \"stream\" or \"deadline\"",
+                );
+            }
             let most = messages::longest_part(&assignment.options);
             let longest = messages.longest_part();
             if longest > most {

@@ -76,6 +76,7 @@ impl Options {
                     ("round-robin", Scheduling::RoundRobin),
                     ("lowest-rtt", Scheduling::LowestRtt),
                     ("highrb", Scheduling::HighRb),
+                    ("redundant", Scheduling::Redundant),
                     ("ecf", Scheduling::Ecf),
                 ],
             )?,
