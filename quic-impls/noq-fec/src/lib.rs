@@ -49,6 +49,7 @@ use host::messages::Delivery;
 use endpoint::{Endpoint, Prepared};
 use ends::MessageEnds;
 use options::{Http, Options};
+use scheduler::Scheduling;
 use surroundings::{Seed, Surroundings};
 
 /// The implementation, as impl.toml declares it.
@@ -84,6 +85,12 @@ impl Implementation for NoqFec {
             return Err(Refused::Unsupported("workload.name: \"messages\" with http = \"h3\"".into()));
         }
         if messages.delivery == Delivery::Datagram {
+            if assignment.options.scheduler == Scheduling::Redundant {
+                return contract::wrong(
+                    "options.scheduler: \"redundant\" repeats what streams carry, and messages travel in datagrams: another \
+                     scheduler, or delivery = \"stream\" or \"deadline\"",
+                );
+            }
             let most = messages::longest_part(&assignment.options);
             let longest = messages.longest_part();
             if longest > most {

@@ -86,6 +86,7 @@ impl Options {
                     ("round-robin", Scheduling::RoundRobin),
                     ("lowest-rtt", Scheduling::LowestRtt),
                     ("highrb", Scheduling::HighRb),
+                    ("redundant", Scheduling::Redundant),
                     ("ecf", Scheduling::Ecf),
                 ],
             )?,

@@ -14,6 +14,7 @@ pub enum Scheduling {
     RoundRobin,
     LowestRtt,
     HighRb,
+    Redundant,
     Ecf,
 }
 
@@ -24,6 +25,7 @@ impl Factory for Scheduling {
             Self::RoundRobin => Box::new(RoundRobin::default()),
             Self::LowestRtt => Box::new(LowestRtt),
             Self::HighRb => Box::new(HighRb),
+            Self::Redundant => Box::new(Redundant),
             Self::Ecf => Box::new(Ecf::default()),
         }
     }
@@ -86,6 +88,20 @@ impl Scheduler for HighRb {
 
 fn remaining_bytes(path: &PathView) -> u64 {
     path.congestion_window.saturating_sub(path.bytes_in_flight)
+}
+
+/// What streams carry, on all paths: first on that with the lowest RTT of those that can send.
+#[derive(Debug)]
+struct Redundant;
+
+impl Scheduler for Redundant {
+    fn schedule(&mut self, outlook: &Outlook, paths: &mut Vec<PathView>, draw: &mut dyn FnMut() -> f64) {
+        LowestRtt.schedule(outlook, paths, draw);
+    }
+
+    fn is_redundant(&self) -> bool {
+        true
+    }
 }
 
 /// Earliest completion first (Lim et al., CoNEXT 2017, Algorithm 1): a slower path is used only if what waits arrives earlier

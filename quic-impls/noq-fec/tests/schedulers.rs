@@ -309,9 +309,15 @@ fn transfers_survive_random_outages() {
             link.outage_up = outage.filter(|_| draw(n + 2, 2) == 0);
             link.outage_down = outage.filter(|_| draw(n + 3, 2) == 0);
         }
-        let schedulers =
-            [Scheduling::LowestId, Scheduling::RoundRobin, Scheduling::LowestRtt, Scheduling::HighRb, Scheduling::Ecf];
-        let scheduler = schedulers[draw(40, 5) as usize];
+        let schedulers = [
+            Scheduling::LowestId,
+            Scheduling::RoundRobin,
+            Scheduling::LowestRtt,
+            Scheduling::HighRb,
+            Scheduling::Redundant,
+            Scheduling::Ecf,
+        ];
+        let scheduler = schedulers[draw(40, 6) as usize];
         let coded = Schemes { look_back: Some(1024), ..schemes(Code::RLC, 3, 2) };
         let repair_path = if draw(41, 2) == 0 { RepairPath::Any } else { RepairPath::Other };
         let schemes = (draw(42, 2) == 0).then_some(Schemes { repair_path, ..coded });
