@@ -88,6 +88,7 @@ class Proposer:
             retry=sorted(request.retry),
             calibrate=request.calibrate,
         )
+        self._leave = Leave(database=db, campaign=request.name)
         self._most_groups = LOT_GROUPS if request.engine == "virtual" else 1
         self._open: dict[Group, dict[str, int]] = {}
         """Of each group that is not done: its trials, by variant."""
@@ -116,7 +117,7 @@ class Proposer:
                     self._watcher.note("the scheduler is there again")
         finally:
             joined = [worker for worker, member in self._members.items() if member.state == "joined"]
-            self._crew.dismiss(dict.fromkeys(joined, Leave(campaign=self._name)), LEAVE_S)
+            self._crew.dismiss(dict.fromkeys(joined, self._leave), LEAVE_S)
 
     def _meet(self) -> None:
         """Ask newcomers, and give what those had who are gone to others."""
@@ -148,7 +149,11 @@ class Proposer:
         # Whoever has least is first.
         for worker, member in sorted(joined.items(), key=lambda item: len(item[1].lots)):
             while len(member.lots) < member.room and (groups := self._next_groups(member, len(joined))):
-                lot = Lot(campaign=self._name, groups=[self._proposed(group) for group in groups])
+                lot = Lot(
+                    database=self._join.database,
+                    campaign=self._name,
+                    groups=[self._proposed(group) for group in groups],
+                )
                 number = self._crew.propose(worker, lot)
                 member.lots[number], member.since[number] = groups, time.monotonic()
 

@@ -52,6 +52,7 @@ class Lot(Message):
     """Proposes groups."""
 
     kind: Literal["lot"] = "lot"
+    database: str
     campaign: str
     groups: list[GroupTrials]
 
@@ -60,6 +61,7 @@ class Leave(Message):
     """The campaign is over: what runs is ended, and nothing is begun."""
 
     kind: Literal["leave"] = "leave"
+    database: str
     campaign: str
 
 

@@ -46,8 +46,9 @@ def apply() -> None:
     import distributed  # noqa: F401 - it sets its own loggers up as it is loaded
 
     # What it has to say of a connection that ended, we say ourselves, in one line.
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def security(papers: Papers | None) -> "Security":

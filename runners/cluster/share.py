@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -84,14 +84,14 @@ class ProposedShare(Share):
         start: Start,
         inbox: Inbox,
         joined: Answer,
-        is_same: Callable[[Join], bool],
+        join: Join,
     ) -> None:
-        """`joined` answers whoever asks to join once more, if `is_same` says that it is this campaign."""
+        """`joined` answers whoever asks to join once more as in `join`."""
         self._told = Told()
         super().__init__(request, engine, database, start, self._told)
         self._inbox = inbox
         self._joined = joined
-        self._is_same = is_same
+        self._join = join
         self._lots: list[OpenLot] = []
         self._is_over = False
 
@@ -126,7 +126,7 @@ class ProposedShare(Share):
             asked = self._inbox.get(max(0.01, until - time.monotonic()))
             if asked is None:
                 return False
-            if isinstance(asked.proposal, Lot) and asked.proposal.campaign == self._request.name:
+            if isinstance(asked.proposal, Lot) and self._is_of_it(asked.proposal):
                 self._inbox.put_back(asked)
                 time.sleep(LINGER_S)
                 return True
@@ -136,7 +136,7 @@ class ProposedShare(Share):
     def _opened(self, asked: Asked) -> OpenLot | None:
         """The lot of a proposal; what is none is answered, or left for another campaign."""
         match asked.proposal:
-            case Lot(campaign=self._request.name, groups=proposed):
+            case Lot(groups=proposed) as proposal if self._is_of_it(proposal):
                 lot = OpenLot(asked, {})
                 taken = {group for other in self._lots for group in other.groups}
                 for group in proposed:
@@ -147,14 +147,18 @@ class ProposedShare(Share):
                         self._before |= group.due
                 self._lots.append(lot)
                 return lot
-            case Join() as join if self._is_same(join):
+            case Join() as join if join == self._join:
                 self._inbox.answer(asked, self._joined)
-            case Leave(campaign=campaign) if campaign != self._request.name:
+            case Leave() as other if not self._is_of_it(other):
                 self._inbox.answer(asked, Answer(host=self._joined.host))
             case _:
                 self._inbox.put_back(asked)
                 self._is_over = True
         return None
+
+    def _is_of_it(self, proposal: Lot | Leave) -> bool:
+        """Whether it is of this campaign: another database may have one of the same name."""
+        return (proposal.database, proposal.campaign) == (self._join.database, self._join.campaign)
 
     def _tasks_of_lot(self, claims: Claims, lot: OpenLot) -> Iterator[tuple[TrialKey, Task]]:
         yield from self._tasks(claims, lot.groups, lot.held)

@@ -108,10 +108,7 @@ class Worker:
         start = campaign.started(request, database, stored, _samples(request.experiment))
         answer = Answer(host=self._host, joined=True, room=self._room(request))
 
-        def is_same(other: Join) -> bool:
-            return other == join
-
-        share = ProposedShare(request, self._engine(request), database, start, inbox, answer, is_same)
+        share = ProposedShare(request, self._engine(request), database, start, inbox, answer, join)
         self._tell(f"campaign {stored.name}: takes part as start {start.id}")
         inbox.answer(asked, answer)
         try:

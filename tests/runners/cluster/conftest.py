@@ -57,13 +57,18 @@ def proposals() -> Proposals:
     return Proposals()
 
 
-def lot_of(request: Request, groups: int | None = None, name: str = "") -> Lot:
+HERE = "postgresql://ada/x"
+"""The database that proposals name."""
+
+
+def lot_of(request: Request, groups: int | None = None, name: str = "", database: str = HERE) -> Lot:
     """The first groups of what is wanted; None: all of them."""
     trials: dict[Group, dict[str, int]] = {}
     for key in request.keys:
         trials.setdefault(key.group, {})[key.variant] = 0
     chosen = list(trials.items())[:groups]
     return Lot(
+        database=database,
         campaign=name or request.name,
         groups=[
             GroupTrials(
@@ -90,4 +95,4 @@ def join_to(database: str, campaign: str = "little", **changes: Any) -> Join:
 
 
 def leave(campaign: str = "little") -> Leave:
-    return Leave(campaign=campaign)
+    return Leave(database=HERE, campaign=campaign)

@@ -139,9 +139,12 @@ def outlast(cluster: Cluster, design: Path, tmp_path: Path) -> Outlast:
     def outlast(name: str, happen: Happen) -> None:
         url = cluster.postgresql.url(name)
         running = cluster.run(design, url, f"run-{name}", "--engine", "virtual")
-        running.until("takes part")
-        happen(running)
-        status = running.process.wait(LIMIT_S)
+        try:
+            running.until("takes part")
+            happen(running)
+            status = running.process.wait(LIMIT_S)
+        finally:
+            running.end()
         print(running.words[-3000:])
         if status != 0:
             assert "fecbench: " in running.words.splitlines()[-1]
@@ -205,6 +208,7 @@ def test_the_scheduler_is_killed_and_begun_again(cluster: Cluster, outlast: Outl
             cluster.scheduler.process.wait()
             time.sleep(2)
             cluster.begin_scheduler()
+            time.sleep(5)
 
     outlast("scheduler", restart)
 

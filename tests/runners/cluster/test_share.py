@@ -50,7 +50,7 @@ def serve(
             start,
             proposals,
             joined,
-            lambda join: join == own,  # type: ignore[arg-type]
+            own,  # type: ignore[arg-type]
         )
         try:
             served.serve()

@@ -113,7 +113,7 @@ def test_a_worker_runs_a_campaign_that_it_finds_in_the_database(
 ) -> None:
     work()
     assert ask(join_to(address, calibrate=True)).joined
-    answer = ask(lot_of(wanted))
+    answer = ask(lot_of(wanted, database=address))
     assert len(answer.done) == len(lot_of(wanted).groups)
     with Database.open(address) as database:
         (stored,) = database.campaigns()
@@ -127,7 +127,7 @@ def test_what_is_proposed_before_joining_is_not_run(
     work: Callable[..., None], ask: Ask, wanted: Request, address: str
 ) -> None:
     work()
-    answer = ask(lot_of(wanted))
+    answer = ask(lot_of(wanted, database=address))
     assert not answer.joined and not answer.refused
     with Database.open(address) as database:
         assert database.trial_count(database.campaigns()[0].id) == 0
@@ -211,9 +211,9 @@ def test_a_worker_takes_part_in_one_campaign_after_another(
         campaign.begun(_renamed(wanted, "second"), database)
     work()
     assert ask(join_to(address)).joined
-    ask(lot_of(wanted, 1))
+    ask(lot_of(wanted, 1, database=address))
     assert ask(join_to(address, "second")).joined
-    answer = ask(lot_of(wanted, name="second"))
+    answer = ask(lot_of(wanted, name="second", database=address))
     assert len(answer.done) == len({key.group for key in wanted.keys})
     with Database.open(address) as database:
         ran: dict[str, set[TrialKey]] = {
@@ -224,3 +224,14 @@ def test_a_worker_takes_part_in_one_campaign_after_another(
 
 def _renamed(request: Request, name: str) -> Request:
     return dataclasses.replace(request, name=name)
+
+
+def test_a_campaign_of_the_same_name_in_another_database_is_not_run_into_this_one(
+    work: Callable[..., None], ask: Ask, wanted: Request, address: str
+) -> None:
+    work()
+    assert ask(join_to(address)).joined
+    answer = ask(lot_of(wanted, database="postgresql://bob/y"))
+    assert (answer.joined, answer.done) == (False, [])
+    with Database.open(address) as database:
+        assert database.trial_count(database.campaigns()[0].id) == 0

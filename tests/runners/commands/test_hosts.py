@@ -1,0 +1,29 @@
+"""Hosts of a campaign, by the commands `show` and `aa`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from tests.results.analysis.test_hosts import two_hosts  # noqa: F401 - fixtures
+from tests.results.conftest import new_campaign, sqlite  # noqa: F401 - fixtures
+
+
+def test_show_and_aa_tell_of_hosts(
+    two_hosts: tuple[Database, CampaignInfo],  # noqa: F811
+    fecbench_here: Callable[..., Any],
+) -> None:
+    db = two_hosts[0].address
+    shown = fecbench_here("show", "--hosts", "--json", "--db", db)
+    (campaign,) = json.loads(shown.stdout)["campaigns"]
+    assert [(host["host"], host["done"], host["invalid"]) for host in campaign["hosts"]] == [
+        ("ada", 80, 0),
+        ("bob", 80, 1),
+    ]
+    assert "Hosts differ: bob against ada" in fecbench_here("show", "--hosts", "--db", db).stdout
+    for form in (["--between-hosts"], ["hosts"]):
+        compared = fecbench_here("aa", *form, "--db", db)
+        assert compared.returncode == 1, compared
+        assert "they differ by more than the noise" in compared.stdout
+    assert "leave out" in fecbench_here("show", "--hosts", "--digest", "--db", db).refusal()
