@@ -122,7 +122,7 @@ impl<S: Stack> Side<S> {
     fn receive(&mut self, work: &mut Work, host: &mut impl Host) -> Result<(), String> {
         for _ in 0..BATCH {
             let received = host.receive().map_err(|error| format!("cannot receive: {error}"))?;
-            let Some(Received { at, from, datagram }) = received else {
+            let Some(Received { at, from, datagram, .. }) = received else {
                 break;
             };
             self.bytes_received += datagram.len() as u64;
@@ -138,7 +138,7 @@ impl<S: Stack> Side<S> {
 
     fn transmit(&mut self, work: &mut Work, host: &mut impl Host) -> Result<(), String> {
         while let Some(to) = self.next_datagram(work, host)? {
-            host.send(&self.datagram, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
+            host.send(&self.datagram, None, to).map_err(|error| format!("cannot send to {to}: {error}"))?;
             self.bytes_sent += self.datagram.len() as u64;
         }
         Ok(())
