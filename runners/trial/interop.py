@@ -175,10 +175,14 @@ class Stage:
         """`folder` is the pair's."""
         self._task, self._site, self._folder = task, site, folder
         self._server = task.pairs[pair].server
-        self._size_bytes = int(task.pairs[pair].workload["size_bytes"])
+        self._workload = task.pairs[pair].workload
         self._hosts: dict[Role, Host] = {"client": hosts.client, "server": hosts.server}
         self.downloads: Downloads | None = None
         self._mounted: list[Path] = []
+
+    @property
+    def _size_bytes(self) -> int:
+        return int(self._workload["size_bytes"])
 
     @property
     def _file(self) -> str:
