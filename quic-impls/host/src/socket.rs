@@ -14,6 +14,9 @@ const BUFFER: libc::c_int = 7 << 20;
 /// The largest UDP payload.
 const LARGEST: usize = 65535;
 
+/// A datagram: from where it came, to which of several addresses of ours, and what it is.
+pub type Arrived<'a> = (SocketAddr, Option<IpAddr>, &'a [u8]);
+
 /// What an endpoint sends and receives by.
 pub struct Socket {
     bound: Vec<Bound>,
@@ -79,7 +82,7 @@ impl Socket {
     }
 
     /// The next datagram that has arrived: from where, to which path's address, and its bytes.
-    pub fn receive(&mut self) -> io::Result<Option<(SocketAddr, Option<IpAddr>, &[u8])>> {
+    pub fn receive(&mut self) -> io::Result<Option<Arrived<'_>>> {
         for _ in 0..self.bound.len() {
             self.last = (self.last + 1) % self.bound.len();
             let Bound { socket, address } = &self.bound[self.last];

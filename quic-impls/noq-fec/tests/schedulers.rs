@@ -96,9 +96,12 @@ impl Outcome {
     }
 }
 
+/// On which path each packet went, and which symbol was in it.
+type Seen = Arc<Mutex<Vec<(PathId, Option<Symbol>)>>>;
+
 /// The client sends datagrams, without congestion control.
 fn send(setting: &Setting, count: u64) -> Outcome {
-    let seen: Arc<Mutex<Vec<(PathId, Option<Symbol>)>>> = Arc::default();
+    let seen: Seen = Arc::default();
     let seeing = seen.clone();
     let watch = move |sent: Sent| {
         let repair = sent.repair().map(|(first, count)| Symbol::Repair(first, count));
