@@ -73,7 +73,10 @@ def made(filled: Any) -> Made:
 
     def make(name: str, measure: Measure, state: str = "ok") -> tuple[pd.DataFrame, CampaignInfo]:
         design = tomllib.loads((CATALOG / f"{name}.toml").read_text())
-        variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
+        variants = [
+            Variant(**{**variant, "baseline": variant.get("baseline") is True})
+            for variant in design["variants"]
+        ]
         (table,) = design["workloads"]
         deliveries = table["delivery"] if isinstance(table["delivery"], list) else [table["delivery"]]
         workloads = [

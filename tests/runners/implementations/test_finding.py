@@ -137,4 +137,4 @@ def test_every_implementation_here_can_be_read() -> None:
         if here.declaration.contract == "interop":
             continue
         assert here.options({}, "defaults")
-        assert here.declaration.fec is not None
+        assert (here.declaration.fec is None) == (here.declaration.transport == "tcp")
