@@ -8,11 +8,11 @@ import typer
 from designs import catalogue, load
 from results.analysis import interoperability
 from results.analysis.interoperability import Matrix
-from runners.campaign.interoperability import design_of_pairs, end_of, ends_there_are
 from runners.campaign.request import request
 from runners.commands import arguments
 from runners.commands.choice import implementations_in, open_database
 from runners.commands.document import print_document
+from runners.commands.interop_pairs import design_of_pairs, end_of, ends_there_are
 from runners.commands.running import run_here
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say

@@ -5,7 +5,7 @@ import pytest
 import designs
 from designs import Design
 from runners.campaign.experiment import Experiment
-from runners.campaign.interoperability import End, design_of_pairs, end_of, ends_there_are
+from runners.commands.interop_pairs import End, design_of_pairs, end_of, ends_there_are
 from runners.implementations.finding import Implementations, ours
 from runners.refusal import Refusal
 
