@@ -82,6 +82,14 @@ def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
     assert (full, hollow) == ([[0, 10]], [[0.01, 20], [0.02, 30]])
 
 
+def test_a_network_in_which_every_trial_ran_into_its_time_limit_is_not_left_out(
+    campaign: CampaignInfo, trials: pd.DataFrame
+) -> None:
+    trials.loc[trials["point"] == 2, ["state", METRIC]] = ["timeout", np.nan]
+    figure = figures.kept_map(trials, campaign, WORKLOAD)
+    assert figure.axes[0].get_title(loc="left").endswith("1 of 3")
+
+
 def test_without_a_delay_that_varies_or_a_share_on_time_there_is_nothing_to_draw(
     campaign: CampaignInfo, trials: pd.DataFrame
 ) -> None:
