@@ -139,6 +139,9 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     ]
     discarded = sum((outcome.endpoints[end].metrics or {}).get(name, 0) for end, name in kept_back)
     lost = len(messages.sent.message) - len(messages.arrived.message)
+    unsent = (outcome.endpoints[sender].metrics or {}).get("datagrams_unsent", 0)
+    if not 0 <= unsent <= lost:
+        yield f"{lost} parts never came, but datagrams_unsent = {unsent:g} of the {sender}"
     if lost > in_one * packets + discarded:
         yield (
             f"{lost} parts never came, but {packets} packets were lost on their way, each with at most"

@@ -231,6 +231,21 @@ def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost(e
     assert judge(radio.task(), outcome).state == "ok"
 
 
+@pytest.mark.parametrize("unsent", [-1, 2])
+def test_what_was_never_sent_cannot_have_come(unsent: int) -> None:
+    radio = small()
+    without_a_loss(radio)
+    outcome = radio.outcome()
+    metrics = outcome.endpoints["server"].metrics
+    assert metrics is not None
+    metrics["datagrams_unsent"] = unsent
+    judgement = judge(radio.task(), outcome)
+    assert (judgement.state, judgement.reason) == (
+        "failed",
+        f"client: 1 parts never came, but datagrams_unsent = {unsent} of the server",
+    )
+
+
 def test_a_receiver_that_reports_a_stream_later_is_measured_as_late() -> None:
     radio = Radio(delivery="reliable")
     in_stream_order(radio, 0.5)
