@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import pandas as pd
-from scipy import stats
+import scipy
 
 from results.analysis.intervals import LEVEL
 from results.analysis.pairing import baselines_of
@@ -72,7 +72,7 @@ def by_variant(database: Database, campaign: CampaignInfo) -> pd.DataFrame:
 def _share_interval(count: int, of: int) -> tuple[float, float]:
     if not of:
         return math.nan, math.nan
-    interval = stats.binomtest(count, of).proportion_ci(1 - LEVEL)
+    interval = scipy.stats.binomtest(count, of).proportion_ci(1 - LEVEL)
     return float(interval.low), float(interval.high)
 
 
@@ -81,7 +81,7 @@ def _p_values(table: pd.DataFrame, baselines: Mapping[str, str]) -> list[float]:
     labels: list[str] = table["variant"].to_list()
     counts = {label: [invalid[i], valid[i]] for i, label in enumerate(labels)}
     return [
-        float(stats.fisher_exact([of_label, counts[baselines[label]]]).pvalue)
+        float(scipy.stats.fisher_exact([of_label, counts[baselines[label]]]).pvalue)
         if label in baselines and sum(of_label) and sum(counts[baselines[label]])
         else math.nan
         for label, of_label in counts.items()

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from results.analysis.intervals import FEWEST, LEVEL
 from results.analysis.pairing import paired
@@ -72,7 +72,7 @@ def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.Dat
         if len(of_cell) >= FEWEST
     ]
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
-    is_discovery = stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
+    is_discovery = scipy.stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
     return table.assign(variant=table["chosen"].where(is_discovery, logs.columns[0]))
 
 
@@ -82,14 +82,14 @@ def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series) -> dict[str, objec
     gains = (halves[0][taken[1]] + halves[1][taken[0]]) / 2
     candidates = _as_good((halves[0] + halves[1]) / 2)
     error, freedom = float(gains.std() / math.sqrt(len(gains))), len(gains) - 1
-    reach = stats.t.ppf(1 - LEVEL / 2, freedom) * error
+    reach = scipy.stats.t.ppf(1 - LEVEL / 2, freedom) * error
     return {
         "chosen": min(candidates, key=costs.__getitem__),
         "as_good": len(candidates),
         "ratio": math.exp(gains.mean()),
         "low": math.exp(gains.mean() - reach),
         "high": math.exp(gains.mean() + reach),
-        "p_value": float(stats.t.cdf(gains.mean() / error, freedom)) if error else 1.0,
+        "p_value": float(scipy.stats.t.cdf(gains.mean() / error, freedom)) if error else 1.0,
         "points": len(gains),
     }
 
@@ -100,5 +100,5 @@ def _as_good(values: pd.DataFrame) -> list[str]:
     behind = values.sub(values[values.mean().idxmin()], axis=0) - math.log1p(MARGIN)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = behind.mean() / (behind.std() / math.sqrt(len(behind)))
-    p_values = stats.t.sf(t, len(behind) - 1)
+    p_values = scipy.stats.t.sf(t, len(behind) - 1)
     return [str(name) for name, p_value in zip(behind, p_values, strict=True) if not p_value < LEVEL]

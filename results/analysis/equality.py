@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from results import metrics
 from results.analysis import frames
@@ -97,7 +97,7 @@ def pairs_needed(logs: Logs, difference: float) -> int:
     A few too many where the difference is large beside the spread: never fewer than 11.
     """
     p = _positive_sums(logs - np.median(logs), math.log1p(difference))
-    z = stats.norm.ppf(1 - LEVEL / 2) + stats.norm.ppf(POWER)
+    z = scipy.stats.norm.ppf(1 - LEVEL / 2) + scipy.stats.norm.ppf(POWER)
     return math.ceil(float(z**2 / (3 * (p - 0.5) ** 2)))
 
 

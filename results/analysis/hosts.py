@@ -15,7 +15,7 @@ from datetime import datetime
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from results import metrics
 from results.analysis import frames
@@ -162,8 +162,8 @@ def _difference(groups: pd.DataFrame, first: str, second: str, hosts: int) -> Ho
         return None
     log, error = weighted / weights, math.sqrt(variance) / weights
     without_noise = 1.0 if log == 0 else 0.0
-    p_value = 2 * float(stats.norm.sf(abs(log) / error)) if error > 0 else without_noise
-    reach = float(stats.norm.ppf(1 - LEVEL / 2)) * error
+    p_value = 2 * float(scipy.stats.norm.sf(abs(log) / error)) if error > 0 else without_noise
+    reach = float(scipy.stats.norm.ppf(1 - LEVEL / 2)) * error
     return HostDifference(
         first=first,
         second=second,

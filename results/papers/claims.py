@@ -18,8 +18,8 @@ from typing import Self, TypeVar
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.figure import Figure
-from scipy import stats
 
 from results.analysis.intervals import FEWEST, LEVEL
 from results.analysis.units import number
@@ -75,7 +75,7 @@ class Estimate:
         """
         if len(values) < FEWEST or np.isinf(values).any():
             return cls(float(values.mean()))
-        half = stats.t.ppf(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
+        half = scipy.stats.t.ppf(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values))
         mean = float(values.mean())
         return cls(mean, max(0, mean - half), mean + half)
 
@@ -161,7 +161,7 @@ class Share:
             return Estimate(self.count / self.units if self.units else math.nan)
         all_units = self.units + self.unknown
         least, most = (
-            stats.binomtest(count, all_units).proportion_ci(1 - LEVEL)
+            scipy.stats.binomtest(count, all_units).proportion_ci(1 - LEVEL)
             for count in (self.count, self.count + self.unknown)
         )
         return Estimate(self.count / self.units, float(least.low), float(most.high))

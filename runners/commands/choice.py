@@ -7,7 +7,6 @@ from pathlib import Path
 import designs
 from designs import Design
 from fecbench.hints import nearest
-from results.analysis import frames
 from results.metrics import choose
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial
@@ -62,6 +61,9 @@ def comparing(database: Database, campaign: CampaignInfo, metric: str) -> Campai
 
     Raises Refusal for a metric that no trial has.
     """
+    # Loaded when a metric is named: pandas takes longer to load than most commands take to run.
+    from results.analysis import frames
+
     if metric and metric not in (known := frames.metric_names(database, campaign)):
         hint = nearest(metric, known)
         raise Refusal(f"{database.address}: campaign {campaign.name!r}: no trial measured {metric!r}; {hint}")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import pandas as pd
-from scipy import stats
+import scipy
 
 from results.analysis.intervals import FEWEST, LEVEL, median_ratio_interval, ratio_intervals
 from results.analysis.pairing import paired
@@ -161,7 +161,7 @@ def _claim_of_bandwidth(table: pd.DataFrame, size_bytes: int) -> Claim:
     table = table.dropna(subset="ratio")
     if len(table) < FEWEST or table["ratio"].nunique() == 1:
         return Claim(text, paper, f"none with {table['ratio'].nunique()} ratios", None)
-    correlation = stats.spearmanr(table["bandwidth_mbps"], table["ratio"])
+    correlation = scipy.stats.spearmanr(table["bandwidth_mbps"], table["ratio"])
     value, probability = float(correlation.statistic), float(correlation.pvalue)
     holds = None if not probability < LEVEL else value < 0
     return Claim(text, paper, f"{value:.2f} (p = {probability:.2g}, {len(table)} points)", holds)
