@@ -35,6 +35,8 @@ ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' $(OWN:
 GO_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/go.mod,%,$(wildcard $(OWN:%=quic-impls/%/go.mod) quic-impls/fec/peer/go.mod)))
 RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard $(OWN:%=quic-impls/%/Cargo.toml))))
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
+# One more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
+PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
 .PHONY: demo test test-slow test-netem test-virtual build build-all bench lint packages environment go parts lock clean
@@ -57,7 +59,7 @@ demo: build
 test: build
 	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver ngtcp2-client ngtcp2-server $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
-	@$(RUN) pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+	@$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done
 	@for folder in $(RUST_FOLDERS); do echo "cargo test $$folder"; $(MAKE) --no-print-directory -C $$folder test; done
 

@@ -5,7 +5,7 @@ How a fenced block begins says what it is:
 
     ```sh            commands, run one after another; each must do what the page says it does
     ```sh refused    a command that ends with one line and status 2
-    ```sh long       a `fecbench run` that takes an hour: here for one repetition of one point
+    ```sh long       a `fecbench run` that takes an hour: here for one repetition of one point, of its first workload
     ```sh setup      what makes the checkout itself, not run here: its targets must exist in the Makefile
     ```text          what the block before it prints: these lines, in this order; … stands for anything
     ```toml FILE     a file that the reader writes; so with any other language
@@ -31,6 +31,7 @@ import typer
 
 from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
+from runners.commands.choice import design_of
 from runners.commands.command_line import Unloaded, app
 from runners.implementations.finding import ours
 from topologies.programs import WIRE
@@ -40,7 +41,6 @@ LIMIT_S = 250  # of a command
 
 # Status 1 says that bounds do not hold or that equal variants differ: right on a busy machine, or by chance.
 MAY_END_WITH_1 = ("fecbench calibrate", "fecbench aa")
-FIRST = "--filter point=0 --filter repetition=0"
 _FENCE = re.compile(r"^```(\w+)[ ]?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _STATES = re.compile(r"^\d+ of \d+ trials: (.*)$", re.MULTILINE)
 _INLINE = re.compile(r"`fecbench\s+([^`]*)`")
@@ -94,7 +94,10 @@ class Reader:
                 self.printed = done.stderr
             case "sh", "long":
                 (command,) = commands_of(block)
-                self.printed = self._run(f"{command} {FIRST}")
+                workload = design_of(Path(command.split()[2])).workloads[0].label
+                self.printed = self._run(
+                    f'{command} --filter point=0 --filter repetition=0 --filter "workload={workload}"'
+                )
             case "sh", "setup":
                 assert all(command.split()[0] in ("make", "source") for command in commands_of(block))
             case "text", "":

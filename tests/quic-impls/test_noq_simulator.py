@@ -964,8 +964,8 @@ def memory_stays(simulator: Simulator, task: Task, tasks: int) -> None:
     assert simulator.memory_kb() < before + 2000
 
 
-def test_ten_thousand_tasks_take_no_more_memory_than_the_first(simulator: Simulator, task: Task) -> None:
-    memory_stays(simulator, task, 10_000)
+def test_two_thousand_tasks_take_no_more_memory_than_the_first(simulator: Simulator, task: Task) -> None:
+    memory_stays(simulator, task, 2_000)
 
 
 @pytest.mark.slow

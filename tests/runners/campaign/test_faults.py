@@ -1,6 +1,6 @@
 """Campaigns under faults: kills at any moment, full, locked and read-only disks, a clock that is stepped.
 
-FECBENCH_KILLS=50 pytest tests/runners/test_faults.py -k kills    # as many kills as are wanted; by default 8
+FECBENCH_KILLS=50 pytest tests/runners/test_faults.py -k kills    # as many kills as are wanted; by default 4
 """
 
 import json
@@ -27,7 +27,7 @@ from dropper.model import Pattern
 from fecbench.checkout import REPOSITORY
 from runners.engines import scratch
 
-KILLS = int(os.environ.get("FECBENCH_KILLS", "8"))
+KILLS = int(os.environ.get("FECBENCH_KILLS", "4"))
 POWER_CUT = "power cut"
 KILL_KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, POWER_CUT)
 LIMIT_S = 60.0
@@ -318,7 +318,7 @@ def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_
     fecbench: Any, design: Path, tmp_path: Path, temporary: Path
 ) -> None:
     around = named_namespaces_and_interfaces()
-    two_harnesses_are_killed(3, fecbench, design, tmp_path, temporary, seed=20261122)
+    two_harnesses_are_killed(2, fecbench, design, tmp_path, temporary, seed=20261122)
     assert named_namespaces_and_interfaces() == around
 
 
