@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from pydantic import ValidationError
+
 from runners.cluster import address, errand, settings
 from runners.cluster.address import Place
 from runners.cluster.messages import Answer, Proposal
+from runners.refusal import first_problem
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -165,6 +168,11 @@ def reply_of(number: int, worker: str, future: "Future[str]") -> Reply:
         why = " ".join(str(error).split()) or type(error).__name__
         return Reply(worker, number, None, why, is_lost=future.status != "error")
     try:
-        return Reply(worker, number, Answer.model_validate_json(future.result(timeout=FETCH_S)))
-    except Exception as error:  # of Dask's, as when the worker died with it, or an answer of another version
+        text = future.result(timeout=FETCH_S)
+    except Exception as error:  # of Dask's, as when the worker died with it
         return Reply(worker, number, None, type(error).__name__, is_lost=True)
+    try:
+        answer = Answer.model_validate_json(text)
+    except ValidationError as error:  # it would be the same again
+        answer = Answer(host=worker, refused=f"its answer cannot be read: {first_problem(error)}")
+    return Reply(worker, number, answer)

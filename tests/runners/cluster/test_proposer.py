@@ -251,6 +251,29 @@ def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_h
     assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
 
 
+@pytest.mark.parametrize("text", ["", "null", "{}", '{"host": "ada", "room": "much"}'])
+def test_a_worker_whose_answer_cannot_be_read_is_proposed_nothing_more(
+    propose: Callable[[MadeUp], Watched], text: str
+) -> None:
+    class Nonsense:
+        status = "finished"
+
+        def result(self, timeout: float) -> str:  # noqa: ARG002
+            return text
+
+    class Talks(MadeUp):
+        def reply(self, wait_s: float) -> Reply | None:
+            reply = super().reply(wait_s)
+            future: Any = Nonsense()
+            # To be asked to join, it answers well.
+            return crews.reply_of(reply.number, reply.worker, future) if reply and reply.number else reply
+
+    crew = Talks(lambda _, lot: done(lot), {"one"})
+    with pytest.raises(EngineError):
+        propose(crew)
+    assert len(crew.proposed) < 10
+
+
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_a_worker_whose_answer_was_lost_is_asked_again_and_what_is_no_worker_is_not(
     propose: Callable[[MadeUp], Watched], little: Request, is_lost: bool
