@@ -1,5 +1,5 @@
-"""What several paths are for, with real endpoints over emulated paths: each has its own round-trip time, two carry
-twice as much, and one that dies costs little.
+"""What several paths are for, with real endpoints over emulated paths: each has its own round-trip time, two
+carry twice as much, and one that dies costs little.
 
 The tests compare durations, so trials are run one after another, and again while something disturbed them.
 """
