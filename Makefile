@@ -28,7 +28,7 @@ SKELETON_PACKAGES := libngtcp2-dev libngtcp2-crypto-gnutls-dev libgnutls28-dev l
 # What building a kernel needs besides.
 KERNEL_PACKAGES := flex bison bc
 # What is tested and checked is ours; whatever else somebody puts into quic-impls/ is built, and no more.
-OWN := aioquic fec host hq lane ngtcp2 noq-fec quic-go quiche quinn rquic tcp udp
+OWN := aioquic fec host host-go hq lane ngtcp2 noq-fec quic-go quiche quinn rquic tcp udp
 OTHERS := $(filter-out $(OWN:%=quic-impls/%/),$(wildcard quic-impls/*/))
 # Those that `make build` leaves out test and lint themselves: make -C quic-impls/NAME test lint.
 ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' $(OWN:%=quic-impls/%/impl.toml) 2>/dev/null))

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/endpoint"
 )
@@ -28,13 +29,13 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	}
 	if len(arguments) == 1 && arguments[0] == contract.TellSources {
 		fmt.Fprintln(stdout, contract.Sources)
-		return contract.ExitSuccess
+		return host.ExitSuccess
 	}
 	if len(arguments) != 1 {
 		fmt.Fprintln(stderr, "usage: rquic ASSIGNMENT.json | --check OPTIONS | --sources")
-		return contract.ExitBadInput
+		return host.ExitBadInput
 	}
-	assignment, err := contract.Read(arguments[0])
+	assignment, err := host.Read(arguments[0], contract.Parse)
 	if err != nil {
 		return told(err, stderr)
 	}
@@ -42,16 +43,16 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	defer stop()
 	if err := endpoint.Run(ctx, assignment, stdout); err != nil {
 		fmt.Fprintf(stderr, "rquic: %s: %v\n", assignment.Role, err)
-		return contract.ExitFailure
+		return host.ExitFailure
 	}
-	return contract.ExitSuccess
+	return host.ExitSuccess
 }
 
 // told is the exit code for what was asked for, after one line that says what is wrong with it.
 func told(err error, stderr io.Writer) int {
 	if err == nil {
-		return contract.ExitSuccess
+		return host.ExitSuccess
 	}
 	fmt.Fprintf(stderr, "rquic: %v\n", err)
-	return contract.ExitCode(err)
+	return host.CodeOfInput(err)
 }

@@ -14,7 +14,7 @@ if [ -e "$TREE/made-from" ] && [ "$(cat "$TREE/made-from")" = "$recipe" ]; then
     exit 0
 fi
 mkdir -p build
-grep --invert-match '^replace ' go.mod >"$PUBLISHED"
+grep --invert-match --regexp='^replace ' --regexp=/host-go go.mod >"$PUBLISHED"
 cp go.sum build/published.sum
 go mod download -modfile="$PUBLISHED" "$MODULE"
 published=$(go list -modfile="$PUBLISHED" -m -f '{{.Dir}}' "$MODULE")

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/endpoint"
 )
@@ -27,9 +28,9 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	}
 	if len(arguments) != 1 {
 		fmt.Fprintln(stderr, "usage: tcp ASSIGNMENT.json | --check OPTIONS")
-		return contract.ExitBadInput
+		return host.ExitBadInput
 	}
-	assignment, err := contract.Read(arguments[0])
+	assignment, err := host.Read(arguments[0], contract.Parse)
 	if err != nil {
 		return told(err, stderr)
 	}
@@ -37,16 +38,16 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	defer stop()
 	if err := endpoint.Run(ctx, assignment, stdout); err != nil {
 		fmt.Fprintf(stderr, "tcp: %s: %v\n", assignment.Role, err)
-		return contract.CodeOfFailure(err)
+		return host.CodeOfFailure(err)
 	}
-	return contract.ExitSuccess
+	return host.ExitSuccess
 }
 
 // told is the exit code for what was asked for, after one line that says what is wrong with it.
 func told(err error, stderr io.Writer) int {
 	if err == nil {
-		return contract.ExitSuccess
+		return host.ExitSuccess
 	}
 	fmt.Fprintf(stderr, "tcp: %v\n", err)
-	return contract.CodeOfInput(err)
+	return host.CodeOfInput(err)
 }

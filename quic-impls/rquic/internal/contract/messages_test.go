@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/messages"
 )
 
@@ -72,7 +73,7 @@ func TestMessagesThatCannotBeAreRefusedWithOneLineThatNamesTheKey(t *testing.T) 
 		{changes{"delivery": "datagram", "part_bytes": 1210}, nil, "workload.part_bytes: 1210; a datagram in a packet of 1252 bytes takes at most 1209"},
 	} {
 		_, err := parse(t, withMessages(bad.workload, bad.options))
-		if err == nil || !strings.Contains(err.Error(), bad.naming) || strings.Contains(err.Error(), "\n") || errors.As(err, &Unsupported{}) {
+		if err == nil || !strings.Contains(err.Error(), bad.naming) || strings.Contains(err.Error(), "\n") || errors.As(err, &host.Unsupported{}) {
 			t.Errorf("%v, which should name %q", err, bad.naming)
 		}
 	}
@@ -89,7 +90,7 @@ func TestMessagesThatThisEndpointDoesNotSendAreUnsupported(t *testing.T) {
 		{nil, changes{"http": "h3"}},
 		{changes{"direction": "up"}, changes{"encoder": "server"}},
 	} {
-		if _, err := parse(t, withMessages(c.workload, c.options)); !errors.As(err, &Unsupported{}) {
+		if _, err := parse(t, withMessages(c.workload, c.options)); !errors.As(err, &host.Unsupported{}) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

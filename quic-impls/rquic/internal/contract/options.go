@@ -2,11 +2,12 @@ package contract
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"time"
+
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 )
 
 // Options are those of impl.toml.
@@ -55,39 +56,38 @@ const maxPacketRLC = 1382
 
 // CheckOptions refuses a JSON object that an assignment could not have as its options.
 func CheckOptions(text []byte) error {
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(text, &values); err != nil {
-		return fmt.Errorf("options: no JSON object: %w", err)
+	values, err := host.OptionsOf(text)
+	if err == nil {
+		_, err = parseOptions(values)
 	}
-	_, err := parseOptions(values)
 	return err
 }
 
-func parseOptions(values map[string]json.RawMessage) (Options, error) {
+func parseOptions(values host.Values) (Options, error) {
 	var o Options
 	var bto, period float64
 	var packetSize int
 	err := cmp.Or(
-		choice(values, "scheme", &o.Scheme, "none", "hold", "xor", "rlc", "plain"),
-		choice(values, "rate", &o.Rate.Preset, "constant", "paper", "code2021", "campaign2021"),
-		choice(values, "encoder", &o.Encoder, "preset", "both", "server"),
-		number(values, "code_rate", &o.Rate.CodeRate, 0.5, 0.985),
-		number(values, "q_min", &o.Rate.Minimum, 0, 63),
-		integer(values, "generation_max", &o.Rate.GenerationMax, 1, 63),
-		integer(values, "redundancies", &o.Rate.Redundancies, 1, 8),
-		integer(values, "overlap", &o.Rate.Overlap, 1, 8),
-		number(values, "period_rtt", &o.Rate.PeriodRTT, 0, 100),
-		number(values, "period_ms", &period, 0, 10000),
-		integer(values, "periods", &o.Rate.Periods, 1, 100),
-		number(values, "gamma", &o.Rate.Gamma, 0, 1),
-		number(values, "delta", &o.Rate.Delta, 0.01, 0.99),
-		choice(values, "flush", &o.Flush, "stream_end", "never"),
-		number(values, "bto_ms", &bto, 0, 10000),
-		number(values, "bto_rtt", &o.BTORTT, 0, 100),
-		choice(values, "http", &o.HTTP, "hq", "h3"),
-		integer(values, "packet_size", &packetSize, 1200, 1445),
-		choice(values, "recovery", &o.Recovery, "current", "2020"),
-		unknown("options", values, "scheme", "rate", "encoder", "code_rate", "q_min", "generation_max", "redundancies", "overlap",
+		values.Choice("scheme", &o.Scheme, "none", "hold", "xor", "rlc", "plain"),
+		values.Choice("rate", &o.Rate.Preset, "constant", "paper", "code2021", "campaign2021"),
+		values.Choice("encoder", &o.Encoder, "preset", "both", "server"),
+		values.Number("code_rate", &o.Rate.CodeRate, 0.5, 0.985),
+		values.Number("q_min", &o.Rate.Minimum, 0, 63),
+		host.Integer(values, "generation_max", &o.Rate.GenerationMax, 1, 63),
+		host.Integer(values, "redundancies", &o.Rate.Redundancies, 1, 8),
+		host.Integer(values, "overlap", &o.Rate.Overlap, 1, 8),
+		values.Number("period_rtt", &o.Rate.PeriodRTT, 0, 100),
+		values.Number("period_ms", &period, 0, 10000),
+		host.Integer(values, "periods", &o.Rate.Periods, 1, 100),
+		values.Number("gamma", &o.Rate.Gamma, 0, 1),
+		values.Number("delta", &o.Rate.Delta, 0.01, 0.99),
+		values.Choice("flush", &o.Flush, "stream_end", "never"),
+		values.Number("bto_ms", &bto, 0, 10000),
+		values.Number("bto_rtt", &o.BTORTT, 0, 100),
+		values.Choice("http", &o.HTTP, "hq", "h3"),
+		host.Integer(values, "packet_size", &packetSize, 1200, 1445),
+		values.Choice("recovery", &o.Recovery, "current", "2020"),
+		values.Only("scheme", "rate", "encoder", "code_rate", "q_min", "generation_max", "redundancies", "overlap",
 			"period_rtt", "period_ms", "periods", "gamma", "delta", "flush", "bto_ms", "bto_rtt", "http", "packet_size", "recovery"),
 	)
 	if err != nil {
@@ -119,13 +119,6 @@ func (o Options) fitTogether() error {
 	if r.Preset == "constant" && size > r.GenerationMax {
 		return fmt.Errorf("options.code_rate: %v with redundancies %d and overlap %d needs generations of %d; generation_max is %d",
 			r.CodeRate, r.Redundancies, r.Overlap, size, r.GenerationMax)
-	}
-	return nil
-}
-
-func integer(values map[string]json.RawMessage, name string, value *int, minimum, maximum int) error {
-	if err := decode(values[name], value); err != nil || *value < minimum || *value > maximum {
-		return fmt.Errorf("options.%s: %s is not an integer in %d to %d", name, raw(values[name]), minimum, maximum)
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
 package contract
 
 import (
-	"encoding/json"
 	"fmt"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/page"
 )
 
@@ -14,17 +14,14 @@ type Page struct {
 	PerOrigin bool
 }
 
-func parsePage(values map[string]json.RawMessage) (*Page, error) {
-	graph, err := page.Parse(values["graph"])
+func parsePage(values host.Values) (*Page, error) {
+	graph, err := page.Parse(values.Raw("graph"))
 	if err != nil {
 		return nil, fmt.Errorf("workload.graph: %w", err)
 	}
 	var connections string
-	if err := decode(values["connections"], &connections); err != nil {
-		return nil, fmt.Errorf("workload.connections: %s is not one of one, per_origin", raw(values["connections"]))
-	}
-	if err := oneOf("workload.connections", connections, "one", "per_origin"); err != nil {
+	if err := values.Choice("connections", &connections, "one", "per_origin"); err != nil {
 		return nil, err
 	}
-	return &Page{graph, connections == "per_origin"}, unknown("workload", values, "name", "graph", "connections")
+	return &Page{graph, connections == "per_origin"}, values.Only("name", "graph", "connections")
 }

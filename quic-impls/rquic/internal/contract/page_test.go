@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 )
 
 func pageWorkload(key string, value any) map[string]any {
@@ -49,7 +51,7 @@ func TestABadPageIsRefusedWithOneLineThatNamesTheKey(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), bad.naming) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s = %v was refused with %v, which should name %s", bad.key, bad.value, err, bad.naming)
 		}
-		if errors.As(err, &Unsupported{}) {
+		if errors.As(err, &host.Unsupported{}) {
 			t.Errorf("%s = %v is called unsupported", bad.key, bad.value)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // exchange is a request and its answer over one application protocol.
@@ -47,7 +47,7 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	}
 	metrics := e.metrics([]*quic.Conn{connection})
 	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
-	return contract.Done(out, metrics)
+	return host.Done(out, metrics)
 }
 
 // untilDeadline is a context that ends with the time that a client has.

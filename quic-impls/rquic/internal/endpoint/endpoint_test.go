@@ -26,6 +26,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/qlogwriter"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
@@ -72,10 +73,12 @@ func link(mbps float64, delay time.Duration, drops lossylink.Drops) lossylink.Se
 
 func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End) (server, client contract.Assignment) {
 	server = contract.Assignment{
-		Role: "server", Address: serverEnd.LocalAddr().(*net.UDPAddr).AddrPort(), ServerName: "server.fecbench",
-		Workload: x.workload, ContentSeed: 7, Options: x.options,
-		Certificate: certificate, PrivateKey: key, Authority: certificate, Deadline: x.deadline,
-		Series: x.series, LogFolder: filepath.Join(filepath.Dir(certificate), "server"),
+		Assignment: host.Assignment{
+			Role: "server", Address: serverEnd.LocalAddr().(*net.UDPAddr).AddrPort(), ServerName: "server.fecbench", ContentSeed: 7,
+			Certificate: certificate, PrivateKey: key, Authority: certificate, Deadline: x.deadline,
+			LogFolder: filepath.Join(filepath.Dir(certificate), "server"),
+		},
+		Workload: x.workload, Options: x.options, Series: x.series,
 	}
 	if x.deadline == 0 {
 		server.Deadline = time.Hour

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // Stream error codes of our hq-interop, which defines none.

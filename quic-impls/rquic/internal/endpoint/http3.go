@@ -11,7 +11,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // http3Exchange is hq over HTTP/3: GET and PUT of /SIZE.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/messages"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/observer"
@@ -109,7 +110,7 @@ func (e *endpoint) exchangeMessages(ctx context.Context, out io.Writer) error {
 	}
 	metrics := e.metrics([]*quic.Conn{connection})
 	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
-	return contract.Done(out, metrics)
+	return host.Done(out, metrics)
 }
 
 // serveMessages serves a connection until it ends.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/page"
 )
 
@@ -36,7 +36,7 @@ func (e *endpoint) loadPage(ctx context.Context, out io.Writer) error {
 	metrics["dct_s"], metrics["handshake_s"] = loaded.Seconds(), b.handshake.Seconds()
 	metrics["first_object_s"] = b.firstObject.Seconds()
 	metrics["objects"], metrics["connections"] = float64(len(graph)), float64(len(b.connections))
-	return contract.Done(out, metrics)
+	return host.Done(out, metrics)
 }
 
 // hashes of the right contents, by their size.

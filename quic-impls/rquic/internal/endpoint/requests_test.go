@@ -13,7 +13,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/socket"

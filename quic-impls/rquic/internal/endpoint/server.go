@@ -9,7 +9,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/rquic"
 )
 
@@ -20,14 +20,14 @@ func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen at %v: %w", e.assignment.Address, err)
 	}
-	if err := contract.Ready(out); err != nil {
+	if err := host.Ready(out); err != nil {
 		return err
 	}
 	connections, err := e.acceptUntil(ctx, listener)
 	if err != nil {
 		return err
 	}
-	return contract.Done(out, e.metrics(connections))
+	return host.Done(out, e.metrics(connections))
 }
 
 // acceptUntil serves connections until ctx ends, closes them, and returns them all.

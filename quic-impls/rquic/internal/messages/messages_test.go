@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fecbench/fecbench/quic-impls/rquic/internal/content"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 func traffic(t *testing.T, timetable string, partBytes int64) *Traffic {

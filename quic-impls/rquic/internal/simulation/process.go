@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/endpoint"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lossylink"
@@ -59,7 +60,7 @@ func (p *process) start(end *lossylink.End) {
 func (p *process) run(ctx context.Context, end *lossylink.End) int {
 	if p.refusal != nil {
 		fmt.Fprintf(&p.stderr, "rquic: %v\n", p.refusal)
-		return contract.ExitCode(p.refusal)
+		return host.CodeOfInput(p.refusal)
 	}
 	err := p.failure
 	if err == nil {
@@ -70,10 +71,10 @@ func (p *process) run(ctx context.Context, end *lossylink.End) int {
 
 func (p *process) exitCodeAfter(err error) int {
 	if err == nil {
-		return contract.ExitSuccess
+		return host.ExitSuccess
 	}
 	fmt.Fprintf(&p.stderr, "rquic: %s: %v\n", p.assignment.Role, err)
-	return contract.ExitFailure
+	return host.ExitFailure
 }
 
 // Write takes an event of the endpoint: its standard output.

@@ -2,10 +2,11 @@ package contract
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 )
 
 func good(role string) map[string]any {
@@ -55,14 +56,6 @@ func TestWhatIsWrongIsOneLineThatNamesTheKey(t *testing.T) {
 		value  any
 		naming string
 	}{
-		{"version", 2, "version: 2"},
-		{"role", "router", `role: "router" is not one of client, server`},
-		{"address", "here", `address: "here" is not an IP address`},
-		{"port", 0, "port: 0 is not in 1 to 65535"},
-		{"deadline_s", 0, "deadline_s: 0 is not"},
-		{"log_folder", "", "log_folder: missing"},
-		{"authority", "", "authority: missing; a client needs it"},
-		{"colour", "red", "unknown field"},
 		{"workload", map[string]any{"size_bytes": 1}, "workload.name: missing"},
 		{"workload", map[string]any{"name": "download"}, "workload.size_bytes: nothing is not an integer"},
 		{"workload", map[string]any{"name": "upload", "size_bytes": -1}, "workload.size_bytes: -1 is not an integer"},
@@ -78,7 +71,7 @@ func TestWhatIsWrongIsOneLineThatNamesTheKey(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), bad.naming) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s = %v was refused with %v, which should name %s", bad.key, bad.value, err, bad.naming)
 		}
-		if CodeOfInput(err) != ExitBadInput {
+		if host.CodeOfInput(err) != host.ExitBadInput {
 			t.Errorf("%s = %v is called unsupported", bad.key, bad.value)
 		}
 	}
@@ -88,11 +81,8 @@ func TestWhatIsNotSupportedHasItsOwnCode(t *testing.T) {
 	for key, value := range map[string]any{"workload": map[string]any{"name": "page"}, "series": []string{"pace"}} {
 		document := good("server")
 		document[key] = value
-		if _, err := parse(t, document); CodeOfInput(err) != ExitUnsupported {
+		if _, err := parse(t, document); host.CodeOfInput(err) != host.ExitUnsupported {
 			t.Errorf("%s = %v was refused with %v", key, value, err)
 		}
-	}
-	if CodeOfFailure(errors.New("no")) != ExitFailure || CodeOfFailure(Unsupported{"it"}) != ExitUnsupported {
-		t.Error("a failure has the wrong code")
 	}
 }

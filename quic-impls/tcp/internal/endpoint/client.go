@@ -9,14 +9,14 @@ import (
 	"net"
 	"time"
 
-	"github.com/fecbench/fecbench/quic-impls/tcp/internal/content"
-	"github.com/fecbench/fecbench/quic-impls/tcp/internal/contract"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // fetch runs the client: one connection, one transfer, verified.
 func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	if paths, own := e.assignment.Options.Paths, len(e.assignment.LocalAddresses); paths > max(1, own) {
-		return contract.Unsupported{What: fmt.Sprintf("paths = %d: with %d local_addresses it", paths, own)}
+		return host.Unsupported{What: fmt.Sprintf("paths = %d: with %d local_addresses it", paths, own)}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, e.assignment.Deadline,
 		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
@@ -56,7 +56,7 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	metrics["dct_s"], metrics["handshake_s"] = dct.Seconds(), handshake.Seconds()
-	return contract.Done(out, metrics)
+	return host.Done(out, metrics)
 }
 
 func (e *endpoint) dial(ctx context.Context) (*net.TCPConn, error) {

@@ -18,6 +18,7 @@ import (
 	"os"
 	"syscall"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/kernel"
 )
@@ -104,7 +105,7 @@ func (e *endpoint) prepare(_, _ string, socket syscall.RawConn) error {
 	name := e.assignment.Options.CongestionControl
 	err := kernel.SetCongestionControl(socket, name)
 	if errors.Is(err, syscall.ENOENT) {
-		return contract.Unsupported{What: fmt.Sprintf("congestion_control = %q: this kernel has none of that name, so it", name)}
+		return host.Unsupported{What: fmt.Sprintf("congestion_control = %q: this kernel has none of that name, so it", name)}
 	}
 	return err
 }
@@ -117,13 +118,13 @@ func (e *endpoint) checkConnection(connection *net.TCPConn) error {
 		return err
 	}
 	if name != asked.CongestionControl {
-		return contract.Unsupported{What: fmt.Sprintf(
+		return host.Unsupported{What: fmt.Sprintf(
 			"congestion_control = %q: the connection got %s, and without rights this kernel allows %s, so it",
 			asked.CongestionControl, name, kernel.Allowed())}
 	}
 	isMultipath, err := connection.MultipathTCP()
 	if err == nil && e.isMultipath() && !isMultipath {
-		return contract.Unsupported{What: fmt.Sprintf("paths = %d: the connection is not Multipath TCP, so it", asked.Paths)}
+		return host.Unsupported{What: fmt.Sprintf("paths = %d: the connection is not Multipath TCP, so it", asked.Paths)}
 	}
 	return err
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fecbench/fecbench/quic-impls/tcp/internal/content"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/contract"
 	"github.com/fecbench/fecbench/quic-impls/tcp/internal/kernel"
 )
@@ -19,7 +20,7 @@ func flow(local, remote string, sent int64) kernel.Flow {
 
 func TestFlowsAreCountedByPathAtBothEnds(t *testing.T) {
 	flows := []kernel.Flow{flow("10.0.1.2", "10.0.100.2", 5), flow("10.0.3.2", "10.0.100.2", 7)}
-	client := &endpoint{assignment: contract.Assignment{Role: "client", Options: contract.Options{Paths: 3}}}
+	client := &endpoint{assignment: contract.Assignment{Assignment: host.Assignment{Role: "client"}, Options: contract.Options{Paths: 3}}}
 	for _, own := range []string{"10.0.1.2", "10.0.2.2", "10.0.3.2"} {
 		client.assignment.LocalAddresses = append(client.assignment.LocalAddresses, netip.MustParseAddr(own))
 	}
@@ -28,7 +29,7 @@ func TestFlowsAreCountedByPathAtBothEnds(t *testing.T) {
 		metrics["path2.packets_sent"] != 0 || metrics["path3.packets_sent"] != 7 {
 		t.Errorf("%v, %v", metrics, err)
 	}
-	server := &endpoint{assignment: contract.Assignment{Role: "server", Options: contract.Options{Paths: 2}}}
+	server := &endpoint{assignment: contract.Assignment{Assignment: host.Assignment{Role: "server"}, Options: contract.Options{Paths: 2}}}
 	flows = []kernel.Flow{flow("10.0.100.2", "10.0.2.2", 7), flow("10.0.100.2", "10.0.1.2", 5)}
 	metrics, err = server.metrics([]*account{{flows: flows}})
 	if err != nil || metrics["path1.packets_sent"] != 5 || metrics["path2.packets_sent"] != 7 {

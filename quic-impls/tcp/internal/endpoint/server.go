@@ -16,8 +16,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fecbench/fecbench/quic-impls/tcp/internal/content"
-	"github.com/fecbench/fecbench/quic-impls/tcp/internal/contract"
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
+	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // longestRequestLine is in bytes.
@@ -32,7 +32,7 @@ func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("cannot listen at %v: %w", e.assignment.Address, err)
 	}
-	if err := contract.Ready(out); err != nil {
+	if err := host.Ready(out); err != nil {
 		return err
 	}
 	accounts, err := e.acceptUntil(ctx, listener)
@@ -43,7 +43,7 @@ func (e *endpoint) serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return contract.Done(out, metrics)
+	return host.Done(out, metrics)
 }
 
 // acceptUntil serves connections until ctx ends, closes them, and returns the accounts of all.

@@ -1,0 +1,41 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Exit codes.
+const (
+	ExitSuccess     = 0
+	ExitFailure     = 1
+	ExitBadInput    = 2
+	ExitUnsupported = 127 // the convention of the QUIC interop runner
+)
+
+// Unsupported says that this implementation, or this machine, doesn't have what was asked for.
+type Unsupported struct{ What string }
+
+func (u Unsupported) Error() string { return u.What + " is not supported" }
+
+// CodeOfInput is the exit code of an endpoint whose assignment is refused with an error.
+func CodeOfInput(err error) int { return code(err, ExitBadInput) }
+
+// CodeOfFailure is that of one that has failed with an error.
+func CodeOfFailure(err error) int { return code(err, ExitFailure) }
+
+func code(err error, otherwise int) int {
+	if errors.As(err, &Unsupported{}) {
+		return ExitUnsupported
+	}
+	return otherwise
+}
+
+// Ready is what a server writes as soon as it listens.
+func Ready(out io.Writer) error { return json.NewEncoder(out).Encode(map[string]any{"event": "ready"}) }
+
+// Done is what an endpoint writes at its end.
+func Done(out io.Writer, metrics map[string]float64) error {
+	return json.NewEncoder(out).Encode(map[string]any{"event": "done", "metrics": metrics})
+}
