@@ -59,7 +59,8 @@ def trials(
         )
         columns |= {name: of_trials.pop(name) for name in sorted(of_trials)}
         if whole_harness or named:
-            contents = losses.contents(database, campaign)
+            counted = whole_harness or not named.isdisjoint(losses.COLUMNS)
+            contents = losses.contents(database, campaign) if counted else {}  # a table a trial
             read = list(threads.map(lambda page: _harness_page(database, campaign, page, contents), pages))
             order = pd.concat([page[[]] for page in read]).index.get_indexer(pd.Index(own["id"]))
             of_harness = {"engine": pd.Series(campaign.engine, index=range(len(order)))}

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from results.analysis import frames
+from results.analysis import frames, losses
 from results.store.database import Database
 from results.store.records import CampaignInfo, TrialKey, TrialRecord
 from tests.results.analysis.outcomes import (
@@ -88,3 +88,15 @@ def test_only_the_named_metrics_are_read(filled: Filled) -> None:
     named = frames.trials(database, campaign, ["server.packets_sent"])
     assert named["server.packets_sent"].tolist() == [7]
     assert "client.dct_s" not in named
+
+
+def test_the_tables_of_content_are_read_for_what_is_counted_in_them_alone(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    monkeypatch.setattr(losses, "contents", lambda *_: read.append(1) or {})
+    database, campaign = filled({KEYS[0]: ("ok", 1.0)})
+    frames.trials(database, campaign, ["client.dct_s", "internet.down.packets"])
+    assert read == []
+    frames.trials(database, campaign, ["client.dct_s", "content.losses"])
+    assert read == [1]
