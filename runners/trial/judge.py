@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from results.store.records import State
 from runners.trial import messages, series
-from runners.trial.judging import endpoints, network, processor, verdicts
+from runners.trial.judging import endpoints, network, plausibility, processor, verdicts
 from runners.trial.judging import messages as plausible
 from runners.trial.judging.endpoints import completion_s
 from runners.trial.judging.verdicts import VerdictCheck
@@ -113,13 +113,23 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
         of_direction = [
             *verdicts.doubts(recorded, check),
             *network.doubts_of_link(report, recorded, task.validity, duration_s),
+            *network.doubts_of_bytes(report, settings.of(direction), _elapsed_s(outcome, link)),
             *network.doubts_of_queue(report, settings.queue_limit(direction)),
             *network.doubts_of_outage(report, settings.of(direction)),
             *network.doubts_of_configuration(outcome.links[link], settings, direction),
         ]
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
-    yield from network.doubts_of_losses(outcome)
+    yield from network.doubts_of_losses(task, outcome)
+    if outcome.competition is not None:
+        rate_bps = sum(link.settings.down.rate_bps for link in task.links.values())
+        yield from network.doubts_of_competition(outcome.competition, rate_bps, task.validity.rate_share)
+    yield from plausibility.doubts_of_clock(task, outcome)
     yield from processor.doubts(outcome, task.validity, duration_s)
+
+
+def _elapsed_s(outcome: Outcome, link: str) -> float | None:
+    """How long there was this link."""
+    return outcome.links[link].elapsed_s if outcome.virtual_s is None else outcome.virtual_s
 
 
 def _checks(task: Task, outcome: Outcome) -> Checks:

@@ -37,12 +37,18 @@ class Validity(BaseModel):
     """Messages of the kernel, such as ICMP's, are no traffic of the endpoints."""
     clock_s: float = 0.005
     """By so much an endpoint's clock may differ from the harness's over a transfer."""
+    overrun_s: float = 10.0
+    """By so much the harness may find a client's time limit over too late."""
+    rate_share: float = 1.05
+    """A link may have carried so much of its rate over a transfer: its shaper lets bursts out, too."""
     least_share: float = 0.99
     """Of the least time that a transfer can take by its link, so much must have passed: a link's rate has an
     error, too."""
     closing_packets: int = 8
     """Of the packets that an endpoint received, its peer may have sent so many after it had reported: those
     that close the connection."""
+    coalesced_packets: int = 100
+    """So many QUIC packets of a direction may have shared a frame with another one: those of handshakes."""
     short_packets: int = 10
     """A content that fits into so many packets may have come before its sender had room for a repair symbol,
     or in loss probes, which carry no symbols: those of both ends count."""

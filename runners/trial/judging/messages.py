@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from runners.trial.judging.plausibility import DATAGRAM_BYTES, HEADER_BYTES
+from runners.trial.judging.network import HEADER_BYTES
+from runners.trial.judging.plausibility import DATAGRAM_BYTES
 from runners.trial.messages import Messages, Parts, ends
 from runners.trial.outcome import Outcome
 from runners.trial.task import Task

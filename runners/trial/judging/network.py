@@ -3,12 +3,20 @@ dropper. What the endpoints did to it themselves is told apart."""
 
 from collections.abc import Iterator
 
-from runners.trial.outcome import DropperOutcome, Outcome
+from runners.trial.outcome import Competition, DropperOutcome, Outcome
 from runners.trial.task import Task
 from runners.trial.validity import Validity
 from topologies.counters import RECEIVE_BUFFER
-from topologies.link import Direction, DirectionSettings, LinkSettings, QueueLimit
+from topologies.link import MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
 from topologies.link_report import DirectionReport, LinkReport
+
+# In front of what a frame carries for IPv4: Ethernet's header and the shortest one of IPv4.
+HEADER_BYTES = 14 + 20
+FRAME_BYTES = 14 + MTU
+# What a shaper may let out at once, beside its rate.
+BURST_BYTES = 64 << 10
+# A receive buffer that holds less is too small, whatever else the machine does.
+SMALL_BUFFER_BYTES = 32 << 10
 
 
 def doubts_of_link(
@@ -25,6 +33,40 @@ def doubts_of_link(
     bound_s = max(validity.late_time_at_least_s, validity.late_time_share * duration_s)
     if duration_s and late_s(report) > bound_s:
         yield f"packets were overdue for {1e3 * late_s(report):.1f} ms, the bound is {1e3 * bound_s:.1f}"
+
+
+def doubts_of_bytes(
+    report: DirectionReport, settings: DirectionSettings, elapsed_s: float | None
+) -> Iterator[str]:
+    """Whether frames can have held so many bytes, and the link have carried them in the time that there was.
+
+    `elapsed_s` is how long there was a link; None: that is not known.
+    """
+    for way, frames, of_frames in (
+        ("in", report.frames_in - report.oversize_dropped, report.bytes_in),
+        ("out", report.frames_out, report.bytes_out),
+    ):
+        may_be_longer = way == "in" and report.oversize_dropped > 0
+        if of_frames is not None and (
+            of_frames < HEADER_BYTES * frames or (of_frames > FRAME_BYTES * frames and not may_be_longer)
+        ):
+            yield f"bytes_{way} = {of_frames} of {frames} frames: a frame has {HEADER_BYTES} to {FRAME_BYTES}"
+    if elapsed_s is not None and 8 * (report.bytes_out - BURST_BYTES) > settings.rate_bps * elapsed_s:
+        yield (
+            f"the link sent {report.bytes_out} bytes in {elapsed_s:g} s, and its rate is"
+            f" {settings.rate_bps / 1e6:g} Mbit/s"
+        )
+
+
+def doubts_of_competition(competition: Competition, rate_bps: float, share: float) -> Iterator[str]:
+    """Whether what the harness measured of two transfers that competed is possible."""
+    if competition.filling_s < 0:
+        yield f"the link was full after {competition.filling_s:g} s"
+    rates = (competition.foreground_mbps, competition.background_mbps)
+    measured = [rate for rate in rates if rate is not None]
+    if any(rate < 0 for rate in measured) or sum(measured) > share * rate_bps / 1e6:
+        told = " and ".join(f"{rate:g}" for rate in measured)
+        yield f"the transfers came at {told} Mbit/s over a link of {rate_bps / 1e6:g}"
 
 
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
@@ -75,19 +117,24 @@ def longest_late_s(report: DirectionReport) -> float:
     return report.lateness_us.max / 1e6 if report.late and report.lateness_us else 0.0
 
 
-def doubts_of_losses(outcome: Outcome) -> Iterator[str]:
+def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
     """What was lost where nobody lets packets be lost, and was no endpoint's doing.
 
-    A full buffer of a socket is the endpoint's doing, unless it was kept from emptying it.
+    A full buffer of a socket is the endpoint's doing, unless it was kept from running for so long that
+    SMALL_BUFFER_BYTES could come.
     """
+    rate_bps = sum(
+        max(link.settings.up.rate_bps, link.settings.down.rate_bps) for link in task.links.values()
+    )
+    may_have_come = (outcome.stalled_s or 0.0) * rate_bps / 8
     for node, places in outcome.discarded.items():
         for place, count in places.items():
             if place != RECEIVE_BUFFER:
                 yield f"{count} packets were lost at {node}, outside of link and dropper: {place}"
-            elif outcome.stalled_s:
+            elif may_have_come >= SMALL_BUFFER_BYTES:
                 yield (
                     f"{count} packets were lost at {node}, {place}, while endpoints were kept from running"
-                    f" for {1e3 * outcome.stalled_s:.1f} ms"
+                    f" for {1e3 * (outcome.stalled_s or 0.0):.1f} ms"
                 )
 
 

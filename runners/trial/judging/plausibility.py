@@ -9,6 +9,7 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
   its handshake, but an implementation need not have one.)
 - Pseudo-random content cannot be compressed: so many bytes have crossed, in packets that the loss model
   judged.
+- A packet travels in a frame, and only those of handshakes share one.
 - Nobody receives what was not sent, or recovers what was not protected. Links keep the order of packets, so
   what never came by itself was dropped by the loss model or the queue.
 - A segment of TCP is a frame (`segments`).
@@ -19,16 +20,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runners.trial.judging import segments
+from runners.trial.judging.network import HEADER_BYTES
 from runners.trial.outcome import Outcome
 from runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
+from runners.trial.validity import Validity
 from topologies.link import MTU, Direction
 from topologies.link_report import DirectionReport
 
 HANDSHAKE = "handshake_s"
 Metrics = Mapping[str, float]
 
-# In front of what a frame carries for IPv4: Ethernet's header and the shortest one of IPv4.
-HEADER_BYTES = 14 + 20
 # The most that a UDP datagram carries in one frame.
 DATAGRAM_BYTES = MTU - 20 - 8
 
@@ -36,6 +37,7 @@ COUNTERS = (
     *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received"),
     *("spurious_losses", "source_sent", "repair_sent", "source_received", "repair_received"),
     *("packets_recovered", "repair_useless", "recovered_late", "recovered_in_time", "losses_declared"),
+    "recovered_spurious",
 )
 # What one end has received or recovered, and what the other one must have sent for it.
 OF_PEER = (
@@ -50,6 +52,14 @@ OF_ITSELF = (
     ("spurious_losses", "packets_lost"),
     ("packets_lost", "losses_declared"),
     ("repair_useless", "repair_received"),
+    ("packets_recovered", "repair_received"),
+    ("source_sent", "packets_sent"),
+)
+# Sums that are equal, of an end that counts all that stands in them: each repair packet has a count, and each
+# packet that was rebuilt.
+SUMS = (
+    (("repair_received",), ("packets_recovered", "recovered_spurious", "repair_useless")),
+    (("packets_recovered", "recovered_spurious"), ("recovered_in_time", "recovered_late")),
 )
 
 
@@ -70,10 +80,8 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     """What is impossible of a transfer that both ends say was a success, a sentence each."""
     metrics = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
     client, server, demand = metrics["client"], metrics["server"], task.pairs[0].demand
-    lasted_s = task.timeout_s if outcome.client_s is None else outcome.client_s
-    for problem in problems_of_times(client, task.completion, lasted_s + task.validity.clock_s):
-        yield f"client: {problem}"
-    yield from _too_soon(task, client.get(task.completion, 0.0))
+    if not task.timed_by_harness:
+        yield from _problems_of_clock(task, outcome, client)
     for name, counted in metrics.items():
         yield from problems_of_counters(name, counted)
     for way in (
@@ -82,10 +90,28 @@ def problems(task: Task, outcome: Outcome) -> Iterator[str]:
     ):
         yield from _not_carried(outcome, way)
         yield from problems_of_peers(task.validity.closing_packets, way)
+        yield from _not_framed(task.validity, outcome, way)
         yield from _not_lost(outcome, way)
     yield from segments.problems(task, outcome, metrics)
     for number, pair in enumerate(task.pairs):
         yield from problems_of_fec(pair, number, metrics, task.validity.short_packets)
+
+
+def doubts_of_clock(task: Task, outcome: Outcome) -> Iterator[str]:
+    """What is impossible of the times that the harness itself has measured."""
+    most_s = task.timeout_s + task.validity.overrun_s
+    if outcome.client_s is not None and not 0 <= outcome.client_s <= most_s:
+        yield f"the client ran for {outcome.client_s:g} s, and its time limit is {task.timeout_s:g} s"
+    client = outcome.endpoints.get("client")
+    if task.timed_by_harness and client and task.completion in (client.metrics or {}):
+        yield from _problems_of_clock(task, outcome, client.metrics or {})
+
+
+def _problems_of_clock(task: Task, outcome: Outcome, client: Metrics) -> Iterator[str]:
+    lasted_s = task.timeout_s if outcome.client_s is None else outcome.client_s
+    for problem in problems_of_times(client, task.completion, lasted_s + task.validity.clock_s):
+        yield f"client: {problem}"
+    yield from _too_soon(task, client.get(task.completion, 0.0))
 
 
 def problems_of_times(metrics: Metrics, completion: str, lasted_s: float) -> Iterator[str]:
@@ -127,6 +153,12 @@ def problems_of_counters(name: str, counted: Metrics) -> Iterator[str]:
     for part, whole in OF_ITSELF:
         if part in counted and whole in counted and counted[part] > counted[whole]:
             yield f"{name}: {part} = {counted[part]:g}: must be at most {counted[whole]:g}, its {whole}"
+    for sums in SUMS:
+        if all(counter in counted for side in sums for counter in side):
+            left, right = (sum(counted[counter] for counter in side) for side in sums)
+            if left != right:
+                told, wanted = (" + ".join(side) for side in sums)
+                yield f"{name}: {told} = {left:g}: must be {wanted} = {right:g}"
 
 
 def _not_carried(outcome: Outcome, way: Way) -> Iterator[str]:
@@ -175,6 +207,33 @@ def problems_of_peers(closing: int, way: Way) -> Iterator[str]:
         received, sent = way.received.get(got), way.sent.get(given)
         if received is not None and sent is not None and received > sent + slack:
             yield f"{way.receiver}: {got} = {received:g}: but {given} of {way.sender} is {sent:g}"
+
+
+def _not_framed(validity: Validity, outcome: Outcome, way: Way) -> Iterator[str]:
+    """Packets that were sent, or came, in no frame. Several of a handshake may share one."""
+    reports = [report.directions[way.direction] for report in outcome.links.values()]
+    came, left = sum(report.frames_in for report in reports), sum(report.frames_out for report in reports)
+    sent = way.sent.get("packets_sent", 0) + way.sent.get("repair_sent", 0)
+    if sent > came + validity.coalesced_packets:
+        yield (
+            f"{way.sender}: packets_sent + repair_sent = {sent:g}:"
+            f" but {came} frames came to the links {way.direction}"
+        )
+    recovered, repair = way.received.get("packets_recovered", 0), way.received.get("repair_received", 0)
+    received = way.received.get("packets_received", recovered) - recovered + repair
+    if received > left + validity.coalesced_packets:
+        yield (
+            f"{way.receiver}: packets_received - packets_recovered + repair_received = {received:g}:"
+            f" but {left} frames left the links {way.direction}"
+        )
+    lost = sum(report.frames_in - report.frames_out for report in reports)
+    lost += sum(directions[way.direction].counters.dropped for directions in outcome.droppers.values())
+    protected = way.sent.get("source_sent", 0)
+    if way.received.get("source_received") == 0 and protected > lost + validity.closing_packets:
+        yield (
+            f"{way.receiver}: source_received = 0: but source_sent of {way.sender} is {protected:g},"
+            f" and {lost} packets were lost {way.direction}"
+        )
 
 
 def _not_lost(outcome: Outcome, way: Way) -> Iterator[str]:

@@ -202,7 +202,7 @@ WRONG = {
     ],
     "download: dct_s and handshake_s": [
         ('"dct_s": lasted_s,', "", "dct_s is missing"),
-        ('"dct_s": lasted_s', '"dct_s": 1000 * lasted_s', "must be above 0 and at most"),
+        ('"dct_s": lasted_s', '"dct_s": 1e9 * lasted_s', "must be above 0 and at most"),
     ],
     "download: content": [
         (

@@ -11,8 +11,8 @@ from dropper.command import Counters
 from dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
 from runners.trial import judging
 from runners.trial.judge import judge
-from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import Validity
 from runners.workloads.workload import Demand
 from topologies.link import DIRECTIONS, Direction, LinkSettings
@@ -533,10 +533,12 @@ def test_a_full_buffer_of_a_socket_is_the_endpoints_failure_with_its_place_and_t
 def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_it() -> None:
     broken = outcome()
     overflow(broken)
-    broken.stalled_s = 0.003  # far below the bound
+    broken.stalled_s = 0.027  # below the bound; 33,750 bytes can have come meanwhile
     judgement = judge(task(), broken)
     assert judgement.state == "invalid"
-    assert "kept from running for 3.0 ms" in judgement.reason
+    assert "kept from running for 27.0 ms" in judgement.reason
+    broken.stalled_s = 0.025
+    assert judge(task(), broken).state == "failed", "a buffer that 31,250 bytes fill is too small"
 
 
 def test_a_timeout_of_an_endpoint_that_lost_packets_itself_is_its_failure() -> None:
@@ -599,8 +601,9 @@ def test_more_packets_than_a_sequence_of_verdicts_has_are_judged_by_their_total(
     change_recorded(long, "down", seen=packets, dropped=dropped)
     dropper_ = long.droppers["internet"]["down"]
     dropper_.packets = packets
+    frames = packets + OTHER_PACKETS
     change_reported(
-        long, frames_out=packets + OTHER_PACKETS, frames_in=packets + OTHER_PACKETS, bytes_out=1000 * packets
+        long, frames_out=frames, frames_in=frames, bytes_in=1000 * frames, bytes_out=1000 * frames
     )
     assert judge(task(), long).state == "ok"
     change_recorded(long, "down", dropped=dropped + 1)
@@ -634,6 +637,7 @@ def say(**values: float) -> Callable[[Outcome], None]:
 
 
 DROPPED_DOWN = int(dropped_by("down").sum())
+REPAIR = {"client__packets_recovered": 3, "client__recovered_spurious": 2, "client__repair_useless": 3}
 CARRIED_DOWN = (1000 - 34) * (PACKETS["down"] + OTHER_PACKETS)
 ENTERED_UP = (1000 - 34) * (PACKETS["up"] + OTHER_PACKETS)
 
@@ -721,6 +725,41 @@ LAWS = [
         say(client__packets_recovered=DROPPED_DOWN + 1),
         f"packets_recovered = {DROPPED_DOWN + 1}: but {DROPPED_DOWN} packets were lost on internet/down",
     ),
+    (
+        say(client__repair_received=3, client__packets_recovered=3),
+        say(client__repair_received=3, client__packets_recovered=4),
+        "client: packets_recovered = 4: must be at most 3, its repair_received",
+    ),
+    (
+        say(server__packets_sent=9, server__source_sent=9),
+        say(server__packets_sent=9, server__source_sent=10),
+        "server: source_sent = 10: must be at most 9, its packets_sent",
+    ),
+    (
+        say(**REPAIR, client__repair_received=8),
+        say(**REPAIR, client__repair_received=9),
+        "client: repair_received = 9: must be packets_recovered + recovered_spurious + repair_useless = 8",
+    ),
+    (
+        say(**REPAIR, client__repair_received=8, client__recovered_in_time=4, client__recovered_late=1),
+        say(**REPAIR, client__repair_received=8, client__recovered_in_time=4, client__recovered_late=2),
+        "client: packets_recovered + recovered_spurious = 5: must be recovered_in_time + recovered_late = 6",
+    ),
+    (
+        say(server__packets_sent=1002, server__repair_sent=100),
+        say(server__packets_sent=1002, server__repair_sent=101),
+        "server: packets_sent + repair_sent = 1103: but 1002 frames came to the links down",
+    ),
+    (
+        say(client__packets_received=1102, client__packets_recovered=10, client__repair_received=10),
+        say(client__packets_received=1103, client__packets_recovered=10, client__repair_received=10),
+        "client: packets_received - packets_recovered + repair_received = 1103: but 1002 frames left",
+    ),
+    (
+        say(server__source_sent=DROPPED_DOWN + 8, client__source_received=0),
+        say(server__source_sent=DROPPED_DOWN + 9, client__source_received=0),
+        f"client: source_received = 0: but source_sent of server is {DROPPED_DOWN + 9}, and {DROPPED_DOWN} packets",
+    ),
 ]
 
 
@@ -735,6 +774,84 @@ def test_a_number_that_is_impossible_is_a_failure_with_the_number(
     judgement = judge(task(), wrong)
     assert judgement.state == "failed"
     assert said in judgement.reason
+
+
+def compete(filling_s: float, foreground_mbps: float, background_mbps: float) -> Callable[[Outcome], None]:
+    def change(broken: Outcome) -> None:
+        broken.competition = Competition(
+            filling_s=filling_s, foreground_mbps=foreground_mbps, background_mbps=background_mbps
+        )
+
+    return change
+
+
+def last(client_s: float) -> Callable[[Outcome], None]:
+    return lambda broken: setattr(broken, "client_s", client_s)
+
+
+def exist(elapsed_s: float) -> Callable[[Outcome], None]:
+    def change(broken: Outcome) -> None:
+        broken.links["internet"] = broken.links["internet"].model_copy(update={"elapsed_s": elapsed_s})
+
+    return change
+
+
+def carry(**of_bytes: int) -> Callable[[Outcome], None]:
+    return lambda broken: change_reported(broken, **of_bytes)
+
+
+# 1,002 frames went down, of 34 to 1,514 bytes; at 10 Mbit/s, 1,002,000 bytes are 749 ms behind a burst of 64 KiB.
+@pytest.mark.parametrize(
+    ("possible", "impossible", "said"),
+    [
+        (last(20.0), last(20.1), "the client ran for 20.1 s, and its time limit is 10 s"),
+        (last(1.1), last(-0.1), "the client ran for -0.1 s"),
+        (compete(0, 5, 5.5), compete(-1, 5, 5.5), "the link was full after -1 s"),
+        (
+            compete(1, 0, 10.5),
+            compete(1, -1, 10.5),
+            "the transfers came at -1 and 10.5 Mbit/s over a link of 10",
+        ),
+        (compete(1, 5, 5.5), compete(1, 5, 5.6), "the transfers came at 5 and 5.6 Mbit/s over a link of 10"),
+        (carry(bytes_in=34 * 1002), carry(bytes_in=34 * 1002 - 1), "of 1002 frames: a frame has 34 to 1514"),
+        (
+            carry(bytes_out=1514 * 1002),
+            carry(bytes_out=1514 * 1002 + 1),
+            "bytes_out = 1517029 of 1002 frames",
+        ),
+        (exist(0.7492), exist(0.7491), "the link sent 1002000 bytes in 0.7491 s, and its rate is 10 Mbit/s"),
+    ],
+)
+def test_what_the_harness_has_measured_itself_and_cannot_be_is_invalid(
+    possible: Callable[[Outcome], None], impossible: Callable[[Outcome], None], said: str
+) -> None:
+    fine, wrong = outcome(), outcome()
+    possible(fine)
+    assert judge(task(), fine).reason == ""
+    impossible(wrong)
+    judgement = judge(task(), wrong)
+    assert judgement.state == "invalid"
+    assert said in judgement.reason
+
+
+@pytest.mark.parametrize("dct_s", [-1.0, 1e-6, 1e6])
+def test_a_time_that_cannot_be_is_the_harness_s_where_it_has_taken_it(dct_s: float) -> None:
+    (pair,) = task().pairs
+    client = pair.client.model_copy(update={"interop": InteropTask(testcase="transfer")})
+    timed = task().model_copy(update={"pairs": [pair.model_copy(update={"client": client})]})
+    assert timed.timed_by_harness
+    wrong = outcome()
+    say(client__dct_s=dct_s)(wrong)
+    assert judge(task(), wrong).state == "failed"
+    assert judge(timed, wrong).state == "invalid"
+
+
+def test_where_the_kernel_tells_nothing_of_endpoints_a_gap_of_the_watch_counts() -> None:
+    unknown = outcome()
+    unknown.stalled_s, unknown.longest_gap_s = None, 0.05
+    assert judge(task(), unknown).state == "ok"
+    unknown.longest_gap_s = 0.051
+    assert "nobody could look at the endpoints for 51.0 ms" in judge(task(), unknown).reason
 
 
 def over_tcp(*transports: str) -> Task:
@@ -872,7 +989,10 @@ def pass_unjudged(other: int, seen: int) -> Outcome:
     past = outcome()
     change_recorded(past, "down", seen=seen, dropped=int(dropped_by("down")[:seen].sum()), other=other)
     past.droppers["internet"]["down"].packets = seen
-    change_reported(past, frames_in=seen + other, frames_out=seen + other)
+    frames = seen + other
+    change_reported(
+        past, frames_in=frames, frames_out=frames, bytes_in=1000 * frames, bytes_out=1000 * frames
+    )
     return past
 
 
