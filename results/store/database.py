@@ -339,13 +339,13 @@ class Database:
     def states(self, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
         """The state of every trial that has been run, and its number of attempts so far."""
         with self._transaction(self._readers) as connection:
-            return rows.read_states(connection, schema.trials.c.campaign_id == campaign_id)
+            return rows.read_states(connection, campaign_id)
 
     def states_in(self, campaign_id: int, groups: Sequence[Group]) -> dict[TrialKey, tuple[State, int]]:
         """As `states`, of the trials of these groups."""
         variants = [variant["label"] for variant in self._campaign(campaign_id).variants]
         with self._transaction(self._readers) as connection:
-            return rows.read_states(connection, *rows.are_trials_of(campaign_id, variants, groups))
+            return rows.read_states_in(connection, campaign_id, variants, groups)
 
     def digest(self, campaign_id: int) -> str:
         """One number for what all trials of the campaign that count came to (`digest.of_trials`)."""

@@ -193,16 +193,6 @@ def _columns_of(group: Group) -> dict[str, str | int]:
     return {"workload": group.workload, "point": group.point, "repetition": group.repetition}
 
 
-def are_trials_of(
-    campaign_id: int, variants: Sequence[str], groups: Sequence[Group]
-) -> list[sa.ColumnElement[bool]]:
-    """The conditions under which a row of `trials` is one of these groups; `variants` are all there are."""
-    columns = schema.trials.c
-    # All columns of the index: without the variant, every trial of the campaign would be read.
-    in_index = columns.campaign_id == campaign_id, columns.variant.in_(variants)
-    return [*in_index, _is_in(schema.trials, groups)]
-
-
 def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Claimant]:
     """Who has claimed which groups of the campaign."""
     claims, starts = schema.claims.c, schema.starts.c
@@ -217,17 +207,37 @@ def read_claims(connection: sa.Connection, campaign_id: int) -> dict[Group, Clai
     }
 
 
-def read_states(
-    connection: sa.Connection, *conditions: sa.ColumnElement[bool]
+def read_states(connection: sa.Connection, campaign_id: int) -> dict[TrialKey, tuple[State, int]]:
+    """The state and the attempt of the campaign's trials that count."""
+    return _states(connection, _select_states(campaign_id))
+
+
+def read_states_in(
+    connection: sa.Connection, campaign_id: int, variants: Sequence[str], groups: Sequence[Group]
 ) -> dict[TrialKey, tuple[State, int]]:
-    """The state and the attempt of the trials that count and meet the conditions."""
+    """As `read_states`, of the trials of these groups; `variants` are all there are."""
+    columns = schema.trials.c
+    of_group = [columns[name] for name in _columns_of(groups[0])]
+    # Joined, and with every column of the index: else each trial of a variant would be read for each lot.
+    wanted = (
+        sa.values(*(sa.column(column.name, column.type) for column in of_group), name="wanted")
+        .data([tuple(_columns_of(group).values()) for group in groups])
+        .cte()
+    )
+    is_wanted = sa.and_(*(column == wanted.c[column.name] for column in of_group))
+    query = _select_states(campaign_id).join_from(wanted, schema.trials, is_wanted)
+    return _states(connection, query.where(columns.variant.in_(variants)))
+
+
+def _select_states(campaign_id: int) -> sa.Select[Any]:
     columns = schema.trials.c
     of_key = columns.variant, columns.workload, columns.point, columns.repetition
-    query = sa.select(*of_key, columns.state, columns.attempt).where(schema.counts, *conditions)
-    return {
-        TrialKey(variant, workload, point, repetition): (state, attempt)
-        for variant, workload, point, repetition, state, attempt in connection.execute(query)
-    }
+    query = sa.select(*of_key, columns.state, columns.attempt)
+    return query.where(schema.counts, columns.campaign_id == campaign_id)
+
+
+def _states(connection: sa.Connection, query: sa.Select[Any]) -> dict[TrialKey, tuple[State, int]]:
+    return {TrialKey(*key): (state, attempt) for *key, state, attempt in connection.execute(query)}
 
 
 def has_key(campaign_id: int, key: TrialKey) -> list[sa.ColumnElement[bool]]:

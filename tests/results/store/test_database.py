@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +29,7 @@ from results.store.records import (
     Workload,
 )
 from results.store.rows import digest_of
+from tests.results.conftest import create_campaign
 
 Make = Callable[..., TrialRecord]
 
@@ -216,6 +220,26 @@ def test_states_of_a_group_are_those_of_its_trials_alone(
     inside = {key: state for key, state in everything.items() if key.repetition == 1}
     assert database.states_in(campaign.id, [group]) == inside
     assert len(inside) == 2
+
+
+def test_states_of_groups_are_found_by_the_whole_key_of_their_trials(tmp_path: Path) -> None:
+    """So that the time for a lot does not grow with the campaign."""
+    statements: list[tuple[str, Any]] = []
+
+    def keep(_: object, __: object, statement: str, parameters: Any, *___: object) -> None:
+        statements.append((statement, parameters))
+
+    path = tmp_path / "x.sqlite"
+    with Database.open(str(path), create=True) as database:
+        campaign = create_campaign(database)
+        sa.event.listen(sa.Engine, "before_cursor_execute", keep)
+        database.states_in(campaign.id, [Group("download-10000", 0, number) for number in range(3)])
+        sa.event.remove(sa.Engine, "before_cursor_execute", keep)
+    (of_trials,) = [each for each in statements if "wanted" in each[0]]
+    with closing(sqlite3.connect(path)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {of_trials[0]}", of_trials[1]).fetchall()
+    wanted = "(campaign_id=? AND variant=? AND workload=? AND point=? AND repetition=?)"
+    assert f"SEARCH trials USING INDEX one_trial_per_key {wanted}" in [step for *_, step in plan]
 
 
 def test_the_tasks_of_a_campaign_are_there_with_the_trials_that_were_asked_for_them(
