@@ -1,4 +1,5 @@
-"""The starts of a campaign, and what differs between them: machines, kernels, libraries, jobs, calibrations.
+"""The starts of a campaign, and what differs between them: machines, kernels, libraries, jobs, limits of
+endpoints, calibrations.
 
 A campaign that was run by several starts reads as one: whoever looks at it must see where it is not.
 """
@@ -12,7 +13,10 @@ from typing import Any
 from results.store.database import Database
 from results.store.records import CampaignInfo, Start
 
-COMPARED = ("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs")
+COMPARED = (
+    *("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs"),
+    "confinement",
+)
 """What of the provenance of starts is compared, besides the host and what the calibration found."""
 UNKNOWN = "unknown"
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import pandas as pd
 
 from results import metrics
@@ -13,11 +16,12 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
-    its `median` over `whole_groups`; and against its baseline: `points` that have a ratio, `planned_points`,
-    `median_ratio` over those that have one (`pairing.median_ratio`); `decided_points`, with those at which
-    the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
-    (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
-    is none. Where all workloads compare the default metric, one column stands for two: `median_dct_s`.
+    its `median` over `whole_groups`, of a design with several points `median_by_pairs` (`by_pairs`); and
+    against its baseline: `points` that have a ratio, `planned_points`, `median_ratio` over those that have
+    one (`pairing.median_ratio`); `decided_points`, with those at which the baseline is 0 (`Pairing.decided`),
+    and `faster`, the share of them at which the variant was better (NaN where there is none); `whole_groups`:
+    how many; `compared_with`: the baseline's label, "" where there is none. Where all workloads compare the
+    default metric, one column stands for two: `median_dct_s` or `median_dct_s_by_pairs`.
     """
     of_workloads, pairings = metrics.of_workloads(campaign), comparisons(frame, campaign)
     baselines = baselines_of(campaign)
@@ -46,14 +50,50 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
                     "compared_with": baselines.get(variant, ""),
                 }
             )
-    table, column = pd.DataFrame(rows), median_column(campaign)
-    return table if column == "median" else table.drop(columns="metric").rename(columns={"median": column})
+    table = pd.DataFrame(rows)
+    if of_many_networks(campaign):
+        of_each = (rows.set_index("variant") for _, rows in table.groupby("workload", sort=False))
+        table["median"] = [
+            median
+            for of_workload in of_each
+            for median in by_pairs(
+                dict(of_workload["median"]), dict(of_workload["median_ratio"]), baselines
+            ).values()
+        ]
+    table = table.rename(columns={"median": median_column(campaign)})
+    return table.drop(columns="metric") if _compares_the_default_alone(campaign) else table
 
 
 def median_column(campaign: CampaignInfo) -> str:
     """The column of `summary` that has the medians."""
-    default_alone = set(metrics.of_workloads(campaign).values()) == {metrics.DEFAULT}
-    return f"median_{metrics.DEFAULT.partition('.')[2]}" if default_alone else "median"
+    of_default = f"_{metrics.DEFAULT.partition('.')[2]}" if _compares_the_default_alone(campaign) else ""
+    return f"median{of_default}{'_by_pairs' if of_many_networks(campaign) else ''}"
+
+
+def _compares_the_default_alone(campaign: CampaignInfo) -> bool:
+    return set(metrics.of_workloads(campaign).values()) == {metrics.DEFAULT}
+
+
+def of_many_networks(campaign: CampaignInfo) -> bool:
+    """Whether a median over its trials mixes networks."""
+    return len(campaign.points) > 1
+
+
+def by_pairs(
+    medians: Mapping[str, float], ratios: Mapping[str, float], baselines: Mapping[str, str]
+) -> dict[str, float]:
+    """The medians of variants as their pairs have them, by label: of one that has a median ratio, the value
+    of its baseline times this ratio; of one that has none (NaN), such as a baseline, its own.
+
+    Medians over different networks may differ in another direction than the variants do in most of these
+    networks (Simpson's paradox). These differ as the pairs do.
+    """
+
+    def of(variant: str) -> float:
+        ratio = ratios[variant]
+        return float(medians[variant] if math.isnan(ratio) else of(baselines[variant]) * ratio)
+
+    return {variant: of(variant) for variant in medians}
 
 
 def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.Series:
@@ -61,7 +101,7 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.Series:
     what the workload compares, but those that never did in this workload.
 
     So values of one variant are of the networks and losses of another's, and not of those that it got
-    through. They are still of different networks: only a ratio compares.
+    through. They are still of different networks: only a ratio compares, and `by_pairs`.
     """
     measured = frame["state"] == "ok"
     for metric, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():

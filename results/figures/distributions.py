@@ -19,7 +19,7 @@ from matplotlib.ticker import PercentFormatter
 from results import metrics
 from results.analysis.intervals import LEVEL, ecdf
 from results.analysis.pairing import Pairing, baselines_of, comparisons
-from results.analysis.summary import whole_groups
+from results.analysis.summary import median_column, of_many_networks, summary, whole_groups
 from results.analysis.units import axis_label, size
 from results.figures.nothing import NothingToDraw
 from results.figures.style import (
@@ -49,15 +49,20 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
     """The metric by workload and variant: boxes, and dots while they can be told apart.
 
     Of the trials of whole groups (`summary.whole_groups`), so that all variants' are of the same networks.
+    Where they are of several points, lines are the medians as the pairs have them (`summary.by_pairs`).
     `metric`: by default the one that the workloads compare. On a logarithmic axis, if all values are above 0.
     """
-    compared = _only_metric_of(choose(campaign, metric))
+    campaign = choose(campaign, metric)
+    compared = _only_metric_of(campaign)
     trials = frame[frame["workload"].isin(list(workload_names(campaign)))]
     ok = _measured(trials[trials["state"] == "ok"], compared)
     ok = ok[whole_groups(trials, campaign)[ok.index]]
     if ok.empty:
         raise NothingToDraw(f"In no repetition did all variants measure {compared.name}.")
     look_of, names = looks(campaign), workload_names(campaign)
+    found = summary(trials, campaign).set_index(["workload", "variant"])
+    lines, are_paired = found[median_column(campaign)], found["median_ratio"].notna().any()
+    of_lines = " · lines: medians as the pairs have them" if of_many_networks(campaign) and are_paired else ""
     step = 0.8 / len(look_of)
     with style():
         figure = Figure(figsize=(workloads_width(names), 5.5))
@@ -66,7 +71,14 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
             for j, (variant, look) in enumerate(look_of.items()):
                 chosen = (ok["workload"] == workload) & (ok["variant"] == variant)
                 values = ok.loc[chosen, compared.name].to_numpy()
-                box(axes, i + (j - (len(look_of) - 1) / 2) * step, 0.8 * step, values, look)
+                box(
+                    axes,
+                    i + (j - (len(look_of) - 1) / 2) * step,
+                    0.8 * step,
+                    values,
+                    look,
+                    lines[workload, variant],
+                )
         across_workloads(axes, campaign)
         axes.set_ylabel(wrapped(compared.title, figure.get_figheight() - 1.5))
         if (ok[compared.name] > 0).all():
@@ -79,7 +91,8 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
             for label, look in look_of.items()
         ]
         legend_below(figure, handles)
-        heading(figure, compared.question, f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}")
+        detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}"
+        heading(figure, compared.question, detail)
     return figure
 
 

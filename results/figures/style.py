@@ -294,11 +294,17 @@ def legend_below(figure: Figure, handles: Sequence[Artist]) -> None:
     )
 
 
-def box(axes: Axes, position: float, width: float, values: NDArray[Any], look: Look) -> None:
-    """A box of values at a position, and the values as dots while they can be told apart; none for none."""
+def box(
+    axes: Axes, position: float, width: float, values: NDArray[Any], look: Look, line: float | None = None
+) -> None:
+    """A box of values at a position, and the values as dots while they can be told apart; none for none.
+
+    Its line is at `line`, by default at the median of the values. One at ∞ or NaN is not drawn.
+    """
     if not len(values):
         return
     crowded = len(values) > _MAX_DOTS
+    lines = None if line is None or not math.isfinite(line) else [line]
     axes.boxplot(
         values,
         positions=[position],
@@ -307,7 +313,8 @@ def box(axes: Axes, position: float, width: float, values: NDArray[Any], look: L
         patch_artist=True,
         showfliers=crowded,
         boxprops={"facecolor": (*look.color, 0.6), "hatch": look.hatch},
-        medianprops={"color": "black", "linewidth": 2},
+        usermedians=lines,
+        medianprops={"color": "black", "linewidth": 2, "visible": line is None or lines is not None},
         flierprops={
             "marker": look.marker,
             "markersize": 3,

@@ -11,6 +11,7 @@ import pandas as pd
 from results import figures, metrics, papers
 from results.analysis.pairing import Pairing, comparisons, to_baseline
 from results.analysis.rules import Explanation, NothingToExplain, explain
+from results.analysis.summary import of_many_networks
 from results.figures.nothing import NothingToDraw
 from results.figures.saving import Drawing, Folder, stem
 from results.metrics import Metric
@@ -106,11 +107,17 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
             lambda: figures.bars(part.ratios, campaign),
         )
     words = metric.words or metric.name
+    line = (
+        "that of a variant with a ratio is the line of its baseline times the median ratio, and any other the"
+        " median: medians of different networks may differ in another direction than the pairs"
+        if of_many_networks(campaign)
+        else "the median"
+    )
     yield folder.draw(
         part.stem,
         f"{words[0].upper()}{words[1:]} of every trial whose group is whole: in that repetition, all variants"
-        " are ok. The line is the median, the box holds the middle half, the whiskers reach the last trial"
-        " within 1.5 times the height of the box. Trials are of different networks: only a ratio compares.",
+        " are ok. The box holds the middle half, the whiskers reach the last trial within 1.5 times the"
+        f" height of the box. The line is {line}.",
         lambda: figures.boxes(frame, campaign),
     )
 

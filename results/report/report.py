@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, starmap
@@ -25,7 +26,7 @@ from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import baselines_of, comparisons
 from results.analysis.starts import starts_of
-from results.analysis.summary import whole_groups
+from results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
 from results.analysis.units import number
 from results.figures.saving import SUFFIXES, Folder
 from results.metrics import SOURCES, Metric, choose, of, of_workloads
@@ -142,7 +143,8 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         replaced=_replaced(database, campaign, run),
         repeated=int((run["attempt"] - 1).sum()),
         unpaired=_unpaired(frame, campaign),
-        metrics=_metric_medians(frame, campaign),
+        metrics=_metric_medians(frame, campaign, table),
+        many_networks=of_many_networks(campaign),
         pages=campaign.provenance.get("pages", {}),
         traces=campaign.provenance.get("traces", {}),
         starts=starts_of(database, campaign),
@@ -245,22 +247,49 @@ class _Medians:
     groups: int
     """How many are whole."""
     table: pd.DataFrame
-    """The median of each metric (rows) in each variant (columns)."""
+    """The median of each metric (rows) in each variant (columns), over points as the pairs have it."""
 
 
-def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, _Medians]:
-    """For each workload, the medians over its whole groups: none over what one variant got through."""
+def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataFrame) -> dict[str, _Medians]:
+    """For each workload, the medians over its whole groups: none over what one variant got through.
+
+    Of a design with several points they are as the pairs have them (`summary.by_pairs`). Those of what the
+    workload compares are those of `findings.findings`, the `table`, in which timeouts count, too.
+    """
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     whole, medians = whole_groups(frame, campaign), {}
     for workload in (workload["label"] for workload in campaign.workloads):
         trials = frame.loc[
             whole & (frame["workload"] == workload), ["variant", "point", "repetition", *names]
         ]
-        table = trials.groupby("variant", observed=True)[names].median().T
-        if len(table.columns):
-            groups = len(trials[["point", "repetition"]].drop_duplicates())
-            medians[workload] = _Medians(groups, table.dropna(how="all"))
+        of_variants = trials.groupby("variant", observed=True)[names].median().T
+        if not len(of_variants.columns):
+            continue
+        if of_many_networks(campaign):
+            of_variants = _by_pairs(of_variants, trials, campaign)
+            of_workload = table[table["workload"] == workload].set_index("variant")
+            if (metric := of_workloads(campaign)[workload]) in of_variants.index:
+                of_variants.loc[metric] = of_workload[median_column(campaign)]
+        groups = len(trials[["point", "repetition"]].drop_duplicates())
+        medians[workload] = _Medians(groups, of_variants.dropna(how="all"))
     return medians
+
+
+def _by_pairs(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The medians of each metric (rows) in each variant (columns), as the pairs of these trials have them."""
+    of_points = trials.groupby(["variant", "point"], observed=True)[list(medians.index)].agg(
+        campaign.statistic
+    )
+    baselines = baselines_of(campaign)
+    ratios = pd.DataFrame(math.nan, medians.index, medians.columns)
+    for variant, baseline in baselines.items():
+        if {variant, baseline} <= set(medians.columns):
+            divisors = of_points.loc[baseline].replace(0, math.nan)
+            ratios[variant] = (of_points.loc[variant] / divisors).median()
+    rows = {
+        name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines) for name in medians.index
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
 
 
 def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:

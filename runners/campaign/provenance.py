@@ -23,8 +23,13 @@ from topologies.programs import WIRE
 
 _SOURCES = {
     **{name: (f"{name}/**/*",) for name in ("dropper", "topologies", "designs")},
-    **{f"runners/{name}": (f"runners/{name}/**/*",) for name in ("trial", "workloads", "engines")},
-    "runners/campaign": ("runners/campaign/experiment.py", "runners/campaign/links.py"),
+    **{
+        f"runners/{name}": (f"runners/{name}/**/*",)
+        for name in ("trial", "workloads", "engines", "implementations")
+    },
+    "runners/campaign": tuple(
+        f"runners/campaign/{name}.py" for name in ("experiment", "links", "processors", "record")
+    ),
 }
 """The sources that decide what a trial is and how it is judged, by the part of the harness."""
 _LANGUAGES = (".py", ".c", ".h")

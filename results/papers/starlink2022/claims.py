@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from results.analysis.intervals import LEVEL
-from results.papers.claims import Claim, Estimate, all_hold, one_holds, shown
+from results.papers.claims import Claim, all_hold, one_holds, shown
 from results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
-from results.papers.starlink2022.strata import Ratio, bursts, ratios, with_fec
+from results.papers.starlink2022.strata import Gain, Ratio, bursts, gains, ratios, with_fec
 from results.store.records import CampaignInfo
 
 # Ours: an upload takes some 250 ms, and 1 % of that is what four packets take over 20 Mbps.
@@ -24,25 +23,29 @@ _LEAST_HARM = 0.01
 _P95 = tuple(STATISTICS)[-1]
 
 Table = dict[tuple[str, str, str, str], Ratio]
+Gains = dict[tuple[str, str], list[Gain]]
 
 
 def claims(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     table = ratios(frame, campaign)
+    of_last = gains(frame, campaign, _P95)
     lengths = list(bursts(campaign).values())
-    return [claim for variant in with_fec(campaign) for claim in _of_variant(table, variant, lengths)]
+    return [
+        claim for variant in with_fec(campaign) for claim in _of_variant(table, of_last, variant, lengths)
+    ]
 
 
-def _of_variant(table: Table, variant: str, lengths: list[str]) -> Iterator[Claim]:
+def _of_variant(table: Table, of_last: Gains, variant: str, lengths: list[str]) -> Iterator[Claim]:
     for stratum in STRATA:
         for statistic in STATISTICS:
             yield _of_cell(table, variant, lengths, stratum, statistic)
     slides = [TABLE[stratum, _P95].ratio for stratum in STRATA]
 
     def smaller(level: float) -> list[bool | None]:
-        return [_is_largest(table, variant, burst, level) for burst in lengths]
+        return [_is_largest(of_last[variant, burst], level) for burst in lengths]
 
     measured = "; ".join(
-        f"{burst}: {' and '.join(f'{gain:.3f}' for gain in _gains(table, variant, burst, LEVEL))}"
+        f"{burst}: {' and '.join(f'{gain.estimate():.3f}' for gain in of_last[variant, burst])}"
         for burst in lengths
     )
     yield Claim(
@@ -55,20 +58,11 @@ def _of_variant(table: Table, variant: str, lengths: list[str]) -> Iterator[Clai
     )
 
 
-def _is_largest(table: Table, variant: str, burst: str, level: float) -> bool | None:
+def _is_largest(of_last: list[Gain], level: float) -> bool | None:
     """Whether both gains are above 0. That may fail by mistake of either: so it fails by half the level."""
-    if all(gain.above(0) for gain in _gains(table, variant, burst, level)):
+    if all(gain.estimate(level).above(0) for gain in of_last):
         return True
-    return False if False in [gain.above(0) for gain in _gains(table, variant, burst, level / 2)] else None
-
-
-def _gains(table: Table, variant: str, burst: str, level: float) -> list[Estimate]:
-    """How far the ratio of the last stratum is below those of the others.
-
-    The strata have pairs in common, and `minus` takes them for others: the interval is rather too wide.
-    """
-    *others, last = (table[variant, burst, stratum, _P95].estimate(level) for stratum in STRATA)
-    return [other.minus(last) for other in others]
+    return False if False in [gain.estimate(level / 2).above(0) for gain in of_last] else None
 
 
 def _of_cell(table: Table, variant: str, lengths: list[str], stratum: str, statistic: str) -> Claim:

@@ -47,11 +47,31 @@ class Ratio:
 
     def estimate(self, level: float = LEVEL) -> Estimate:
         """With the interval of confidence 1 - `level`: that of the percentiles of the resamples."""
-        value = self.with_fec_s / self.without_s if self.pairs else math.nan
-        if not len(self.resampled):
-            return Estimate(value)
-        low, high = np.quantile(self.resampled, [level / 2, 1 - level / 2], method="inverted_cdf")
-        return Estimate(value, float(low), float(high))
+        return _estimate(self.value, self.resampled, level)
+
+    @property
+    def value(self) -> float:
+        return self.with_fec_s / self.without_s if self.pairs else math.nan
+
+
+@dataclass(frozen=True)
+class Gain:
+    """How far a stratum's ratio is below that of another, which has pairs in common with it."""
+
+    value: float
+    resampled: Floats
+    """The same of resamples of the pairs of both; empty where either has too few for an interval."""
+
+    def estimate(self, level: float = LEVEL) -> Estimate:
+        """As of a `Ratio`."""
+        return _estimate(self.value, self.resampled, level)
+
+
+def _estimate(value: float, resampled: Floats, level: float) -> Estimate:
+    if not len(resampled):
+        return Estimate(value)
+    low, high = np.quantile(resampled, [level / 2, 1 - level / 2], method="inverted_cdf")
+    return Estimate(value, float(low), float(high))
 
 
 def fewest(quantile: float) -> int:
@@ -116,6 +136,52 @@ def ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[tuple[str, str, 
     if not any(ratio.pairs for ratio in table.values()):
         raise NothingToDraw("No upload is ok with and without FEC.")
     return table
+
+
+def gains(frame: pd.DataFrame, campaign: CampaignInfo, statistic: str) -> dict[tuple[str, str], list[Gain]]:
+    """By variant with FEC and mean length of bursts: how far the ratio of this statistic in the last stratum
+    is below that in each of the others."""
+    of_points = bursts(campaign)
+    return {
+        (variant, burst): _gains(of_variant[of_variant["point"] == point], STATISTICS[statistic])
+        for variant, baseline in with_fec(campaign).items()
+        for of_variant in [pairs(frame, baseline, variant)]
+        for point, burst in of_points.items()
+    }
+
+
+def _gains(of_point: pd.DataFrame, of: float) -> list[Gain]:
+    """The pairs are drawn, and each takes its strata along, as each takes both of its arms along."""
+    count = len(of_point)
+    rows = of_point.reset_index(drop=True)
+    members = [in_stratum(rows, stratum).index.to_numpy() for stratum in STRATA]
+    times = rows[["baseline", "variant"]].to_numpy(np.float64)
+    *others, last = (
+        quantile(times[member, 1], of) / quantile(times[member, 0], of) if len(member) else math.nan
+        for member in members
+    )
+    resampled = [np.empty(0)] * len(others)
+    if min(map(len, members)) >= fewest(of):
+        times_drawn = np.random.default_rng(_SEED).multinomial(count, [1 / count] * count, size=_RESAMPLES)
+        with np.errstate(invalid="ignore"):  # two timeouts: which is longer, nobody knows
+            *of_others, of_last = (
+                np.divide(*(_resampled(times[member, arm], times_drawn[:, member], of) for arm in (1, 0)))
+                for member in members
+            )
+            resampled = [of_other - of_last for of_other in of_others]
+    return [
+        Gain(other - last, np.empty(0) if np.isnan(differences).any() else differences)
+        for other, differences in zip(others, resampled, strict=True)
+    ]
+
+
+def _resampled(values: Floats, times_drawn: NDArray[np.int64], of: float) -> Floats:
+    """The quantile in each resample (rows), which has drawn each value (columns) so many times."""
+    order = np.argsort(values)
+    at_most = times_drawn[:, order].cumsum(axis=1)
+    needed = np.ceil(of * at_most[:, -1:] - 1e-9)
+    quantiles: Floats = values[order][(at_most < needed).sum(axis=1)]
+    return quantiles
 
 
 def quantile(values: Floats, of: float) -> float:

@@ -20,6 +20,7 @@ ADA: dict[str, Any] = {
     "jobs": 1,
     "libraries": {"numpy": "2.1", "scipy": "1.15"},
     "revision": {"commit": "c0ffee", "changed": False},
+    "confinement": {"user": "own", "memory": "cgroup v2"},
     "calibration": [{"kind": "skipped"}],
 }
 MISSED = {"kind": "brief", "measurements": [{"name": "rate", "good": False}, {"name": "delay", "good": True}]}
@@ -27,6 +28,7 @@ BOB = ADA | {
     "kernel": "6.8",
     "libraries": {"numpy": "2.2", "scipy": "1.15"},
     "revision": {"commit": "c0ffee", "changed": None},
+    "confinement": {"user": "own", "memory": "process limits"},
     "calibration": [MISSED],
 }
 DIFFERENCES = {
@@ -34,6 +36,7 @@ DIFFERENCES = {
     "kernel": ("6.1", "6.8"),
     "libraries.numpy": ("2.1", "2.2"),
     "revision.changed": ("False", "unknown"),
+    "confinement.memory": ("cgroup v2", "process limits"),
     "calibration": ("not measured", "missed rate"),
 }
 

@@ -17,7 +17,7 @@ from results.figures.nothing import NothingToDraw
 from results.papers import starlink2022
 from results.papers.claims import Claim, PaperFigure
 from results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
-from results.papers.starlink2022.strata import fewest
+from results.papers.starlink2022.strata import fewest, gains
 from results.store.records import STATES, CampaignInfo, Value, Variant, Workload
 
 OFF, TAIL = "off", "tail"
@@ -163,6 +163,28 @@ def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
             estimate = starlink2022.ratios(frame, campaign)[TAIL, "1", "all", statistic].estimate()
             held += estimate.low <= 1 <= estimate.high
         assert held >= 85, (statistic, held)
+
+
+def test_strata_of_the_same_pairs_have_the_same_ratio_without_a_doubt() -> None:
+    """Where every upload loses its last packets, each stratum is all of them."""
+    for of_others in gains(*plant(repetitions=80, last_of=1), "95th percentile").values():
+        for gain in of_others:
+            estimate = gain.estimate()
+            assert (estimate.value, estimate.low, estimate.high) == (0, 0, 0)
+
+
+def test_intervals_of_gains_hold_what_is_true_as_often_as_they_say() -> None:
+    """Of arms that are equal: no stratum gains more than those that it is a part of."""
+    random = np.random.default_rng(6)
+    frame, campaign = plant(repetitions=600)
+    held = []
+    for _ in range(60):
+        frame["client.dct_s"] = random.lognormal(0, 0.3, len(frame))
+        estimates = [
+            gain.estimate() for of in gains(frame, campaign, "95th percentile").values() for gain in of
+        ]
+        held += [estimate.low <= 0 <= estimate.high for estimate in estimates]
+    assert np.mean(held) >= 0.9
 
 
 def test_losses_that_are_not_known_are_in_no_stratum_but_all() -> None:

@@ -1,0 +1,94 @@
+"""Over several networks, no number that stands for a variant points another way than its pairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.lines import Line2D
+
+from results import figures
+from results.analysis import frames
+from results.analysis.summary import by_pairs, summary
+from results.report.report import report
+from results.store.database import Database
+from results.store.records import CampaignInfo, TrialKey
+from tests.results.analysis.outcomes import OFF, XOR
+
+WORKLOAD = "download-10000"
+# XOR is 4 % slower in four networks of five, and the median of all its trials is half of the baseline's.
+BASELINE_S = [1.0, 2.0, 10.0, 11.0, 12.0]
+RATIOS = [1.04, 1.04, 0.5, 1.04, 1.04]
+Measured = tuple[Database, CampaignInfo]
+Measure = Callable[[int], Measured]
+
+
+@pytest.fixture
+def measure(filled: Callable[..., Measured]) -> Measure:
+    def measure(first: int) -> Measured:
+        """The campaign of the networks from this one on."""
+        times = list(zip(BASELINE_S, RATIOS, strict=True))[first:]
+        outcomes = {
+            TrialKey(variant, WORKLOAD, point, 0): ("ok", time * (ratio if variant == XOR else 1))
+            for point, (time, ratio) in enumerate(times)
+            for variant in (OFF, XOR)
+        }
+        return filled(outcomes, points=[{"owd_ms": n} for n in range(len(times))], repetitions=1)
+
+    return measure
+
+
+def lines_in_boxes(measured: Measured) -> list[float]:
+    """Where the lines are, from left to right."""
+    database, campaign = measured
+    axes = figures.boxes(frames.trials(database, campaign), campaign).axes[0]
+    heights = [line.get_ydata() for line in axes.lines if is_median(line)]
+    return [float(height[0]) for height in heights]
+
+
+def is_median(line: Line2D) -> bool:
+    return line.get_linewidth() == 2 and line.get_visible()
+
+
+def test_the_summary_over_several_networks_has_medians_as_the_pairs_have_them(measure: Measure) -> None:
+    database, campaign = measure(0)
+    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
+    assert table["median_dct_s_by_pairs"].tolist() == pytest.approx([10, 10.4])
+    assert table["faster"].tolist()[1] == 1 / 5
+
+
+def test_the_summary_of_one_network_has_the_median_of_each_variant(measure: Measure) -> None:
+    database, campaign = measure(4)
+    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
+    assert table["median_dct_s"].tolist() == pytest.approx([12, 12.48])
+
+
+def test_the_lines_in_boxes_are_the_medians_of_the_summary(measure: Measure) -> None:
+    assert lines_in_boxes(measure(0)) == pytest.approx([10, 10.4])
+    assert lines_in_boxes(measure(4)) == pytest.approx([12, 12.48])
+
+
+def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Callable[..., Measured]) -> None:
+    """XOR timed out in most networks, so it is slower, and nobody can tell by how much."""
+    outcomes = {
+        TrialKey(variant, WORKLOAD, point, 0): ("timeout" if variant == XOR and point else "ok", 1.0)
+        for point in range(3)
+        for variant in (OFF, XOR)
+    }
+    measured = filled(outcomes, points=[{"owd_ms": n} for n in range(3)], repetitions=1)
+    assert lines_in_boxes(measured) == [1.0]
+
+
+def test_the_metrics_of_the_report_are_as_the_pairs_have_them(measure: Measure, tmp_path: Path) -> None:
+    page = report(*measure(0), tmp_path / "report").html.read_text()
+    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Metrics") :])
+    assert [float(value) for value in re.findall(r">([\d.]+)<", row)] == [10, 10.4]
+
+
+def test_the_value_of_a_variant_follows_its_own_baseline_and_that_ones_baseline() -> None:
+    medians = {"plain": 4.0, "bbr": 9.0, "bbr with FEC": 1.0, "alone": 7.0}
+    ratios = {"plain": float("nan"), "bbr": 0.5, "bbr with FEC": 1.5, "alone": float("nan")}
+    found = by_pairs(medians, ratios, {"bbr": "plain", "bbr with FEC": "bbr"})
+    assert found == {"plain": 4.0, "bbr": 2.0, "bbr with FEC": 3.0, "alone": 7.0}
