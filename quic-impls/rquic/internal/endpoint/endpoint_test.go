@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"math"
 	"math/big"
 	"net"
 	"os"
@@ -68,7 +69,7 @@ func withScheme(options contract.Options, scheme string) contract.Options {
 
 func link(mbps float64, delay time.Duration, drops lossylink.Drops) lossylink.Settings {
 	bandwidthDelay := mbps * 1e6 / 8 * 2 * delay.Seconds()
-	return lossylink.Rate(mbps, delay, max(uint64(1.5*bandwidthDelay), 15000), drops)
+	return lossylink.Rate(mbps, delay, max(uint64(math.Round(1.5*bandwidthDelay)), 10*1514), drops)
 }
 
 func (x transfer) assignments(certificate, key string, serverEnd *lossylink.End) (server, client contract.Assignment) {

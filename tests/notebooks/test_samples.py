@@ -1,0 +1,56 @@
+"""What was recorded in virtual time comes out again, here and today, to the last bit.
+
+The recordings were made by other builds on another machine. Whatever moves a packet of these implementations
+is seen here; the samples, with the pages that quote them, are to be made anew then.
+"""
+
+import lzma
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.implementations.finding import ours
+
+FECBENCH = Path(sys.executable).parent / "fecbench"
+SAMPLES = REPOSITORY / "notebooks" / "samples"
+QUERY = """
+    SELECT variant, workload, point, repetition, checks ->> '$.digest'
+    FROM trials JOIN campaigns ON campaigns.id = campaign_id
+    WHERE name = ? AND superseded = 0
+"""
+Digests = dict[tuple[str, str, int, int], str]
+
+
+def digests(database: Path, campaign: str) -> Digests:
+    with closing(sqlite3.connect(database)) as connection:
+        return {tuple(key): digest for *key, digest in connection.execute(QUERY, [campaign])}
+
+
+@pytest.mark.parametrize(
+    ("implementation", "sample", "design", "filters"),
+    [
+        ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=7", "repetition=3")),
+        ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
+        ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),
+    ],
+)
+def test_trials_have_the_digests_that_were_recorded(
+    tmp_path: Path, implementation: str, sample: str, design: str, filters: tuple[str, ...]
+) -> None:
+    for program in ours().find(implementation, "tests").programs():
+        if not program.exists():
+            pytest.skip(f"needs {program}: make build")
+    now, then = tmp_path / "now.sqlite", tmp_path / "then.sqlite"
+    then.write_bytes(lzma.decompress((SAMPLES / f"{sample}.sqlite.xz").read_bytes()))
+    options = [word for each in filters for word in ("--filter", each)]
+    command = [FECBENCH, "run", design, "--engine", "virtual", "--jobs", "2", "--db", now, *options]
+    # Status 1 says that some trials are not ok, as some that were recorded.
+    assert subprocess.run(command, cwd=REPOSITORY, capture_output=True, timeout=200).returncode in (0, 1)
+    found, known = digests(now, design), digests(then, design)
+    assert found
+    assert found == {key: known[key] for key in found}
