@@ -1,6 +1,11 @@
 """Bad input to a command: one line that names what was wrong and what would be right, and exit status 2."""
 
-from pydantic import ValidationError
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # programs without pydantic raise refusals, too
+    from pydantic import ValidationError
 
 
 class Refusal(ValueError):

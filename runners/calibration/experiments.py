@@ -12,7 +12,8 @@ from dropper.model import GilbertElliott, LossModel, Uniform
 from runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
 from runners.calibration.table import Bounds, Kind, Measurement, Table
 from runners.refusal import Refusal
-from runners.trial import isolation, validity
+from runners.sandbox import isolation
+from runners.trial import validity
 from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
 from topologies.programs import PROBER
 from topologies.topology import Backend

@@ -9,7 +9,7 @@ from runners.campaign.experiment import bundles_of, commands_of, folders_of
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
-from runners.trial import isolation
+from runners.sandbox import isolation
 from runners.trial.contract import Part
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task

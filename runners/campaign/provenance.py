@@ -25,7 +25,7 @@ _SOURCES = {
     **{name: (f"{name}/**/*",) for name in ("dropper", "topologies", "designs")},
     **{
         f"runners/{name}": (f"runners/{name}/**/*",)
-        for name in ("trial", "workloads", "engines", "implementations")
+        for name in ("trial", "sandbox", "workloads", "engines", "implementations")
     },
     "runners/campaign": tuple(
         f"runners/campaign/{name}.py" for name in ("experiment", "links", "processors", "record")

@@ -22,7 +22,7 @@ from runners.cluster.messages import Answer, Proposal
 from runners.cluster.messenger import CONNECTED, Configuration, Line
 from runners.engines import scratch
 from runners.refusal import first_problem
-from runners.trial import confinement
+from runners.sandbox import rights
 
 AGAIN_S = 2.0
 """How long a scheduler that is gone is left alone between two attempts to reach it."""
@@ -56,7 +56,7 @@ class Inbox:
     def __enter__(self) -> Self:
         self._folder = self._resources.enter_context(scratch.folder()) / "messenger"
         self._folder.mkdir(mode=0o700)
-        self._user = confinement.user_of_simulators(os.getpid())
+        self._user = rights.own_user(os.getpid())
         if self._user is not None:
             self._folder.parent.chmod(0o711)
             os.chown(self._folder, self._user, self._user)

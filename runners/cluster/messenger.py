@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict
 
 from runners.cluster import errand, settings
 from runners.cluster.address import Papers
-from runners.trial import kernel
-from runners.trial.isolation import die_with_parent
+from runners.sandbox import kernel
+from runners.sandbox.isolation import die_with_parent
 
 THREADS = 64
 """Each waits for an answer: the worker says how many proposals it likes to have."""

@@ -31,7 +31,7 @@ from runners.engines.namespaces import NamespaceEngine
 from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
 from runners.refusal import Refusal
-from runners.trial.isolation import IsolationError
+from runners.sandbox.isolation import IsolationError
 from topologies.link import LinkError, TopologyError
 
 ROOM, MOST_ROOM = 2, 48

@@ -26,7 +26,7 @@ from runners.commands.running import run_here
 from runners.commands.terminal import say
 from runners.engines.admission import Jobs, parse_jobs
 from runners.refusal import Refusal
-from runners.trial import isolation
+from runners.sandbox import isolation
 from topologies.topology import Backend
 
 AA_PREFIX = "aa-"

@@ -21,9 +21,10 @@ from runners.implementations.implementation import IMPLEMENTATIONS, Implementati
 from runners.implementations.toolchains import TOOLCHAINS
 from runners.probe import output_of
 from runners.refusal import Refusal
-from runners.trial import cgroup, kernel
+from runners.sandbox import kernel
+from runners.sandbox.isolation import IsolationError, run_isolated
+from runners.trial import cgroup
 from runners.trial.contract import SAMPLES
-from runners.trial.isolation import IsolationError, run_isolated
 from topologies import tcp
 from topologies.programs import PROBER, WIRE
 

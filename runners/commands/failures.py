@@ -12,7 +12,7 @@ def status_of(error: Exception) -> int | None:
     from results.store.database import DatabaseError
     from runners.engines.engine import EngineError
     from runners.refusal import Refusal
-    from runners.trial.isolation import IsolationError
+    from runners.sandbox.isolation import IsolationError
     from topologies.link import LinkError, TopologyError
 
     if isinstance(error, Refusal | DesignError | DatabaseError | LossModelError | TopologyError):

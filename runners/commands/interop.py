@@ -18,7 +18,7 @@ from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
 from runners.engines.admission import parse_jobs
 from runners.refusal import Refusal
-from runners.trial import isolation
+from runners.sandbox import isolation
 
 DESIGN = "interop"
 

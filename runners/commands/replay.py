@@ -13,7 +13,7 @@ from runners.commands.destination import check_own_folder, fill_own_folder
 from runners.commands.document import print_document, trial_document
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
-from runners.trial import isolation
+from runners.sandbox import isolation
 
 REPORT = "replay.json"
 """Beside what was recorded: both runs, as `--json` prints them."""

@@ -20,7 +20,7 @@ from runners.commands.terminal import say
 from runners.engines.admission import parse_jobs
 from runners.implementations.implementation import EngineName
 from runners.refusal import Refusal
-from runners.trial import isolation
+from runners.sandbox import isolation
 from runners.trial.task import VIRTUAL, Carrier
 from topologies.topology import Backend
 

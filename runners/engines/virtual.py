@@ -23,7 +23,8 @@ from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.engine import EngineError, Finished
 from runners.engines.simulator import Simulator, SimulatorEnded
-from runners.trial import certificates, confinement, logs, series, simulation
+from runners.sandbox import rights
+from runners.trial import certificates, logs, series, simulation
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
 from runners.trial.series import SeriesError
@@ -95,7 +96,7 @@ class VirtualEngine:
         folder = self._resources.enter_context(scratch.folder())
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
         self._resources.callback(self._close)
-        self._user = confinement.user_of_simulators(os.getpid())
+        self._user = rights.own_user(os.getpid())
         self._folder = folder / "simulators"
         self._folder.mkdir()
         certificates.write(self._folder, SERVER_NAME)

@@ -10,7 +10,8 @@ import time
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.trial import cgroup, confinement, isolation, trial
+from runners.sandbox import isolation, rights
+from runners.trial import cgroup, trial
 from runners.trial.outcome import Outcome
 from runners.trial.site import Site
 from runners.trial.task import Task
@@ -31,7 +32,7 @@ class Order(BaseModel):
 def answer(line: str) -> Outcome:
     """The outcome of the trial whose order is `line`."""
     order = Order.model_validate_json(line)
-    first_user = confinement.first_user(os.getpid())
+    first_user = rights.first_user(os.getpid())
     begun = time.monotonic()
     try:
         document = isolation.run_isolated(

@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 import stat
-import subprocess
+import tempfile
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from runners.implementations.declaration import Declaration
 from runners.implementations.interop import Bundle, Command
 from runners.options import Value
 from runners.refusal import Refusal, first_problem
+from runners.sandbox.question import Answer, NoAnswerError, ask
 
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 DECLARATION = "impl.toml"
@@ -203,10 +204,10 @@ class Implementation:
         if command is None:
             return
         answer = self._asked([*command, json.dumps(self.options(chosen, where))], where)
-        if answer.returncode != 0:
+        if answer.status != 0:
             options = ", ".join(f"{name} = {value!r}" for name, value in chosen.items()) or "the defaults"
-            lines = answer.stderr.decode(errors="replace").splitlines()
-            reason = lines[-1] if lines else f"refused with {answer.returncode}"
+            lines = answer.errors.splitlines()
+            reason = lines[-1] if lines else f"refused with {answer.status}"
             raise Refusal(f"{where}: {options}: {reason}")
 
     def options_with_fec(self) -> dict[str, Value] | None:
@@ -225,18 +226,19 @@ class Implementation:
                 return chosen
         return None
 
-    def _asked(self, command: list[str], where: str) -> subprocess.CompletedProcess[bytes]:
-        """How a program of it ended. Raises Refusal, which begins with `where`, for one that does not."""
-        try:
-            return subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_LIMIT_S
-            )
-        except subprocess.TimeoutExpired:
-            raise Refusal(f"{where}: {command[0]} did not answer within {CHECK_LIMIT_S:g} s") from None
-        except OSError as error:
-            raise Refusal(
-                f"{where}: {command[0]} cannot be started: {error.strerror}; mend: {self.build_with}"
-            ) from error
+    def _asked(self, command: list[str], where: str) -> Answer:
+        """How a program of it answered. Raises Refusal, which begins with `where`, for one that did not."""
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            home = Path(folder)
+            try:
+                return ask(command, self.folder, home, environment(home), CHECK_LIMIT_S)
+            except NoAnswerError as error:
+                raise Refusal(f"{where}: {command[0]} {error}") from None
+            except OSError as error:
+                lack = self.lack_of(Path(command[0]))
+                mend = self.build_with if lack is None else lack.mend
+                problem = f"cannot be started: {error.strerror}; mend: {mend}"
+                raise Refusal(f"{where}: {command[0]} {problem}") from error
 
     def check_workload(self, name: str, where: str) -> None:
         """Raises Refusal when the implementation does not support the workload."""
@@ -275,8 +277,8 @@ class Implementation:
 
     def _sources_of(self, command: list[str]) -> str | None:
         answer = self._asked(command, self.declaration.name)
-        words = answer.stdout.decode(errors="replace").split()
-        return words[0] if answer.returncode == 0 and len(words) == 1 else None
+        words = answer.output.split()
+        return words[0] if answer.status == 0 and len(words) == 1 else None
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,34 +14,18 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from runners.implementations.implementation import environment
-from runners.trial import cgroup, kernel, logs
+from runners.sandbox import kernel, rights
+from runners.sandbox.isolation import die_with_parent
+from runners.sandbox.view import View
+from runners.trial import cgroup, logs
 from runners.trial.cgroup import CONTROLLERS
-from runners.trial.isolation import die_with_parent
-from runners.trial.view import View
 
 CANNOT_START = 126
 """The exit code that shells give a program that cannot be executed."""
 
-FIRST_USER = 0x70000000
-"""systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""
-USERS = 4
-"""The endpoints that a trial has at most."""
-
-LIMITS = {
-    resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_FSIZE: logs.SIZE_BYTES,
-    resource.RLIMIT_NOFILE: 4096,
-    resource.RLIMIT_NPROC: 512,
-    # Real-time priority and a negative nice value, which some systems allow to some groups.
-    resource.RLIMIT_RTPRIO: 0,
-    resource.RLIMIT_NICE: 0,
-}
-"""Of each process; of the user, and that is of each endpoint, with NPROC."""
+LIMITS = {**rights.LIMITS, resource.RLIMIT_FSIZE: logs.SIZE_BYTES}
 LIMIT_OF_MEMORY = {resource.RLIMIT_DATA: cgroup.MEMORY_BYTES}
 """Where no cgroup counts it. Address space is no measure: Go and others reserve much more than they use."""
-OPEN_FILES = 1024
-"""What a program begins with; it may raise it to its limit."""
-
 PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -65,17 +49,6 @@ class StartError(RuntimeError):
     def __init__(self, endpoint: str, program: str, problem: str) -> None:
         super().__init__(f"{program} cannot be started: {problem}")
         self.endpoint = endpoint
-
-
-def first_user(process: int) -> int:
-    """The first user of the trial that this process runs: no other trial has it, for as long as it lives."""
-    return FIRST_USER + USERS * process
-
-
-def user_of_simulators(process: int) -> int | None:
-    """As whom this process has simulators run; None: as itself, since it may not become another user."""
-    user = first_user(process)
-    return user if kernel.may_administer() and kernel.has_user(user) else None
 
 
 @dataclass(frozen=True)
@@ -110,7 +83,7 @@ class Cell:
 
     def readable(self, command: Sequence[str], folders: Sequence[Path]) -> list[Path]:
         """The folders that an endpoint with this command needs."""
-        return [*folders, *_prefixes(Path(command[0]))]
+        return [*folders, *rights.prefixes(Path(command[0]))]
 
     def start_in(
         self, view: FileSystem, popen: Start, command: Sequence[str], variables: Mapping[str, str]
@@ -149,11 +122,10 @@ class Cell:
     def _enter(self, view: FileSystem, parent: int) -> None:
         """Take all rights from this process."""
         os.umask(0o022)
-        # When the memory of the trial is used up, endpoints are killed before anything of ours.
-        Path("/proc/self/oom_score_adj").write_text("1000")
+        rights.offer_to_be_killed()
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, "mount and IPC namespaces")
         view.make()
-        _limit(LIMITS if cgroup.counts_memory() else LIMITS | LIMIT_OF_MEMORY)
+        rights.limit(LIMITS if cgroup.counts_memory() else LIMITS | LIMIT_OF_MEMORY)
         kernel.become(self.user)
         die_with_parent(parent)
 
@@ -167,43 +139,23 @@ def become_simulator(
     """
     os.umask(0o022)
     if user is None:
-        # The limit of processes is one of a user's, who may run others.
-        _limit({name: value for name, value in LIMITS.items() if name != resource.RLIMIT_NPROC})
-        kernel.gain_nothing()
+        rights.limit_as_same_user(LIMITS)
     else:
         kernel.unshare(
             kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET,
             "mount, IPC and network namespaces",
         )
-        View(user, folder, [implementation, *_prefixes(Path(command[0]))], {}).make()
-        _limit(LIMITS | LIMIT_OF_MEMORY)
+        View(user, folder, [implementation, *rights.prefixes(Path(command[0]))], {}).make()
+        rights.limit(LIMITS | LIMIT_OF_MEMORY)
         kernel.become(user)
     os.chdir(folder)
     die_with_parent(harness)  # a change of user forgets it
     os.execve(command[0], list(command), environment(folder))
 
 
-def _limit(limits: Mapping[int, int]) -> None:
-    """Set the limits of this process, none above what it has already."""
-    for name, value in limits.items():
-        _, most = resource.getrlimit(name)
-        limit = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(name, (min(OPEN_FILES, limit) if name == resource.RLIMIT_NOFILE else limit, limit))
-
-
-def _prefixes(program: Path) -> list[Path]:
-    """The folders with what a program needs beside itself, such as the libraries of an interpreter: that
-    which has its `bin`, of the name that it is called by and of its own."""
-    return [
-        path.parent.parent if path.parent.name == "bin" else path.parent
-        for path in (program, program.resolve())
-        if path.is_absolute()
-    ]
-
-
 def of_simulators() -> dict[str, Any]:
     """What limits simulators here: for the provenance of a campaign."""
-    is_own = user_of_simulators(os.getpid()) is not None
+    is_own = rights.own_user(os.getpid()) is not None
     return {
         "user": "own" if is_own else "the harness's",
         "capabilities": "none" if is_own else "the harness's",

@@ -22,6 +22,8 @@ from typing import Any
 from runners.implementations.declaration import CONGESTION_CONTROL
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
+from runners.sandbox import rights
+from runners.sandbox.isolation import run_isolated
 from runners.trial import certificates, cgroup, contract_transfers
 from runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
 from runners.trial.complaints import (
@@ -31,10 +33,9 @@ from runners.trial.complaints import (
     problem_of_start,
     problem_of_success,
 )
-from runners.trial.confinement import PIPES, Cell, StartError, first_user
+from runners.trial.confinement import PIPES, Cell, StartError
 from runners.trial.contract_transfers import Finding
 from runners.trial.endpoint import UNSUPPORTED, Endpoint
-from runners.trial.isolation import run_isolated
 from runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
 from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
 from runners.trial.task import ROLES, EndpointTask, Role
@@ -90,7 +91,7 @@ def check(
     certificates.write(folder, SERVER_NAME)
     if os.geteuid() != 0:
         return _examine(Loopback(implementation, folder, _free_port(), None), reference)
-    cgroups, user = cgroup.make(f"{folder.name}.check"), first_user(os.getpid())
+    cgroups, user = cgroup.make(f"{folder.name}.check"), rights.first_user(os.getpid())
 
     def answer() -> bytes:
         cgroup.join(cgroups)

@@ -17,7 +17,8 @@ import time
 from pathlib import Path
 
 from runners.implementations.interop import Bundle, filled
-from runners.trial import certificates, kernel
+from runners.sandbox import kernel
+from runners.trial import certificates
 from runners.trial.confinement import Cell
 from runners.trial.content import content, sha256
 from runners.trial.endpoint import Endpoint

@@ -8,8 +8,8 @@ import os
 import stat
 from pathlib import Path
 
-from runners.trial import kernel
-from runners.trial.view import INODES
+from runners.sandbox import kernel
+from runners.sandbox.view import INODES
 
 SIZE_BYTES = 512 << 20
 DEPTH = 8

@@ -12,8 +12,8 @@ import dropper.model
 import topologies.network  # Mininet: a process that runs many trials imports it once
 import topologies.topology
 from dropper.command import Attachment, DropperError, Filter
+from runners.sandbox.rights import OPEN_FILES
 from runners.trial import capture
-from runners.trial.confinement import OPEN_FILES
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.phases import Phases
 from runners.trial.site import Site

@@ -13,7 +13,8 @@ from fecbench.checkout import REPOSITORY
 from runners.implementations import build
 from runners.implementations.finding import ours
 from runners.implementations.implementation import Implementation, load
-from runners.trial import certificates, contract, isolation
+from runners.sandbox import isolation
+from runners.trial import certificates, contract
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.contract import Loopback
 from runners.trial.contract_transfers import transfer

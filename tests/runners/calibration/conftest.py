@@ -8,7 +8,7 @@ import pytest
 from dropper.command import COMMAND
 from runners.calibration.laboratory import Laboratory
 from runners.calibration.table import Measurement, Table
-from runners.trial.isolation import run_isolated
+from runners.sandbox.isolation import run_isolated
 from topologies.programs import PROBER, WIRE
 
 Measure = Callable[..., dict[str, Measurement]]

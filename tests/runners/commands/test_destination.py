@@ -123,7 +123,7 @@ def replay(call: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             return Replay(stored, stored, [])
 
         monkeypatch.setattr("runners.commands.replay.run_again", run_again)
-        monkeypatch.setattr("runners.trial.isolation.require", lambda _: None)
+        monkeypatch.setattr("runners.sandbox.isolation.require", lambda _: None)
         return call(["replay", "1", "--output"], path)
 
     return replay

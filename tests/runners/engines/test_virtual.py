@@ -15,7 +15,8 @@ from fecbench.checkout import REPOSITORY
 from runners.engines import virtual
 from runners.engines.engine import EngineError
 from runners.engines.virtual import VirtualEngine
-from runners.trial import competition, confinement, kernel, simulation
+from runners.sandbox import kernel, rights
+from runners.trial import competition, simulation
 from runners.trial.judge import judge
 from runners.trial.simulation import AnswerError, Place
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
@@ -256,7 +257,7 @@ def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None
     said = json.loads(first.outcome.no_answer.partition(": ")[2])
     assert (said["nnp"], said["core"]) == (1, 0)
     if kernel.may_administer():
-        assert said["user"] == confinement.first_user(os.getpid())
+        assert said["user"] == rights.first_user(os.getpid())
         assert said["cap"] == 0
         assert 0 < said["data"] <= 4 << 30
         assert not said["reads"]

@@ -1,6 +1,7 @@
 """Commands, programs and options of an implementation: what is wrong is named, with what would be right."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -180,7 +181,7 @@ def checked(folder: Path) -> Path:
         written.seek(0)
         written.write(text.replace("workloads =", 'check = ["check", "--all"]\nworkloads ='))
     (folder / "check").write_text(
-        '#!/bin/sh\n[ "$1" = --all ] && echo "$2" >>"$0.asked"\n'
+        '#!/bin/sh\n[ "$1" = --all ] || exit 9\n'
         'case "$2" in *\'"window": 7\'*) echo "example: window: 7 needs scheme none" >&2; exit 2 ;; esac\n'
     )
     (folder / "check").chmod(0o755)
@@ -191,7 +192,10 @@ def test_a_check_is_asked_about_all_options_and_its_program_has_to_be_built(chec
     implementation = load(checked)
     assert checked / "check" in implementation.programs()
     implementation.check_together({"code_rate": 0.75}, "x")
-    asked = (checked / "check.asked").read_text()
+    (checked / "check").write_text('#!/bin/sh\necho "$2" >&2\nexit 2\n')
+    with pytest.raises(Refusal) as refusal:
+        implementation.check_together({"code_rate": 0.75}, "x")
+    asked = str(refusal.value).removeprefix("x: code_rate = 0.75: ")
     assert json.loads(asked) == implementation.options({"code_rate": 0.75}, "x")
 
 
@@ -211,6 +215,14 @@ def test_a_check_that_cannot_be_started_refuses(checked: Path) -> None:
     (checked / "check").write_bytes(b"\x7fELF, but cut off")
     with pytest.raises(Refusal, match=r"x: .*/check cannot be started: Exec format error; mend: python"):
         load(checked).check_together({"window": 8}, "x")
+
+
+def test_a_check_that_not_every_user_may_read_says_what_opens_it(checked: Path) -> None:
+    (checked / "check").chmod(0o700)
+    if os.geteuid() != 0:
+        pytest.skip("needs root: an ordinary user's check runs as that user")
+    with pytest.raises(Refusal, match=r"check cannot be started: Permission denied; mend: chmod -R o\+rX"):
+        load(checked).check_together({}, "x")
 
 
 def test_a_check_that_does_not_answer_refuses(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:

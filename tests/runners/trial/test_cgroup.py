@@ -64,7 +64,7 @@ def test_a_place_has_limits_of_the_controllers_that_count_there() -> None:
 def test_a_trial_may_have_more_processes_than_its_endpoints_can_start() -> None:
     from resource import RLIMIT_NPROC
 
-    from runners.trial.confinement import LIMITS, USERS
+    from runners.sandbox.rights import LIMITS, USERS
 
     assert USERS * LIMITS[RLIMIT_NPROC] < PROCESSES
 

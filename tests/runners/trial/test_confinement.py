@@ -22,7 +22,8 @@ from dropper.command import COMMAND as DROPPER
 from results.store.records import TrialKey
 from runners.engines.engine import Finished
 from runners.engines.namespaces import NamespaceEngine
-from runners.trial import cgroup, confinement, logs, view
+from runners.sandbox import rights, view
+from runners.trial import cgroup, logs
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import Validity
@@ -230,9 +231,9 @@ def test_what_is_kept_belongs_to_root(attack: Attack) -> None:
 
 def test_trials_at_once_have_users_of_their_own() -> None:
     largest = 1 << 22  # no Linux gives a process a higher number
-    users = [confinement.first_user(process) for process in (1, 2, largest)]
-    assert all(later - earlier >= confinement.USERS for earlier, later in pairwise(users))
-    assert users[-1] + confinement.USERS < 1 << 31
+    users = [rights.first_user(process) for process in (1, 2, largest)]
+    assert all(later - earlier >= rights.USERS for earlier, later in pairwise(users))
+    assert users[-1] + rights.USERS < 1 << 31
 
 
 WRITES_WITHOUT_END = "import os\nwhile True: os.write({}, b'x' * (1 << 20))"

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from runners.implementations.implementation import load
-from runners.trial import contract, contract_transfers, isolation
+from runners.sandbox import isolation
+from runners.trial import contract, contract_transfers
 from runners.trial.contract import Part, problem_of_metrics
 
 DECLARATION = """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runners.trial.isolation import IsolationError, run_isolated
+from runners.sandbox.isolation import IsolationError, run_isolated
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 
@@ -102,7 +102,7 @@ def test_a_caller_that_is_killed_leaves_nothing() -> None:
             sys.executable,
             "-c",
             "import subprocess, sys, time\n"
-            "from runners.trial.isolation import run_isolated\n"
+            "from runners.sandbox.isolation import run_isolated\n"
             "def body():\n"
             f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # {mark}'])\n"
             "    print('up', flush=True)\n"

@@ -16,7 +16,7 @@ _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_SETATTR = 442  # its number on every architecture that Python runs on but Alpha
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
 
-_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 24, 38
+_PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAP_SYS_ADMIN = 21
@@ -76,6 +76,11 @@ def make_read_only(root: Path) -> None:
 def die_with_parent(number: int) -> None:
     """Have the kernel send this process a signal when its parent has ended. A change of user forgets it."""
     _prctl("PR_SET_PDEATHSIG", _PR_SET_PDEATHSIG, number)
+
+
+def adopt_orphans() -> None:
+    """Have this process become the parent of whatever below it loses its own, in any session."""
+    _prctl("PR_SET_CHILD_SUBREAPER", _PR_SET_CHILD_SUBREAPER, 1)
 
 
 def become(user: int) -> None:

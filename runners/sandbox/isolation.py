@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from runners.refusal import Refusal
-from runners.trial import kernel
+from runners.sandbox import kernel
 
 KILL_LIMIT_S = 5.0
 TRY_LIMIT_S = 10.0

@@ -1,0 +1,1 @@
+"""What programs of others run in: whatever one does, it harms itself alone."""

@@ -1,0 +1,65 @@
+"""What a program of somebody else is left with: a user that nobody else is, and limits of its processes."""
+
+import resource
+from collections.abc import Mapping
+from pathlib import Path
+
+from runners.sandbox import kernel
+
+FIRST_USER = 0x70000000
+"""systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""
+USERS = 4
+"""The programs that a process has run at once at most: the endpoints of a trial."""
+
+LIMITS = {
+    resource.RLIMIT_CORE: 0,
+    resource.RLIMIT_NOFILE: 4096,
+    resource.RLIMIT_NPROC: 512,
+    # Real-time priority and a negative nice value, which some systems allow to some groups.
+    resource.RLIMIT_RTPRIO: 0,
+    resource.RLIMIT_NICE: 0,
+}
+"""Of each process; of the user, and that is of each program, with NPROC."""
+OPEN_FILES = 1024
+"""What a program begins with; it may raise it to its limit."""
+
+
+def first_user(process: int) -> int:
+    """The first user of the programs that this process runs: no other has it, for as long as it lives."""
+    return FIRST_USER + USERS * process
+
+
+def own_user(process: int) -> int | None:
+    """As whom this process has a program run; None: as itself, since it may not become another user."""
+    user = first_user(process)
+    return user if kernel.may_administer() and kernel.has_user(user) else None
+
+
+def limit(limits: Mapping[int, int]) -> None:
+    """Set the limits of this process, none above what it has already."""
+    for name, value in limits.items():
+        _, most = resource.getrlimit(name)
+        bound = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(name, (min(OPEN_FILES, bound) if name == resource.RLIMIT_NOFILE else bound, bound))
+
+
+def limit_as_same_user(limits: Mapping[int, int]) -> None:
+    """The same for a program that has no user of its own, and have it gain no rights."""
+    # The limit of processes is one of a user's, who may run others.
+    limit({name: value for name, value in limits.items() if name != resource.RLIMIT_NPROC})
+    kernel.gain_nothing()
+
+
+def offer_to_be_killed() -> None:
+    """When memory is used up, this process is killed before anything of ours."""
+    Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def prefixes(program: Path) -> list[Path]:
+    """The folders with what a program needs beside itself, such as the libraries of an interpreter: that
+    which has its `bin`, of the name that it is called by and of its own."""
+    return [
+        path.parent.parent if path.parent.name == "bin" else path.parent
+        for path in (program, program.resolve())
+        if path.is_absolute()
+    ]
