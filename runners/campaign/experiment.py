@@ -311,14 +311,23 @@ class Experiment:
         Each set is asked about once. The names of implementations that are not built, and were not asked.
         """
         unbuilt = set()
+        sets: dict[str, list[tuple[dict[str, Any], str]]] = {}
+        implementations: dict[str, Implementation] = {}
         for arm in self.arms.values():
-            if arm.implementation.missing_programs(engine):
-                unbuilt.add(arm.implementation.declaration.name)
-                continue
-            options = (arm.options_set(self._values(index)) for index in range(len(self.points)))
-            for distinct in dict.fromkeys(tuple(chosen.items()) for chosen in options):
-                arm.implementation.check_together(dict(distinct), arm.where)
+            name = arm.implementation.declaration.name
+            implementations[name] = arm.implementation
+            sets.setdefault(name, []).extend(self._distinct_options(arm))
+        for name, implementation in implementations.items():
+            if implementation.missing_programs(engine):
+                unbuilt.add(name)
+            else:
+                implementation.check_each_together(sets[name])
         return unbuilt
+
+    def _distinct_options(self, arm: Arm) -> list[tuple[dict[str, Any], str]]:
+        """The different sets of options of a variant, each with what a refusal of it begins with."""
+        options = (arm.options_set(self._values(index)) for index in range(len(self.points)))
+        return [(dict(one), arm.where) for one in dict.fromkeys(tuple(chosen.items()) for chosen in options)]
 
     def _values(self, point: int) -> Values:
         return {**self.design.constants, **self.points[point]}

@@ -124,7 +124,12 @@ def require(command: str) -> None:
     try:
         run_isolated(lambda: b"it can", TRY_LIMIT_S)
     except (IsolationError, OSError) as error:
-        raise Refusal(
-            f"{command} cannot make PID, mount and network namespaces here: {error};"
-            " it needs CAP_SYS_ADMIN, and a root directory that is a mount point (in a chroot it is not)"
-        ) from None
+        raise Refusal(f"{command} {why_not(error)}") from None
+
+
+def why_not(error: Exception) -> str:
+    """What is said of a program of ours that could not isolate something."""
+    return (
+        f"cannot make PID, mount and network namespaces here: {error};"
+        " it needs CAP_SYS_ADMIN, and a root directory that is a mount point (in a chroot it is not)"
+    )

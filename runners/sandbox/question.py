@@ -1,6 +1,7 @@
 """Asks a program of somebody else something: it is started with arguments, answers on its outputs, and ends.
 
-It runs without rights, as endpoints do, and nothing of it is left when there is an answer.
+It runs without rights, as endpoints do, and nothing of it is left when there is an answer. A process of ours
+stands between: to start that takes longer than a question, so several questions go together.
 """
 
 import json
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fecbench.checkout import REPOSITORY
-from runners.sandbox.respondent import END_LIMIT_S, Question
+from runners.sandbox.respondent import END_LIMIT_S, Questions
 
 
 class Answer(NamedTuple):
@@ -24,44 +25,45 @@ class Answer(NamedTuple):
     errors: str
 
 
-class NoAnswerError(RuntimeError):
-    """Says in a few words what the program did instead, or why it was not started."""
+class NoAnswer(NamedTuple):
+    """There is none of a program."""
+
+    problem: str
+    """What it did instead, or why it was not started, in a few words."""
+    can_start: bool = True
+    """Whether its file is that of a program."""
 
 
 def ask(
-    command: Sequence[str], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
-) -> Answer:
-    """What it answers: a program that reads `folder` wherever it lies, and begins in `home`, an empty folder.
+    commands: Sequence[Sequence[str]], folder: Path, home: Path, variables: Mapping[str, str], limit_s: float
+) -> list[Answer | NoAnswer]:
+    """What it answers to each command, up to the first that it does not answer with status 0.
 
-    Raises OSError when it cannot be executed, NoAnswerError when it does not answer or cannot be confined.
+    It reads `folder` wherever it lies, and begins in `home`, an empty folder. Each answer has `limit_s`.
     """
-    question = Question(
-        command=list(command),
+    questions = Questions(
+        commands=[list(command) for command in commands],
         folder=str(folder),
         home=str(home),
         variables=dict(variables),
         limit_s=limit_s,
         harness=os.getpid(),
     )
-    # Without packages of others (-S) it starts in half the time.
-    respondent = [sys.executable, "-S", "-E", "-m", "runners.sandbox.respondent"]
     try:
         told = subprocess.run(
-            respondent,
+            [sys.executable, "-S", "-E", "-m", "runners.sandbox.respondent"],  # without packages of others
             cwd=REPOSITORY,
-            input=json.dumps(asdict(question)).encode(),
+            input=json.dumps(asdict(questions)).encode(),
             capture_output=True,
             start_new_session=True,  # a Ctrl-C is for the harness alone
-            timeout=limit_s + 3 * END_LIMIT_S,
+            timeout=(limit_s + 2 * END_LIMIT_S) * len(commands),
         )
     except subprocess.TimeoutExpired:
-        raise NoAnswerError("could not be ended") from None
+        return [NoAnswer("could not be ended")]
     if told.returncode != 0:
         lines = told.stderr.decode(errors="replace").splitlines()
-        raise NoAnswerError(f"cannot be confined: {lines[-1] if lines else f'status {told.returncode}'}")
-    answer = json.loads(told.stdout)
-    if "cannot_start" in answer:
-        raise OSError(answer["cannot_start"], os.strerror(answer["cannot_start"]), command[0])
-    if "problem" in answer:
-        raise NoAnswerError(answer["problem"])
-    return Answer(**answer)
+        reason = lines[-1] if lines else f"status {told.returncode}"
+        return [NoAnswer(f"cannot be confined: {reason}")]
+    return [
+        Answer(**answer) if "status" in answer else NoAnswer(**answer) for answer in json.loads(told.stdout)
+    ]

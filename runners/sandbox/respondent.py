@@ -1,8 +1,8 @@
-"""Starts a program that is asked something, confined, and tells how it answered: a question of JSON is on
-standard input, the answer goes to standard output.
+"""Starts a program that is asked questions, confined, and tells what it answered: the questions
+are on standard input as JSON, the answers go to standard output.
 
-It is a process of its own, so that a harness with threads does not fork, and imports little: there is one for
-each question. When it has ended, so has whatever the program started.
+It is a process of its own, so that a harness with threads does not fork. When it has an answer,
+whatever the program started for that has ended.
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from runners.sandbox import kernel, rights
-from runners.sandbox.isolation import die_with_parent, run_isolated
+from runners.sandbox.isolation import IsolationError, die_with_parent, run_isolated, why_not
 from runners.sandbox.view import INODES, View
 
-OUTPUT_BYTES = 1 << 20
+OUTPUT_BYTES = 1 << 16
 """Of both outputs together. One that writes more is ended."""
 HOME_BYTES = 16 << 20
 LIMITS = {**rights.LIMITS, resource.RLIMIT_FSIZE: HOME_BYTES, resource.RLIMIT_DATA: 1 << 30}
@@ -32,10 +32,11 @@ _READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Question:
+class Questions:
     """The program that is asked, and what it is given."""
 
-    command: list[str]
+    commands: list[list[str]]
+    """It is started with each, one after another, up to the first that it does not answer with status 0."""
     folder: str
     """Of its implementation, which it can read wherever it lies."""
     home: str
@@ -43,38 +44,58 @@ class Question:
     variables: dict[str, str]
     """Its environment."""
     limit_s: float
+    """For each question."""
     harness: int
     """The process that asks, with which it ends."""
 
 
 def main() -> None:
-    question = Question(**json.load(sys.stdin))
-    die_with_parent(question.harness)
+    questions = Questions(**json.load(sys.stdin))
+    die_with_parent(questions.harness)
     user = rights.own_user(os.getpid())
     if user is None:
-        answer = _ask_as_same_user(question)
-    else:
-        limit_s = question.limit_s + END_LIMIT_S
-        answer = run_isolated(lambda: _ask(question, lambda: _become(user, question)), limit_s)
-    sys.stdout.buffer.write(answer)
+        kernel.adopt_orphans()
+    answers = []
+    for command in questions.commands:
+        answer = _answer(command, user, questions)
+        answers.append(answer)
+        if answer.get("status") != 0:
+            break
+    print(json.dumps(answers))
 
 
-def _become(user: int, question: Question) -> None:
+def _answer(command: list[str], user: int | None, questions: Questions) -> dict[str, Any]:
+    if user is None:
+        return _ask_as_same_user(command, questions)
+    limit_s = questions.limit_s + END_LIMIT_S
+    try:
+        said = run_isolated(lambda: _ask_in_namespaces(command, user, questions), limit_s)
+    except IsolationError as error:
+        return {"problem": f"was not started: fecbench {why_not(error)}"}
+    answer: dict[str, Any] = json.loads(said)
+    return answer
+
+
+def _ask_in_namespaces(command: list[str], user: int, questions: Questions) -> bytes:
+    answer = _ask(command, questions, lambda: _become(user, command[0], questions))
+    return json.dumps(answer).encode()
+
+
+def _become(user: int, program: str, questions: Questions) -> None:
     """Take all rights from this process, which is in PID and network namespaces of its own."""
     kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC, "mount and IPC namespaces")
-    home = Path(question.home)
+    home = Path(questions.home)
     options = f"mode=700,uid={user},gid={user},size={HOME_BYTES},nr_inodes={INODES}"
     kernel.mount("tmpfs", home, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
-    View(user, home, [Path(question.folder), *rights.prefixes(Path(question.command[0]))], {}).make()
+    View(user, home, [Path(questions.folder), *rights.prefixes(Path(program))], {}).make()
     rights.limit(LIMITS)
     kernel.become(user)
 
 
-def _ask_as_same_user(question: Question) -> bytes:
+def _ask_as_same_user(command: list[str], questions: Questions) -> dict[str, Any]:
     """Where there is no right to give away. Whatever it leaves behind becomes a child of this process."""
-    kernel.adopt_orphans()
     try:
-        return _ask(question, lambda: rights.limit_as_same_user(LIMITS))
+        return _ask(command, questions, lambda: rights.limit_as_same_user(LIMITS))
     finally:
         _kill_children()
 
@@ -101,8 +122,8 @@ def _children() -> Iterator[int]:
             yield int(path.parent.name)
 
 
-def _ask(question: Question, give_up_rights: Callable[[], None]) -> bytes:
-    """How it answered, or why it did not, as JSON."""
+def _ask(command: list[str], questions: Questions, give_up_rights: Callable[[], None]) -> dict[str, Any]:
+    """How it answered, or why it did not."""
     parent = os.getpid()
     reading, writing = os.pipe()
 
@@ -118,10 +139,10 @@ def _ask(question: Question, give_up_rights: Callable[[], None]) -> bytes:
 
     try:
         process = subprocess.Popen(
-            question.command,
+            command,
             preexec_fn=enter,
-            cwd=question.home,
-            env=question.variables,
+            cwd=questions.home,
+            env=questions.variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -130,21 +151,24 @@ def _ask(question: Question, give_up_rights: Callable[[], None]) -> bytes:
     except subprocess.SubprocessError:
         os.set_blocking(reading, False)
         reason = os.read(reading, 4096).decode(errors="replace")
-        return _document(problem=f"cannot be confined: {reason}")
+        return {"problem": f"cannot be confined: {reason}"}
     except OSError as error:
-        return _document(cannot_start=error.errno)
-    try:
-        output, errors = _outputs(process, question.limit_s)
-    except _NoAnswer as problem:
-        return _document(problem=str(problem))
+        return {"problem": f"cannot be started: {error.strerror}", "can_start": False}
     finally:
-        os.killpg(process.pid, signal.SIGKILL)  # it has not been awaited, so the number is its own
-        process.wait()
-    return _document(
-        status=process.returncode,
-        output=output.decode(errors="replace"),
-        errors=errors.decode(errors="replace"),
-    )
+        os.close(reading)
+        os.close(writing)
+    with process:
+        try:
+            output, errors = _outputs(process, questions.limit_s)
+        except _NoAnswer as problem:
+            return {"problem": str(problem)}
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)  # it has not been awaited, so the number is its own
+    return {
+        "status": process.returncode,
+        "output": output.decode(errors="replace"),
+        "errors": errors.decode(errors="replace"),
+    }
 
 
 class _NoAnswer(Exception):
@@ -156,8 +180,7 @@ def _outputs(process: "subprocess.Popen[bytes]", limit_s: float) -> tuple[bytes,
     assert process.stdout and process.stderr
     deadline = time.monotonic() + limit_s
     outputs = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
-    ending = os.pidfd_open(process.pid)
-    with selectors.DefaultSelector() as selector:
+    with selectors.DefaultSelector() as selector, os.fdopen(os.pidfd_open(process.pid), "rb") as ending:
         selector.register(ending, selectors.EVENT_READ)
         for descriptor in outputs:
             os.set_blocking(descriptor, False)
@@ -167,7 +190,7 @@ def _outputs(process: "subprocess.Popen[bytes]", limit_s: float) -> tuple[bytes,
             ready = {key.fd for key, _ in selector.select(max(0.0, deadline - time.monotonic()))}
             if not ready or time.monotonic() > deadline:
                 raise _NoAnswer(f"did not answer within {limit_s:g} s")
-            has_ended = ending in ready
+            has_ended = ending.fileno() in ready
             for descriptor in outputs if has_ended else ready:
                 if _read(descriptor, outputs, to_the_end=has_ended):
                     selector.unregister(descriptor)
@@ -187,10 +210,6 @@ def _read(descriptor: int, outputs: dict[int, bytearray], *, to_the_end: bool) -
             raise _NoAnswer(f"wrote more than {OUTPUT_BYTES} bytes")
         if not data or not to_the_end:
             return not data and not to_the_end
-
-
-def _document(**answer: Any) -> bytes:
-    return json.dumps(answer).encode()
 
 
 if __name__ == "__main__":

@@ -104,11 +104,11 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
 ) -> None:
     asked = []
 
-    def ask(_: Implementation, chosen: dict[str, Any], where: str) -> None:
-        asked.append((where.rpartition(": ")[2], chosen))
+    def ask(_: Implementation, sets: list[tuple[dict[str, Any], str]]) -> None:
+        asked.extend((where.rpartition(": ")[2], chosen) for chosen, where in sets)
 
     monkeypatch.setattr(Implementation, "missing_programs", lambda *_: [])
-    monkeypatch.setattr(Implementation, "check_together", ask)
+    monkeypatch.setattr(Implementation, "check_each_together", ask)
     experiment = load(CHECKED)
     assert len(experiment.points) == 6
     assert experiment.check_combinations() == set()
@@ -121,7 +121,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
 
 def test_what_is_not_built_is_not_asked(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Implementation, "missing_programs", Implementation.programs)
-    monkeypatch.setattr(Implementation, "check_together", None)
+    monkeypatch.setattr(Implementation, "check_each_together", None)
     assert load(CHECKED).check_combinations() == {"rquic"}
 
 

@@ -162,7 +162,7 @@ sys.exit("no")
 @pytest.mark.parametrize("output", [1, 2])
 def test_what_it_writes_is_bounded(refused: Refused, output: int) -> None:
     program = f"import os\nfor _ in range(100): os.write({output}, b'x' * 1_000_000)"
-    assert refused(program).endswith("/check wrote more than 1048576 bytes\n")
+    assert refused(program).endswith("/check wrote more than 65536 bytes\n")
 
 
 def test_one_that_never_ends_is_ended_and_named_in_one_line(refused: Refused) -> None:

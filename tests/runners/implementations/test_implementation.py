@@ -205,6 +205,22 @@ def test_options_that_do_not_fit_together_are_refused_with_what_the_check_says(c
         load(checked).check_together({"scheme": "xor", "window": 7}, "design.toml: variant 'a'")
 
 
+def test_of_several_sets_the_first_that_is_refused_is_told(checked: Path) -> None:
+    sets = [({"window": window}, f"variant {window}") for window in (6, 7, 8)]
+    load(checked).check_each_together([sets[0], sets[2]])
+    with pytest.raises(Refusal, match=r"^variant 7: window = 7: example: window: 7 needs scheme none$"):
+        load(checked).check_each_together(sets)
+
+
+def test_one_of_several_sets_that_is_not_answered_is_told(
+    checked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(implementations, "CHECK_LIMIT_S", 0.5)
+    (checked / "check").write_text('#!/bin/sh\ncase "$2" in *\'"window": 7\'*) exec sleep 60 ;; esac\n')
+    with pytest.raises(Refusal, match=r"^variant 7: .*/check did not answer within 0\.5 s$"):
+        load(checked).check_each_together([({"window": window}, f"variant {window}") for window in (6, 7, 8)])
+
+
 def test_a_check_that_fails_without_a_word_refuses(checked: Path) -> None:
     (checked / "check").write_text("#!/bin/sh\nexit 3\n")
     with pytest.raises(Refusal, match="x: window = 8: refused with 3"):
