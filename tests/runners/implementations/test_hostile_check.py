@@ -113,14 +113,15 @@ sys.exit(2)
 def test_one_that_root_asks_has_no_rights(refused: Refused) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         name = f"fecbench-test-{uuid.uuid4().hex[:8]}"
-        places = [Path(place) / name for place in ("/etc", "/var", "/root", str(REPOSITORY))]
-        values = f"PATHS = {[*map(str, places), '/tmp/mine', 'mine']}\nPORT = {server.getsockname()[1]}\n"
+        forbidden = [f"{place}/{name}" for place in ("/etc", "/var", "/root", REPOSITORY)]
+        of_its_own = [f"/tmp/{name}", name]
+        values = f"PATHS = {forbidden + of_its_own}\nPORT = {server.getsockname()[1]}\n"
         report = reported(refused(values + LOOK))
-    left = [place for place in (*places, Path("/tmp/mine")) if place.exists()]
-    for place in left:
-        place.unlink()
+    left = [path for path in map(Path, forbidden + of_its_own) if path.exists()]
+    for path in left:
+        path.unlink()
     assert left == []
-    assert report["writes"] == ["/tmp/mine", "mine"]
+    assert report["writes"] == of_its_own
     assert len(set(report["users"])) == 1
     assert report["users"][0] >= FIRST_USER
     assert report["groups"] == []
@@ -154,7 +155,7 @@ sys.exit("no")
     begun = time.monotonic()
     refusal = refused(program, 20 if ends else 1)
     assert ("the defaults: no" if ends else "did not answer within 1 s") in refusal
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 200  # theirs would end after 300
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert mark not in listed
 

@@ -142,6 +142,12 @@ def outcome() -> Outcome:
     )
 
 
+def changed(change: Callable[[Outcome], None]) -> Outcome:
+    it = outcome()
+    change(it)
+    return it
+
+
 def change_recorded(broken: Outcome, direction: Direction, **counters: int) -> None:
     dropper = broken.droppers["internet"][direction]
     dropper.counters = replace(dropper.counters, **counters)
@@ -257,8 +263,7 @@ def fail_in_the_harness(broken: Outcome) -> None:
     ],
 )
 def test_what_the_harness_cannot_vouch_for_is_invalid(breakage: Callable[[Outcome], None], said: str) -> None:
-    broken = outcome()
-    breakage(broken)
+    broken = changed(breakage)
     broken.endpoints["client"].exit_code = 1  # invalid goes before failed
     judgement = judge(task(), broken)
     assert judgement.state == "invalid"
@@ -354,8 +359,7 @@ def client_does_not_support_it(broken: Outcome) -> None:
 def test_the_state_of_endpoints_is_told_with_its_reason(
     breakage: Callable[[Outcome], None], state: str, said: str
 ) -> None:
-    broken = outcome()
-    breakage(broken)
+    broken = changed(breakage)
     judgement = judge(task(), broken)
     assert (judgement.state, said in judgement.reason) == (state, True), judgement.reason
 
@@ -450,8 +454,7 @@ def be_stolen(seconds: float) -> Callable[[Outcome], None]:
 def test_what_the_machine_did_to_the_transfer_is_invalid(
     breakage: Callable[[Outcome], None], said: str
 ) -> None:
-    broken = outcome()
-    breakage(broken)
+    broken = changed(breakage)
     judgement = judge(task(), broken)
     assert judgement.state == "invalid"
     assert said in judgement.reason
@@ -521,8 +524,7 @@ def overflow(broken: Outcome, node: str = "client") -> None:
 
 
 def test_a_full_buffer_of_a_socket_is_the_endpoints_failure_with_its_place_and_the_mend() -> None:
-    broken = outcome()
-    overflow(broken)
+    broken = changed(overflow)
     judgement = judge(task(), broken)
     assert judgement.state == "failed"
     assert "12 packets were lost at client" in judgement.reason
@@ -531,8 +533,7 @@ def test_a_full_buffer_of_a_socket_is_the_endpoints_failure_with_its_place_and_t
 
 
 def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_it() -> None:
-    broken = outcome()
-    overflow(broken)
+    broken = changed(overflow)
     broken.stalled_s = 0.027  # below the bound; 33,750 bytes can have come meanwhile
     judgement = judge(task(), broken)
     assert judgement.state == "invalid"
@@ -542,8 +543,7 @@ def test_a_full_buffer_is_the_machines_when_the_endpoint_was_kept_from_emptying_
 
 
 def test_a_timeout_of_an_endpoint_that_lost_packets_itself_is_its_failure() -> None:
-    broken = outcome()
-    overflow(broken, "server")
+    broken = changed(lambda it: overflow(it, "server"))
     broken.timed_out = True
     assert judge(task(), broken).state == "failed"
 
@@ -568,8 +568,7 @@ def be_slow_to_end(broken: Outcome) -> None:
 def test_a_server_is_to_blame_for_its_limits_only_if_it_had_the_cpu(
     breakage: Callable[[Outcome], None], phase: str, bound_s: float, said: str
 ) -> None:
-    broken = outcome()
-    breakage(broken)
+    broken = changed(breakage)
     broken.hindered_s = {phase: bound_s}
     assert judge(task(), broken).state == "failed"
     broken.hindered_s = {phase: bound_s + 0.001}
@@ -767,11 +766,8 @@ LAWS = [
 def test_a_number_that_is_impossible_is_a_failure_with_the_number(
     possible: Callable[[Outcome], None], impossible: Callable[[Outcome], None], said: str
 ) -> None:
-    fine, wrong = outcome(), outcome()
-    possible(fine)
-    assert judge(task(), fine).state == "ok"
-    impossible(wrong)
-    judgement = judge(task(), wrong)
+    assert judge(task(), changed(possible)).state == "ok"
+    judgement = judge(task(), changed(impossible))
     assert judgement.state == "failed"
     assert said in judgement.reason
 
@@ -825,11 +821,8 @@ def carry(**of_bytes: int) -> Callable[[Outcome], None]:
 def test_what_the_harness_has_measured_itself_and_cannot_be_is_invalid(
     possible: Callable[[Outcome], None], impossible: Callable[[Outcome], None], said: str
 ) -> None:
-    fine, wrong = outcome(), outcome()
-    possible(fine)
-    assert judge(task(), fine).reason == ""
-    impossible(wrong)
-    judgement = judge(task(), wrong)
+    assert judge(task(), changed(possible)).state == "ok"
+    judgement = judge(task(), changed(impossible))
     assert judgement.state == "invalid"
     assert said in judgement.reason
 
@@ -840,8 +833,7 @@ def test_a_time_that_cannot_be_is_the_harness_s_where_it_has_taken_it(dct_s: flo
     client = pair.client.model_copy(update={"interop": InteropTask(testcase="transfer")})
     timed = task().model_copy(update={"pairs": [pair.model_copy(update={"client": client})]})
     assert timed.timed_by_harness
-    wrong = outcome()
-    say(client__dct_s=dct_s)(wrong)
+    wrong = changed(say(client__dct_s=dct_s))
     assert judge(task(), wrong).state == "failed"
     assert judge(timed, wrong).state == "invalid"
 
