@@ -57,11 +57,16 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
             median
             for of_workload in of_each
             for median in by_pairs(
-                dict(of_workload["median"]), dict(of_workload["median_ratio"]), baselines
+                dict(of_workload["median"]), dict(_ratios_of_all_points(of_workload)), baselines
             ).values()
         ]
     table = table.rename(columns={"median": median_column(campaign)})
     return table.drop(columns="metric") if _compares_the_default_alone(campaign) else table
+
+
+def _ratios_of_all_points(rows: pd.DataFrame) -> pd.Series:
+    """The median ratios of the summary; NaN where the baseline is 0 at some points, which have no ratio."""
+    return rows["median_ratio"].mask(rows["decided_points"] > rows["points"])
 
 
 def median_column(campaign: CampaignInfo) -> str:
@@ -83,7 +88,8 @@ def by_pairs(
     medians: Mapping[str, float], ratios: Mapping[str, float], baselines: Mapping[str, str]
 ) -> dict[str, float]:
     """The medians of variants as their pairs have them, by label: of one that has a median ratio, the value
-    of its baseline times this ratio; of one that has none (NaN), such as a baseline, its own.
+    of its baseline times this ratio; of one that has none (NaN), such as a baseline or what a baseline counts
+    as 0 at some points, its own.
 
     Medians over different networks may differ in another direction than the variants do in most of these
     networks (Simpson's paradox). These differ as the pairs do.

@@ -276,7 +276,10 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataF
 
 
 def _by_pairs(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    """The medians of each metric (rows) in each variant (columns), as the pairs of these trials have them."""
+    """The medians of each metric (rows) in each variant (columns), as the pairs of these trials have them.
+
+    Of what a baseline counts as 0 at some points, the ratios of the others do not speak for all.
+    """
     of_points = trials.groupby(["variant", "point"], observed=True)[list(medians.index)].agg(
         campaign.statistic
     )
@@ -284,8 +287,9 @@ def _by_pairs(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInf
     ratios = pd.DataFrame(math.nan, medians.index, medians.columns)
     for variant, baseline in baselines.items():
         if {variant, baseline} <= set(medians.columns):
-            divisors = of_points.loc[baseline].replace(0, math.nan)
-            ratios[variant] = (of_points.loc[variant] / divisors).median()
+            divisors = of_points.loc[baseline]
+            of_variant = (of_points.loc[variant] / divisors).median()
+            ratios[variant] = of_variant.mask((divisors == 0).any())
     rows = {
         name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines) for name in medians.index
     }

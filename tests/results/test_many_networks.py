@@ -25,8 +25,13 @@ Measured = tuple[Database, CampaignInfo]
 Measure = Callable[[int], Measured]
 
 
+Filled = Callable[..., Measured]
+# A counter: the baseline counts none in most networks, where XOR does.
+SPARSE = {OFF: [0.0, 0.0, 0.0, 10.0, 12.0], XOR: [3.0, 3.0, 3.0, 10.0, 12.0]}
+
+
 @pytest.fixture
-def measure(filled: Callable[..., Measured]) -> Measure:
+def measure(filled: Filled) -> Measure:
     def measure(first: int) -> Measured:
         """The campaign of the networks from this one on."""
         times = list(zip(BASELINE_S, RATIOS, strict=True))[first:]
@@ -46,6 +51,12 @@ def lines_in_boxes(measured: Measured) -> list[float]:
     axes = figures.boxes(frames.trials(database, campaign), campaign).axes[0]
     heights = [line.get_ydata() for line in axes.lines if is_median(line)]
     return [float(height[0]) for height in heights]
+
+
+def times_in(page: str) -> list[float]:
+    """Of the variants, in the report's table of metrics."""
+    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Metrics") :])
+    return [float(value) for value in re.findall(r">([\d.]+)<", row)]
 
 
 def is_median(line: Line2D) -> bool:
@@ -70,7 +81,7 @@ def test_the_lines_in_boxes_are_the_medians_of_the_summary(measure: Measure) -> 
     assert lines_in_boxes(measure(4)) == pytest.approx([12, 12.48])
 
 
-def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Callable[..., Measured]) -> None:
+def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Filled) -> None:
     """XOR timed out in most networks, so it is slower, and nobody can tell by how much."""
     outcomes = {
         TrialKey(variant, WORKLOAD, point, 0): ("timeout" if variant == XOR and point else "ok", 1.0)
@@ -82,9 +93,24 @@ def test_a_line_that_would_be_nowhere_is_not_drawn(filled: Callable[..., Measure
 
 
 def test_the_metrics_of_the_report_are_as_the_pairs_have_them(measure: Measure, tmp_path: Path) -> None:
-    page = report(*measure(0), tmp_path / "report").html.read_text()
-    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Metrics") :])
-    assert [float(value) for value in re.findall(r">([\d.]+)<", row)] == [10, 10.4]
+    assert times_in(report(*measure(0), tmp_path / "report").html.read_text()) == [10, 10.4]
+
+
+def test_a_median_is_a_variants_own_where_the_ratios_do_not_speak_for_all_networks(
+    filled: Filled, tmp_path: Path
+) -> None:
+    outcomes = {
+        TrialKey(variant, WORKLOAD, point, 0): ("ok", value)
+        for variant, values in SPARSE.items()
+        for point, value in enumerate(values)
+    }
+    database, campaign = filled(outcomes, points=[{"owd_ms": n} for n in range(5)], repetitions=1)
+    table = summary(frames.trials(database, campaign), campaign).query("workload == @WORKLOAD")
+    assert table["median_ratio"].tolist()[1] == 1
+    assert table["median_dct_s_by_pairs"].tolist() == [0, 3]
+    # The times are not what this report compares.
+    page = report(database, campaign, tmp_path / "report", metric="server.packets_sent").html.read_text()
+    assert times_in(page) == [0, 3]
 
 
 def test_the_value_of_a_variant_follows_its_own_baseline_and_that_ones_baseline() -> None:
