@@ -287,9 +287,9 @@ def _by_pairs(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInf
     ratios = pd.DataFrame(math.nan, medians.index, medians.columns)
     for variant, baseline in baselines.items():
         if {variant, baseline} <= set(medians.columns):
-            divisors = of_points.loc[baseline]
-            of_variant = (of_points.loc[variant] / divisors).median()
-            ratios[variant] = of_variant.mask((divisors == 0).any())
+            divisors = pd.DataFrame(of_points.loc[baseline])
+            of_variant = pd.DataFrame(of_points.loc[variant]) / divisors
+            ratios[variant] = of_variant.median().where((divisors != 0).all())
     rows = {
         name: by_pairs(dict(medians.loc[name]), dict(ratios.loc[name]), baselines) for name in medians.index
     }

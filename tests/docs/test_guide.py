@@ -37,6 +37,9 @@ from runners.implementations.finding import ours
 from topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
+# Whoever changes one of these, or what it shows, runs `pytest -m slow tests/docs`.
+SLOW_PAGES = {f"docs/{name}.md" for name in ("read-the-results", "reproduce-a-paper", "troubleshooting")}
+SLOW_PAGES |= {f"docs/{name}.md" for name in ("virtual-time", "write-a-design")}
 LIMIT_S = 250  # of a command
 
 # Status 1 says that bounds do not hold or that equal variants differ: right on a busy machine, or by chance.
@@ -208,7 +211,9 @@ def reader(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.slow] * (page in SLOW_PAGES)) for page in PAGES]
+)
 def test_a_page_does_what_it_says(page: str, reader: Reader) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: makes namespaces")

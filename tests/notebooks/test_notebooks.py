@@ -21,6 +21,8 @@ from results import papers
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
+# Half a minute each. Whoever changes one, or what it draws, runs `pytest -m slow tests/notebooks`.
+SLOW = ("how-much-fec.ipynb", "rquic2021.ipynb")
 LIMIT_S = 120  # of a cell
 MOST_SAMPLES_BYTES = 9_000_000
 
@@ -78,7 +80,9 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     NotebookClient(notebook, timeout=LIMIT_S, kernel_name="python3", resources=resources).execute()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in NAMES]
+)
 def test_a_notebook_draws_every_figure_that_its_cells_ask_for(
     name: str, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

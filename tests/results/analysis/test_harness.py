@@ -86,7 +86,7 @@ CHECKED = ("stolen_s", "watch_gap_s", "late_max_ms", "late_sum_ms")
 NAMES = ["internet/up", "internet/down", "path 2/up", "path 2/down"]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_frame_has_what_the_record_of_a_trial_has(
     database: Database, new_campaign: NewCampaign, make: Make, data: st.DataObject
@@ -125,7 +125,7 @@ def packed(bits: list[bool]) -> bytes:
     return np.packbits(np.array(bits, bool), bitorder="little").tobytes()
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(drawn=st.lists(st.tuples(bitmaps, bitmaps), min_size=1, max_size=5))
 def test_the_first_packet_lost_is_the_first_bit_of_the_recorded_verdicts(
     database: Database, new_campaign: NewCampaign, make: Make, drawn: list[tuple[list[bool], list[bool]]]

@@ -69,7 +69,7 @@ def ratios_of(
     return dict(zip(zip(ratios["workload"], ratios["point"], strict=True), ratios["ratio"], strict=True))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=outcomes | timeouts, statistic=st.sampled_from(["median", "mean"]))
 def test_a_ratio_is_that_of_the_statistics_when_a_timeout_is_infinite(
     outcomes: Outcomes, statistic: str
@@ -95,7 +95,7 @@ def test_a_ratio_is_that_of_the_statistics_when_a_timeout_is_infinite(
     assert len(pairing.matched) == in_ratios == len(run) - pairing.unpaired["repetitions"].sum()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=outcomes | timeouts)
 def test_the_ratio_of_a_pair_is_0_or_infinite_where_one_arm_alone_timed_out_and_none_where_both_did(
     outcomes: Outcomes,
@@ -116,7 +116,7 @@ def test_the_ratio_of_a_pair_is_0_or_infinite_where_one_arm_alone_timed_out_and_
     assert by_kind["variant_timeouts"] == sum(ratio_of(*pair) == math.inf for pair in all_pairs)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=timeouts, ended=st.sampled_from([key for key in KEYS if key.variant == XOR]), dct_s=st.data())
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_a_timeout_of_the_variant_that_comes_to_an_end_makes_no_ratio_worse(
@@ -134,7 +134,7 @@ def test_a_timeout_of_the_variant_that_comes_to_an_end_makes_no_ratio_worse(
         assert better == 0 or not math.isinf(better)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=outcomes | timeouts, statistic=st.sampled_from(["median", "mean"]))
 def test_swapping_the_arms_inverts_every_ratio(outcomes: Outcomes, statistic: str) -> None:
     there, back = (ratios_of(outcomes, *arms, statistic) for arms in ((OFF, XOR), (XOR, OFF)))
@@ -144,7 +144,7 @@ def test_swapping_the_arms_inverts_every_ratio(outcomes: Outcomes, statistic: st
         assert ratio == pytest.approx(inverse)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=timeouts, order=st.permutations(REPETITIONS))
 @pytest.mark.parametrize("statistic", ["median", "mean"])
 def test_the_order_of_repetitions_and_of_rows_does_not_matter(
@@ -157,7 +157,7 @@ def test_the_order_of_repetitions_and_of_rows_does_not_matter(
     assert rows["ratio"].tolist() == pytest.approx(list(expected.values()))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=timeouts)
 def test_a_median_ratio_is_known_wherever_the_pairs_can_tell(outcomes: Outcomes) -> None:
     """Whatever the pairs in which both timed out come to, more of the pairs are on one side."""
@@ -310,7 +310,7 @@ def inverted(outcomes: Outcomes) -> Outcomes:
     return {key: (state, 1 / value) for key, (state, value) in outcomes.items()}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=outcomes | timeouts)
 def test_the_inverse_of_a_metric_with_the_opposite_direction_decides_the_same(outcomes: Outcomes) -> None:
     assert metrics.of(MORE).more_is_better
@@ -342,7 +342,7 @@ def test_who_timed_out_alone_is_worse_whatever_the_metric_and_the_value(
         assert pairing.ratios["ratio"].tolist() == [math.inf if (lost == OFF) == more else 0.0]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcomes=outcomes)
 def test_workloads_that_compare_different_metrics_are_compared_as_if_each_were_alone(
     outcomes: Outcomes,

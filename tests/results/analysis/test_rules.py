@@ -106,7 +106,13 @@ def p_value(pairing: Pairing, campaign: CampaignInfo) -> float:
     return module._p_value(data)
 
 
-@pytest.mark.parametrize("noise", [normal, wider_with_loss, timeouts_with_loss])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        normal,
+        *(pytest.param(noise, marks=pytest.mark.slow) for noise in (wider_with_loss, timeouts_with_loss)),
+    ],
+)
 def test_noise_is_given_rules_in_the_nominal_share_of_campaigns_at_most(
     noise: Noise, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +261,7 @@ def held(scene: Scene, random: np.random.Generator, trees: int, believed: bool) 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [WEAK, STRONG])
 def test_intervals_of_rules_hold_what_is_true_as_often_as_is_printed(scene: Scene) -> None:
     found = held(scene, np.random.default_rng(4), 60, believed=False)

@@ -152,6 +152,7 @@ def test_too_few_pairs_have_no_interval() -> None:
         assert math.isnan(table[TAIL, "1", LAST, "95th percentile"].estimate().low)
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_is_true_as_often_as_they_say() -> None:
     """Of arms that are equal: the interval of the ratio of two medians, or 95th percentiles, holds 1."""
     random = np.random.default_rng(5)
@@ -173,6 +174,7 @@ def test_strata_of_the_same_pairs_have_the_same_ratio_without_a_doubt() -> None:
             assert (estimate.value, estimate.low, estimate.high) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_intervals_of_gains_hold_what_is_true_as_often_as_they_say() -> None:
     """Of arms that are equal: no stratum gains more than those that it is a part of."""
     random = np.random.default_rng(6)

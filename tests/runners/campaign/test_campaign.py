@@ -2,7 +2,9 @@
 
 import json
 import platform
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,28 @@ def assert_complete(fecbench: Any, database: Path) -> list[dict[str, Any]]:
     return trials
 
 
+@pytest.fixture(scope="module")
+def complete(
+    fecbench: Any, write_design: Callable[[Path], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The database of a campaign that is complete, to be read or copied."""
+    folder = tmp_path_factory.mktemp("complete")
+    fecbench.run_until_ok(write_design(folder), folder / "x.sqlite")
+    return folder / "x.sqlite"
+
+
+@pytest.fixture
+def copied(complete: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(complete, tmp_path))
+
+
 def test_the_same_design_meets_the_same_losses_again(
-    fecbench: Any, little_design: Path, tmp_path: Path
+    fecbench: Any, little_design: Path, complete: Path, tmp_path: Path
 ) -> None:
-    runs = []
-    for name in ("one.sqlite", "two.sqlite"):
-        ran = fecbench.run_until_ok(little_design, tmp_path / name, "--json")
-        assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
-        runs.append(assert_complete(fecbench, tmp_path / name))
+    again = tmp_path / "again.sqlite"
+    ran = fecbench.run_until_ok(little_design, again, "--json")
+    assert json.loads(ran.stdout)["states"] == {"ok": TRIALS}
+    runs = [assert_complete(fecbench, path) for path in (complete, again)]
     dropped = 0
     for one, other in zip(*runs, strict=True):
         assert one["key"] == other["key"]
@@ -44,25 +60,19 @@ def test_the_same_design_meets_the_same_losses_again(
     assert dropped > 10, "the losses are real"
 
 
-def test_variants_of_a_point_and_repetition_meet_the_same_losses(
-    fecbench: Any, little_design: Path, tmp_path: Path
-) -> None:
-    fecbench.run(little_design, tmp_path / "x.sqlite", "--filter", "repetition=0")
-    groups: dict[int, list[dict[str, Any]]] = {}
-    for trial in fecbench.trials(tmp_path / "x.sqlite"):
-        groups.setdefault(trial["key"]["point"], []).append(trial)
-    assert len(groups) == 3
+def test_variants_of_a_point_and_repetition_meet_the_same_losses(fecbench: Any, complete: Path) -> None:
+    groups: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for trial in fecbench.trials(complete):
+        groups.setdefault((trial["key"]["point"], trial["key"]["repetition"]), []).append(trial)
+    assert len(groups) == 6
     for one, other in groups.values():
         assert one["seeds"] == other["seeds"]
-    assert len({group[0]["seeds"]["internet/down"] for group in groups.values()}) == 3
+    assert len({group[0]["seeds"]["internet/down"] for group in groups.values()}) == 6
 
 
-def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
-    fecbench: Any, little_design: Path, tmp_path: Path
-) -> None:
-    fecbench.run_until_ok(little_design, tmp_path / "x.sqlite")
+def test_fec_recovers_packets_and_its_baseline_sends_no_repair(fecbench: Any, complete: Path) -> None:
     counts = {"off": [0, 0], "xor, 4/5": [0, 0]}
-    for trial in assert_complete(fecbench, tmp_path / "x.sqlite"):
+    for trial in assert_complete(fecbench, complete):
         count = counts[trial["key"]["variant"]]
         count[0] += trial["metrics"]["server"]["repair_sent"]
         count[1] += trial["metrics"]["client"]["packets_recovered"]
@@ -71,19 +81,21 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(
     assert counts["xor, 4/5"][1] > 0
 
 
-@pytest.mark.parametrize("resume", [[], ["--resume"]])
 def test_a_campaign_goes_on_with_what_is_missing_and_a_complete_one_is_not_run_again(
-    fecbench: Any, little_design: Path, tmp_path: Path, resume: list[str]
+    fecbench: Any, little_design: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "x.sqlite"
-    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
-    first = {trial["id"] for trial in fecbench.trials(database)}
-    fecbench.run_until_ok(little_design, database, *resume)
-    assert first < {trial["id"] for trial in fecbench.trials(database)}
+    known: set[int] = set()
+    for options in (["--filter", "point=0"], ["--filter", "point=1", "--resume"], []):
+        fecbench.run_until_ok(little_design, database, *options)
+        now = {trial["id"] for trial in fecbench.trials(database)}
+        assert known < now
+        known = now
     before = database.read_bytes()
-    again = fecbench.run(little_design, database, *resume)
-    assert again.returncode == 0
-    assert "0 trials to run" in again.stderr
+    for options in ([], ["--resume"]):
+        again = fecbench.run(little_design, database, *options)
+        assert again.returncode == 0
+        assert "0 trials to run" in again.stderr
     assert database.read_bytes() == before
     assert_complete(fecbench, database)
 
@@ -147,17 +159,15 @@ def test_trials_that_timed_out_are_run_again_on_request_and_stay_as_attempts(
 
 
 def test_a_campaign_of_that_name_with_another_design_is_refused(
-    fecbench: Any, little_design: Path, tmp_path: Path
+    fecbench: Any, little_design: Path, copied: Path
 ) -> None:
-    database = tmp_path / "x.sqlite"
-    fecbench.run_until_ok(little_design, database, "--filter", "point=0")
-    before = database.read_bytes()
+    before = copied.read_bytes()
     little_design.write_text(little_design.read_text().replace("seed = 5", "seed = 6"))
-    refused = fecbench.run(little_design, database, "--resume")
+    refused = fecbench.run(little_design, copied, "--resume")
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert "another design" in refused.stderr
-    assert database.read_bytes() == before
+    assert copied.read_bytes() == before
 
 
 def test_two_trials_at_once_do_not_meet(fecbench: Any, little_design: Path, tmp_path: Path) -> None:
@@ -166,18 +176,16 @@ def test_two_trials_at_once_do_not_meet(fecbench: Any, little_design: Path, tmp_
 
 
 def test_replay_meets_the_same_losses_and_records_everything(
-    fecbench: Any, little_design: Path, tmp_path: Path
+    fecbench: Any, copied: Path, tmp_path: Path
 ) -> None:
-    database = tmp_path / "x.sqlite"
-    fecbench.run_until_ok(little_design, database, "--filter", "point=1")
-    trial = fecbench.trials(database)[0]
-    before = database.read_bytes()
+    trial = next(trial for trial in fecbench.trials(copied) if trial["key"]["point"] == 1)
+    before = copied.read_bytes()
     artefacts = tmp_path / "artefacts"
-    replayed = fecbench.replay_until_ok(trial["id"], database, artefacts, "--json")
+    replayed = fecbench.replay_until_ok(trial["id"], copied, artefacts, "--json")
     document = json.loads(replayed.stdout)
     assert document["same"]
     assert document["recorded"]["key"] == document["replayed"]["key"] == trial["key"]
-    assert database.read_bytes() == before
+    assert copied.read_bytes() == before
     for host in ("client", "server"):
         assert (artefacts / f"{host}.pcap").stat().st_size > 1000
         assert list((artefacts / host).glob("*.sqlog")) or list((artefacts / host).glob("*.qlog"))

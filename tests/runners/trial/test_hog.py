@@ -126,8 +126,10 @@ def assert_none_is_wrong(trials: list[TrialRecord], undisturbed: float) -> None:
 
 @pytest.mark.parametrize(
     ("priority", "said"),
-    [(WIRE_PRIORITY + 10, "packets left the emulator later"), (1, "endpoints were kept from running")],
-    ids=["above the wire", "below the wire"],
+    [
+        pytest.param(WIRE_PRIORITY + 10, "packets left the emulator later", id="above the wire"),
+        pytest.param(1, "endpoints were kept from running", id="below the wire", marks=pytest.mark.slow),
+    ],
 )
 def test_a_hog_makes_trials_invalid_which_say_what_it_held_up(
     run: Callable[..., list[TrialRecord]], tmp_path: Path, undisturbed: float, priority: int, said: str
