@@ -26,11 +26,12 @@ Found = dict[tuple[str, str, str], Claim]
 def found(sample: Path) -> Found:
     """The claims of the recorded campaigns, by their figure, what is claimed of what, and the paper's value.
 
-    Of one that the campaign of the paper's size leaves open, that of the campaign with more trials (`-more`).
+    Of one that the campaign of the paper's size leaves open, that of the campaign with more trials (`-more`),
+    or of points that were chosen for it (`-r`).
     """
     claims: Found = {}
     with results.open(str(sample)) as database:
-        names = sorted(database.campaigns()["campaign"], key=lambda name: name.endswith("-more"))
+        names = sorted(database.campaigns()["campaign"], key=lambda name: name.endswith(("-more", "-r")))
         for name in names:
             campaign = database[name]
             trials = campaign.trials()

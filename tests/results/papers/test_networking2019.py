@@ -463,6 +463,14 @@ def test_a_design_of_ones_own_that_is_named_as_the_papers_has_no_claims(made: Ma
         assert figure.claims(frame, campaign) == []
 
 
+def test_a_design_of_low_r_judges_the_claims_about_low_r_alone(made: Made) -> None:
+    claims = judged(*made("networking2019-ge-r", uniform(1.2, 1.4, 1.0)))
+    assert [claim.text for claim in claims] == [
+        f"mean DCT ratio of {size} where r ≤ 12 %" for size in ("10 kB", "50 kB")
+    ]
+    assert holding(claims) == {True}
+
+
 def test_points_at_which_code_rates_harm_alike_are_told(made: Made) -> None:
     alike = judged(*made("networking2019-noloss", noloss(lambda mbps: 1 / mbps, 1)))
     of_rates = [claim for claim in alike if "harms downloads" in claim.text]
