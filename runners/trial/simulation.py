@@ -213,6 +213,11 @@ class _Error(_Part):
     error: str
 
 
+class _Disturbance(_Part):
+    number: int
+    invalid: str
+
+
 def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
     """What a simulator answers to a task. Raises AnswerError for what is no answer to it."""
     answer = _parsed(line)
@@ -220,6 +225,8 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
         raise AnswerError(f"answered task {answer.number}, and was asked for task {number}")
     if isinstance(answer, _Error):
         return Outcome(backend=VIRTUAL, no_answer=f"the simulator: {one_line(answer.error)[:500]}")
+    if isinstance(answer, _Disturbance):
+        return Outcome(backend=VIRTUAL, failure=f"the simulator {one_line(answer.invalid)[:500]}")
     for name in task.links:
         if answer.links.get(name, {}).keys() != set(DIRECTIONS):
             raise AnswerError(f"answered without both directions of link {name}")
@@ -258,8 +265,11 @@ def outcome_of(line: bytes, task: Task, number: int) -> Outcome:
     )
 
 
-def _parsed(line: bytes) -> _Answer | _Error:
-    kind = _Error if b'"error":' in line[:200] and b'"endpoints"' not in line[:200] else _Answer
+def _parsed(line: bytes) -> _Answer | _Error | _Disturbance:
+    kind: type[_Answer | _Error | _Disturbance] = _Answer
+    if b'"endpoints"' not in line[:200]:
+        kinds = ((b'"error":', _Error), (b'"invalid":', _Disturbance))
+        kind = next((shorter for key, shorter in kinds if key in line[:200]), _Answer)
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:

@@ -93,6 +93,16 @@ def test_what_a_simulator_cannot_play_is_failed_with_its_line_and_it_goes_on(
     assert {judgement.state for judgement in finished.values()} == {"ok"}
 
 
+def test_a_trial_that_its_simulator_disturbed_is_invalid_and_it_goes_on(
+    made_up: WriteDesign, play: Play
+) -> None:
+    tasks = misbehaving(made_up, "disturbs")
+    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    bad = finished.pop(tasks[1][0])
+    assert (bad.state, bad.reason) == ("invalid", "the simulator collected garbage within the trial")
+    assert {judgement.state for judgement in finished.values()} == {"ok"}
+
+
 def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesign, play: Play) -> None:
     tasks = misbehaving(made_up, "twice")
     states = [judge(each.task, each.outcome).state for each in play(tasks)]

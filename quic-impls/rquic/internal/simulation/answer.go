@@ -24,6 +24,12 @@ type Refusal struct {
 	Error  string `json:"error"`
 }
 
+// Disturbance is the answer to a task whose trial isn't the one that was asked for, by the simulator's own doing.
+type Disturbance struct {
+	Number  int64  `json:"number"`
+	Invalid string `json:"invalid"`
+}
+
 // Ended is how an endpoint ended.
 type Ended struct {
 	Ready    bool            `json:"ready"`

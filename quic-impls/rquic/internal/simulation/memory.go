@@ -17,7 +17,7 @@ const (
 )
 
 // errCollected says that a trial isn't the one that its task describes.
-var errCollected = errors.New("the garbage collector ran within the trial")
+var errCollected = errors.New("collected garbage within the trial")
 
 // memory collects garbage when nothing can run beside the collector: while goroutines can, it changes their order, and so
 // the trial.

@@ -73,7 +73,10 @@ func (s *Simulator) Answer(t *testing.T, line []byte) []byte {
 			})
 		})
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errCollected):
+		return encoded(Disturbance{task.Number, errCollected.Error()})
+	case err != nil:
 		return refused(task, err)
 	}
 	return encoded(answer)

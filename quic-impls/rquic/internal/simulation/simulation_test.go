@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -376,7 +377,20 @@ func TestALineThatIsNoTaskIsAnsweredAndTheNextOneCarriedOut(t *testing.T) {
 	}
 }
 
-func TestACollectionWithinATrialMakesItInvalid(t *testing.T) {
+func TestATrialInWhichGarbageWasCollectedIsAnsweredAsInvalid(t *testing.T) {
+	line, err := json.Marshal(aTask(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	debug.SetGCPercent(1)
+	text := simulator.Answer(t, line)
+	debug.SetGCPercent(-1)
+	if !bytes.Contains(text, []byte(`"invalid":"collected garbage within the trial"`)) {
+		t.Errorf("%.200s", text)
+	}
+}
+
+func TestACollectionThatIsNotOursIsFound(t *testing.T) {
 	memory := simulator.memory
 	if err := memory.undisturbed(func() error { return nil }); err != nil {
 		t.Error(err)

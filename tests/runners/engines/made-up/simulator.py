@@ -195,6 +195,9 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
         case "refuses":
             say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
             return
+        case "disturbs":
+            say(json.dumps({"number": task["number"], "invalid": "collected garbage within the trial"}))
+            return
         case "other_number":
             good["number"] += 1
         case "no_links":
