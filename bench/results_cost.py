@@ -29,6 +29,8 @@ NAME = "load"
 REPETITIONS = 6
 AT_A_POINT = len(VARIANTS) * len(SIZES) * REPETITIONS
 SAMPLE_EVERY_S = 0.05
+# What a million trials of 10,000 points may take at most.
+MOST_MIB, MOST_PAGE_MB = 4096, 20
 MIB = 2**20
 
 READ = "import results; database = results.open(path); trials = database[name].trials"
@@ -96,12 +98,16 @@ def run(trials: int = TRIALS) -> None:
         files_mb = sum(file.stat().st_size for file in output.iterdir()) / 1e6
         print(f"a trial has {path.stat().st_size / made:.0f} bytes, {rows / made:.1f} metrics")
     what = f"loading {made:,} trials of {points:,} points, {ROUNDS} rounds"
-    for unit, field in (("s", "seconds"), ("s of CPU", "cpu_s"), ("MiB", "mib")):
+    for unit, field, bound in (
+        ("s", "seconds", []),
+        ("s of CPU", "cpu_s", []),
+        ("MiB", "mib", [Row("most that it may be", [MOST_MIB])]),
+    ):
         print_table(what, unit, [Row(way, [getattr(each[way], field) for each in rounds]) for way in WAYS])
-        print_table(
-            "each command once", unit, [Row(what, [getattr(took, field)]) for what, took in commands.items()]
-        )
-    print(f"the page has {page_mb:.1f} MB, all files of the report {files_mb:.1f} MB")
+        took = [Row(command, [getattr(each, field)]) for command, each in commands.items()]
+        print_table("each command once", unit, bound + took)
+    sizes = {"most that the page may have": MOST_PAGE_MB, "the page": page_mb, "all files": files_mb}
+    print_table("the report", "MB", [Row(of, [size]) for of, size in sizes.items()])
 
 
 def count(path: Path, table: str) -> int:
