@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
+from topologies import netem_shown
 from topologies.carrier import ensure_carrier
 from topologies.link import (
     DIRECTIONS,
@@ -152,8 +153,8 @@ class NetemLink:
             version=os.uname().release,
             command=self._command,
             configuration=LinkConfiguration(
-                up=_configuration(self._settings, "up"),
-                down=_configuration(self._settings, "down"),
+                up=self._configuration("up"),
+                down=self._configuration("down"),
                 mtu=MTU,
             ),
             scheduling=None,
@@ -204,6 +205,12 @@ class NetemLink:
             before, now = now, self._snapshot()
         return now
 
+    def _configuration(self, direction: Direction) -> DirectionConfiguration:
+        """As the kernel says it, for the judge to compare it with what was asked."""
+        asked = configuration_asked(self._settings, direction)
+        queue, line = map(_shown, self._qdiscs[direction])
+        return netem_shown.configuration(asked, queue, line)
+
     def _snapshot(self) -> _Snapshot:
         return {
             direction: (_counters(queue), _counters(line))
@@ -211,7 +218,7 @@ class NetemLink:
         }
 
 
-def _configuration(link: LinkSettings, direction: Direction) -> DirectionConfiguration:
+def configuration_asked(link: LinkSettings, direction: Direction) -> DirectionConfiguration:
     settings, limit = link.of(direction), link.queue_limit(direction)
     return DirectionConfiguration(
         rate_bps=settings.rate_bps,
@@ -227,12 +234,17 @@ def _queued(snapshot: _Snapshot) -> int:
 
 
 def _counters(end: LinkEnd) -> _Counters:
-    show = ["tc", "-statistics", "-json", "qdisc", "show", "dev", end.interface]
-    return root_counters(run_inside(end.netns_path, partial(run_tool, show)))
+    return root_counters(_shown(end))
+
+
+def _shown(end: LinkEnd) -> str:
+    # Raw, for the limit of TBF is not shown else.
+    show = ["tc", "-statistics", "-raw", "-json", "qdisc", "show", "dev", end.interface]
+    return run_inside(end.netns_path, partial(run_tool, show))
 
 
 def root_counters(shown: str) -> _Counters:
-    """From the JSON of `tc -statistics -json qdisc show dev X`."""
+    """From the JSON of `tc -statistics -raw -json qdisc show dev X`."""
     root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 

@@ -1,5 +1,6 @@
 """The netem backend: the tc commands that it gives, and links made by them as far as the kernel can."""
 
+import json
 import re
 import socket
 import subprocess
@@ -7,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,10 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import topologies.netem_link
-from topologies.link import DirectionSettings, LinkEnd, LinkSettings, QueueLimit
+import topologies.netem_shown
+from runners.trial.judging.network import doubts_of_configuration
+from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkSettings, QueueLimit
+from topologies.link_report import DirectionConfiguration
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.netem_link import (
     DELAY_LINE_LIMIT_PACKETS,
+    NetemLink,
     burst_bytes,
     delay_commands,
     drain_s,
@@ -107,6 +113,23 @@ def stand_in_for_delay(interface: str, _: DirectionSettings) -> list[str]:
     return [f"qdisc add dev {interface} root handle 1: tbf rate 10gbit burst 1000000 limit 1000000"]
 
 
+def configuration_without_delay(asked: DirectionConfiguration, queue: str, _: str) -> DirectionConfiguration:
+    """The queue's is the kernel's word; the delay line's is made up as the stand-in is."""
+    delay = {"delay": asked.delay_ns / 1e9}
+    line = [{"kind": "netem", "options": {"delay": delay, "rate": {"rate": asked.rate_bps // 8}}}]
+    return topologies.netem_shown.configuration(asked, queue, json.dumps(line))
+
+
+def put_stand_in(
+    monkeypatch: pytest.MonkeyPatch,
+    commands: Callable[[str, DirectionSettings], list[str]] = stand_in_for_delay,
+) -> None:
+    shown = SimpleNamespace(configuration=configuration_without_delay)
+    monkeypatch.setattr(topologies.netem_link, "netem_shown", shown)
+    monkeypatch.setattr(topologies.netem_link, "delay_commands", commands)
+    monkeypatch.setattr("topologies.topology.netem_is_available", lambda: True)
+
+
 @pytest.fixture(params=["without the delay", "with the delay"])
 def netem_topology(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -117,8 +140,7 @@ def netem_topology(
     if delayed and not netem_is_available():
         pytest.skip("needs sch_netem")
     if not delayed:
-        monkeypatch.setattr(topologies.netem_link, "delay_commands", stand_in_for_delay)
-        monkeypatch.setattr("topologies.topology.netem_is_available", lambda: True)
+        put_stand_in(monkeypatch, stand_in_for_delay)
     yield lambda link: build("single-path", {"internet": link}, "netem"), delayed
 
 
@@ -152,8 +174,7 @@ def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: p
         delays.extend(delay_commands(interface, settings))
         return stand_in_for_delay(interface, settings)
 
-    monkeypatch.setattr(topologies.netem_link, "delay_commands", note_delay)
-    monkeypatch.setattr("topologies.topology.netem_is_available", lambda: True)
+    put_stand_in(monkeypatch, note_delay)
     link = LinkSettings(
         up=DirectionSettings(2, 30, queue_bytes=30_000), down=DirectionSettings(20, 70, queue_packets=40)
     )
@@ -169,15 +190,60 @@ def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: p
         "qdisc add dev r2-r1 root handle 1: tbf rate 20000000bit burst 1764 limit 1514",
         "qdisc add dev r2-r1 parent 1:1 handle 10: pfifo limit 40",
     ]
+    # By the kernel's word, which knows a burst by the whole microseconds that it takes.
     droptail = {"queue": "droptail"}
     assert report.configuration.model_dump(exclude_none=True) == {
-        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1539}
+        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1538}
         | droptail,
-        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1764}
+        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1762}
         | droptail,
         **droptail,
         "mtu": 1500,
     }
+
+
+@root
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ("tbf rate 1mbit burst 1639 limit 30000", "rate_bps = 1000000, and should have 10000000"),
+        ("tbf rate 10mbit burst 1639 limit 31000", "queue_bytes = 31000, and should have 30000"),
+    ],
+)
+def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(
+    netem_topology: tuple[Callable[..., Topology], bool], change: str, wrong: str
+) -> None:
+    make, _ = netem_topology
+    assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
+
+
+def doubts_after(make: Callable[..., Topology], which: int, change: str) -> list[str]:
+    """What the judge says of a link whose queue (0) or delay line (1) upwards was changed by somebody."""
+    settings = LinkSettings.symmetric(10, 20, queue_bytes=30_000)
+    with make(settings) as topology:
+        link = topology._links["internet"]
+        assert isinstance(link, NetemLink)
+        end = link._qdiscs["up"][which]
+        replace = ["tc", "qdisc", "change", "dev", end.interface, "root", "handle", "1:", *change.split()]
+        run_inside(end.netns_path, partial(run_tool, replace))
+        report = topology.finish()["internet"]
+    return [doubt for way in DIRECTIONS for doubt in doubts_of_configuration(report, settings, way)]
+
+
+@root
+@with_the_delay
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ("delay 21ms limit 1000000000 rate 10mbit", "delay_ns = 21000000, and should have 20000000"),
+        ("delay 20ms limit 1000000000 rate 9mbit", "rate_bps = 9000000, and should have 10000000"),
+    ],
+)
+def test_a_link_whose_delay_line_is_not_what_was_asked_says_what_it_is(
+    netem_topology: tuple[Callable[..., Topology], bool], change: str, wrong: str
+) -> None:
+    make, _ = netem_topology
+    assert doubts_after(make, 1, f"netem {change}") == [f"the link had {wrong}"]
 
 
 @root

@@ -1,0 +1,95 @@
+"""A netem link's configuration is what the kernel says, but for the digits that tc does not show."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from topologies.link import LinkError
+from topologies.link_report import DirectionConfiguration
+from topologies.netem_shown import configuration
+
+# Verbatim of iproute2 6.1 on Linux 6.1, of "delay 33333.333us rate 300001bit" and of such a shaper.
+LINE = (
+    '[{"kind":"netem","handle":"1:","root":true,"refcnt":2,"options":{"limit":1000000000,"delay":{"delay":0.033332,'
+    '"jitter":0,"correlation":0},"rate":{"rate":37500,"packetoverhead":0,"cellsize":0,"celloverhead":0},'
+    '"ecn":false,"gap":0}}]'
+)
+QUEUE = (
+    '[{"kind":"tbf","handle":"1:","root":true,"refcnt":2,"options":{"rate":37500,"burst":1517,"burst_raw":"5007",'
+    '"lat":5132641,"limit":30000}}]'
+)
+ASKED = DirectionConfiguration(rate_bps=300_001, delay_ns=33_333_333, queue_bytes=30_000, burst_bytes=1518)
+
+
+def changed(shown: str, change: Callable[[dict[str, Any]], object]) -> str:
+    qdiscs = json.loads(shown)
+    change(qdiscs[0]["options"])
+    return json.dumps(qdiscs)
+
+
+def test_what_is_shown_as_what_was_asked_would_be_is_as_asked() -> None:
+    assert configuration(ASKED, QUEUE, LINE) == ASKED.model_copy(update={"burst_bytes": 1517})
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "shown_s"),
+    # What tc showed of these delays.
+    [(10_000, 9e-06), (100_125, 9.9e-05), (1_000, 0), (30_000_000, 0.03), (1_234_567_891, 1.23457)],
+)
+def test_delays_are_shown_with_fewer_digits(asked_ns: int, shown_s: float) -> None:
+    line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
+    asked = ASKED.model_copy(update={"delay_ns": asked_ns})
+    assert configuration(asked, QUEUE, line).delay_ns == asked_ns
+
+
+@pytest.mark.parametrize(
+    ("asked_ns", "shown_s"),
+    [(33_333_333, 0.033334), (33_333_333, 0.033331), (10_000, 7e-06), (1_234_567_891, 1.23458)],
+)
+def test_another_delay_stands_as_it_is_shown(asked_ns: int, shown_s: float) -> None:
+    line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
+    asked = ASKED.model_copy(update={"delay_ns": asked_ns})
+    assert configuration(asked, QUEUE, line).delay_ns == round(shown_s * 1e9)
+
+
+def test_no_delay_is_none() -> None:
+    line = changed(LINE, lambda options: options.pop("delay"))
+    assert configuration(ASKED, QUEUE, line).delay_ns == 0
+    assert configuration(ASKED.model_copy(update={"delay_ns": 0}), QUEUE, line).delay_ns == 0
+
+
+def test_another_rate_of_either_stands_as_it_is_shown() -> None:
+    slow = changed(QUEUE, lambda options: options.update(rate=37_499))
+    assert configuration(ASKED, slow, LINE).rate_bps == 299_992
+    fast = changed(LINE, lambda options: options["rate"].update(rate=37_501))
+    assert configuration(ASKED, QUEUE, fast).rate_bps == 300_008
+    without = changed(LINE, lambda options: options.pop("rate"))
+    assert configuration(ASKED, QUEUE, without).rate_bps == 0
+
+
+def test_a_queue_of_packets_is_the_one_below_the_shaper() -> None:
+    inner = {"kind": "pfifo", "handle": "10:", "parent": "1:1", "options": {"limit": 41}}
+    asked = ASKED.model_copy(update={"queue_bytes": None, "queue_packets": 40})
+    found = configuration(asked, json.dumps([*json.loads(QUEUE), inner]), LINE)
+    assert (found.queue_bytes, found.queue_packets) == (None, 41)
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"loss-random": {"loss": 0.01, "correlation": 0}}, "loss-random"),
+        ({"duplicate": {"duplicate": 0.01, "correlation": 0}, "gap": 5}, "duplicate, gap"),
+        ({"delay": {"delay": 0.033332, "jitter": 0.001, "correlation": 0}}, "jitter"),
+    ],
+)
+def test_a_delay_line_that_does_more_is_refused_with_what_it_does(more: dict[str, Any], named: str) -> None:
+    with pytest.raises(LinkError, match=f"^netem does more than delay and serialize: {named}$"):
+        configuration(ASKED, QUEUE, changed(LINE, lambda options: options.update(more)))
+
+
+@pytest.mark.parametrize(("queue", "line"), [("[]", LINE), (LINE, LINE), (QUEUE, "[]"), (QUEUE, QUEUE)])
+def test_other_qdiscs_than_these_are_named(queue: str, line: str) -> None:
+    with pytest.raises(LinkError, match=r"^the link has the qdiscs .*: must be (tbf|netem)$"):
+        configuration(ASKED, queue, line)
