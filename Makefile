@@ -112,6 +112,7 @@ go: environment
 parts: environment go
 	@$(MAKE) --no-print-directory -C dropper
 	@$(MAKE) --no-print-directory -C topologies/wire
+	@$(MAKE) --no-print-directory -C topologies/clock
 	@$(MAKE) --no-print-directory -C topologies/prober
 	@$(RUN) runners.implementations.build $(UNBUILT)
 
@@ -135,6 +136,7 @@ clean:
 	rm -rf $(VENV) $(OUT) .build
 	$(MAKE) -C dropper clean
 	$(MAKE) -C topologies/wire clean
+	$(MAKE) -C topologies/clock clean
 	$(MAKE) -C topologies/prober clean
 	rm -rf quic-impls/*/build
 	$(MAKE) -C quic-impls/fec clean

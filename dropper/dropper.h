@@ -14,8 +14,9 @@
 /* The name that tells our programs from others'; the kernel keeps 15 characters. */
 #define DROPPER_PROGRAM "fecbench_drop"
 
-/* First among the filters of the hook, since a filter before ours could end the classification unseen. */
-#define DROPPER_PRIORITY 1
+/* First among the filters of the hook, since a filter before ours could end the classification unseen; but
+ * for the clock of a netem link, which must see what we drop. */
+#define DROPPER_PRIORITY 2
 #define DROPPER_HANDLE 0xfec
 
 /* Verdicts kept unless asked otherwise: 128 KiB, 100 s at 100 Mbps. */

@@ -32,6 +32,7 @@ from topologies.link import (
 )
 from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
 from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.netem_clock import Departures, NetemClock
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 
@@ -115,8 +116,10 @@ class NetemLink:
 
     backend = "netem"
 
-    def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings) -> None:
+    def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> None:
         self._settings = settings
+        self._late_bound_us = late_bound_us
+        self._clock: NetemClock | None = None
         self._relay: int | None = run_in_new(lambda: os.open("/proc/thread-self/ns/net", os.O_RDONLY))
         self._relay_path = f"/proc/{os.getpid()}/fd/{self._relay}"
         # Of each direction: where the queue is, and where the delay line is.
@@ -134,6 +137,7 @@ class NetemLink:
             for direction, (queue, _) in self._qdiscs.items():
                 limit = settings.queue_limit(direction)
                 self._tc(queue, queue_commands(queue.interface, settings.of(direction), limit))
+            self._clock = NetemClock(near, far, settings, late_bound_us)
         except BaseException:
             self.close()
             raise
@@ -148,6 +152,8 @@ class NetemLink:
         """Waits until the link has drained, which takes as long as its full queue and delay at most, and
         reports."""
         snapshot = self._drain()
+        assert self._clock
+        departures = self._clock.finish()
         return LinkReport(
             backend=self.backend,
             version=os.uname().release,
@@ -160,12 +166,16 @@ class NetemLink:
             scheduling=None,
             cpu_s=None,
             elapsed_s=time.monotonic() - self._started_s,
-            late_bound_us=None,
-            directions={direction: _report(*snapshot[direction]) for direction in DIRECTIONS},
+            late_bound_us=self._late_bound_us,
+            directions={
+                direction: _report(*snapshot[direction], departures[direction]) for direction in DIRECTIONS
+            },
         )
 
     def close(self) -> None:
         """Lets go of the relay, and with it of the ends' interfaces. Idempotent."""
+        if self._clock is not None:
+            self._clock.close()
         if self._relay is not None:
             os.close(self._relay)
             self._relay = None
@@ -249,7 +259,7 @@ def root_counters(shown: str) -> _Counters:
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 
 
-def _report(queue: _Counters, line: _Counters) -> DirectionReport:
+def _report(queue: _Counters, line: _Counters, departures: Departures) -> DirectionReport:
     return DirectionReport(
         frames_in=queue.packets + queue.drops + queue.queued,
         bytes_in=None,
@@ -262,8 +272,9 @@ def _report(queue: _Counters, line: _Counters) -> DirectionReport:
         max_queue_packets=None,
         write_errors=0,
         kernel_dropped=line.drops,
-        lateness_us=None,
+        lateness_us=departures.lateness_us,
         read_lag_us=None,
-        late=None,
+        late=departures.late,
+        late_sum_us=departures.late_sum_us,
         conserved=line.drops == 0 and queue.packets == line.packets + line.queued,
     )

@@ -5,5 +5,8 @@ from fecbench.checkout import REPOSITORY
 WIRE = REPOSITORY / "topologies" / "wire" / "build" / "wire"
 """The emulator of a link."""
 
+CLOCK = REPOSITORY / "topologies" / "clock" / "build" / "clock"
+"""Tells how late frames left a netem link."""
+
 PROBER = REPOSITORY / "topologies" / "prober" / "build" / "prober"
 """Sends known traffic, to measure a link from outside."""

@@ -241,7 +241,7 @@ class Topology:
     def _start_link(self, link: EmulatedLink, settings: LinkSettings, late_bound_us: int) -> Link:
         near, far = self._end(link.near), self._end(link.far)
         if self.backend == "netem":
-            return NetemLink(near, far, settings)
+            return NetemLink(near, far, settings, late_bound_us)
         return WireLink(near, far, settings, late_bound_us)
 
     def _end(self, port: Port) -> LinkEnd:
@@ -258,7 +258,7 @@ def build(
 
     Everything that it starts ends with the calling thread. The report of a link counts frames that leave it
     later than its bound in late_bounds_us, or DEFAULT_LATE_BOUND_US if it has none. "auto" is wire where the
-    kernel has TUN/TAP, since it tells how late it was; else netem.
+    kernel has TUN/TAP; else netem.
     Raises TopologyError for bad input, LinkError when the machine can't do it.
     """
     if topology not in TOPOLOGIES:

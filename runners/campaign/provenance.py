@@ -19,7 +19,7 @@ from results.store.postgresql_url import without_secrets
 from runners.implementations.implementation import DECLARATION, EngineName, Implementation
 from runners.probe import output_of, sha256_of
 from runners.trial import confinement
-from topologies.programs import WIRE
+from topologies.programs import CLOCK, WIRE
 
 _SOURCES = {
     **{name: (f"{name}/**/*",) for name in ("dropper", "topologies", "designs")},
@@ -110,7 +110,7 @@ def binaries(
 ) -> dict[str, str | None]:
     """The hash of everything that has a part in a trial: what was built here, and all files of endpoints or
     simulators."""
-    ours = [COMMAND, WIRE] if engine == "local" else []
+    ours = [COMMAND, WIRE, CLOCK] if engine == "local" else []
     return hashes([*ours, *(path for known in implementations for path in known.files(engine))])
 
 

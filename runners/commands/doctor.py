@@ -26,7 +26,7 @@ from runners.sandbox.isolation import IsolationError, run_isolated
 from runners.trial import cgroup
 from runners.trial.contract import SAMPLES
 from topologies import tcp
-from topologies.programs import PROBER, WIRE
+from topologies.programs import CLOCK, PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
 # Endpoints have no right to go beyond the system's limits. quic-go asks for 7 MiB.
@@ -112,7 +112,7 @@ def _python() -> Iterator[Need]:
 
 
 def _built() -> Iterator[Need]:
-    for name, program in {"dropper": COMMAND, "wire": WIRE, "prober": PROBER}.items():
+    for name, program in {"dropper": COMMAND, "wire": WIRE, "clock": CLOCK, "prober": PROBER}.items():
         good = os.access(program, os.X_OK)
         yield Need(name, good, "built" if good else "not built", "make build")
 

@@ -91,7 +91,8 @@ def check(
     certificates.write(folder, SERVER_NAME)
     if os.geteuid() != 0:
         return _examine(Loopback(implementation, folder, _free_port(), None), reference)
-    cgroups, user = cgroup.make(f"{folder.name}.check"), rights.first_user(os.getpid())
+    name = f"{folder.name}-{os.getpid()}"  # others may check at the same time
+    cgroups, user = cgroup.make(f"{name}.check"), rights.first_user(os.getpid())
 
     def answer() -> bytes:
         cgroup.join(cgroups)
@@ -103,7 +104,7 @@ def check(
     try:
         return [Part(**part) for part in json.loads(run_isolated(answer, LIMIT_S))]
     finally:
-        cgroup.remove(folder.name)
+        cgroup.remove(name)
 
 
 def _allow_congestion_control(implementation: Implementation) -> None:

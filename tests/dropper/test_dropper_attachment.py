@@ -24,7 +24,7 @@ SEED = 0xFEC
 PACKETS = 4000
 IFF_TAP, IFF_NO_PI, IFF_VNET_HDR, TUNSETIFF = 0x0002, 0x1000, 0x4000, 0x400454CA
 UDP_SEGMENT, SO_RCVBUFFORCE = 103, 33  # <linux/udp.h>, <asm-generic/socket.h>
-OUR_PLACE = ("pref", "1", "handle", "0xfec", "protocol", "all")
+OUR_PLACE = ("pref", "2", "handle", "0xfec", "protocol", "all")
 CLASSIC_PROGRAM_THAT_DROPS = ("bpf", "da", "bytecode", "1,6 0 0 2")
 
 
@@ -263,7 +263,7 @@ def their_ingress_qdisc(namespace):
 def their_filters(namespace):
     their_clsact(namespace)
     put_filter_that_drops(namespace, "ingress")
-    put_filter_that_drops(namespace, "egress", "pref", "1")
+    put_filter_that_drops(namespace, "egress", "pref", "2")
 
 
 def their_empty_chain(namespace):
@@ -342,7 +342,7 @@ def test_a_failed_attach_changes_nothing(veth):
     _, far = veth
     attach(far.attachment("egress"), Uniform(0), 0)  # which makes the qdisc
     put_filter_that_drops(
-        far, "ingress", "pref", "1", "protocol", "ip"
+        far, "ingress", "pref", "2", "protocol", "ip"
     )  # where only filters for IP may come now
     before = far.qdiscs_and_filters()
     with pytest.raises(DropperError, match="cannot attach to far0 ingress"):

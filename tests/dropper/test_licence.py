@@ -2,18 +2,26 @@
 
 import re
 import subprocess
+from pathlib import Path
+
+import pytest
 
 from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
-from topologies.programs import WIRE
+from topologies.programs import CLOCK, WIRE
 
 LICENCE = "Dual BSD/GPL"
 SPDX = "SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only"
-SOURCES = ("dropper/dropper.bpf.c", "topologies/wire/arrivals.c")
+SOURCES = ("dropper/dropper.bpf.c", "topologies/clock/clock.bpf.c", "topologies/wire/arrivals.c")
 
 
-def test_the_dropper_says_its_licence_to_the_kernel() -> None:
-    section = ["readelf", "--string-dump=license", COMMAND.with_name("dropper.bpf.o")]
+@pytest.mark.parametrize(
+    "program",
+    [COMMAND.with_name("dropper.bpf.o"), CLOCK.with_name("clock.bpf.o")],
+    ids=lambda path: path.stem,
+)
+def test_a_bpf_program_says_its_licence_to_the_kernel(program: Path) -> None:
+    section = ["readelf", "--string-dump=license", program]
     dumped = subprocess.run(section, check=True, capture_output=True, text=True).stdout
     assert re.findall(r"\[ *0\] +(.*)", dumped) == [LICENCE]
 

@@ -1,6 +1,7 @@
 """The netem backend: the tc commands that it gives, and links made by them as far as the kernel can."""
 
 import json
+import math
 import re
 import socket
 import subprocess
@@ -15,10 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import topologies.netem_clock
 import topologies.netem_link
 import topologies.netem_shown
 from runners.trial.judging.network import doubts_of_configuration
-from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkSettings, QueueLimit
+from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkError, LinkSettings, QueueLimit
 from topologies.link_report import DirectionConfiguration
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.netem_link import (
@@ -32,7 +34,7 @@ from topologies.netem_link import (
     root_counters,
 )
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.topology import Host, Topology, build
+from topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
 
 root = pytest.mark.root
 
@@ -124,6 +126,7 @@ def put_stand_in(
     monkeypatch: pytest.MonkeyPatch,
     commands: Callable[[str, DirectionSettings], list[str]] = stand_in_for_delay,
 ) -> None:
+    monkeypatch.setattr(topologies.netem_clock, "EARLY_US", math.inf)
     shown = SimpleNamespace(configuration=configuration_without_delay)
     monkeypatch.setattr(topologies.netem_link, "netem_shown", shown)
     monkeypatch.setattr(topologies.netem_link, "delay_commands", commands)
@@ -163,7 +166,9 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
     for direction in report.directions.values():
         assert (direction.frames_in, direction.frames_out, direction.in_flight) == (20, 20, 0)
         assert direction.bytes_out == 20 * 98
-    assert report.late is None
+        assert direction.lateness_us
+        assert direction.late is not None
+    assert report.late_bound_us == DEFAULT_LATE_BOUND_US
 
 
 @root
@@ -215,6 +220,16 @@ def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(
 ) -> None:
     make, _ = netem_topology
     assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
+
+
+@root
+def test_frames_that_leave_sooner_than_they_can_are_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_stand_in(monkeypatch, stand_in_for_delay)
+    monkeypatch.setattr(topologies.netem_clock, "EARLY_US", 2.0)
+    with build("single-path", {"internet": LinkSettings.symmetric(10, 20)}, "netem") as topology:
+        send_50_datagrams(topology)
+        with pytest.raises(LinkError, match=r"^a frame left netem up \d+\.\d µs before it was due$"):
+            topology.finish()
 
 
 def doubts_after(make: Callable[..., Topology], which: int, change: str) -> list[str]:

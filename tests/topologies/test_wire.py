@@ -53,7 +53,9 @@ def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: f
     print(f"\nOWD {owd_ms} ms: error p50/p99/max {np.percentile(error_us, [50, 99, 100]).round(1)} µs")
     assert len(times) == 200
     assert error_us.min() > -10  # nothing is faster than light, up to the two clocks' reading
-    assert np.median(error_us) < 2000
+    lateness_us = ends.link.finish().directions["up"].lateness_us
+    assert lateness_us  # on a busy machine, which the link tells of
+    assert np.median(error_us) < 2000 + lateness_us.p50
 
 
 @root

@@ -30,7 +30,7 @@ from runners.engines import scratch
 KILLS = int(os.environ.get("FECBENCH_KILLS", "4"))
 POWER_CUT = "power cut"
 KILL_KINDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, POWER_CUT)
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 

@@ -12,6 +12,7 @@ from runners.implementations.finding import ours
 from runners.implementations.implementation import Implementation, load
 from runners.probe import sha256_of
 
+OURS = {"dropper/build/dropper", "topologies/wire/build/wire", "topologies/clock/build/clock"}
 CPUINFO = """processor	: 0
 vendor_id	: GenuineIntel
 model		: 143
@@ -41,7 +42,7 @@ def test_passwords_of_the_command_line_are_not_kept(monkeypatch: pytest.MonkeyPa
 def test_every_binary_has_its_hash_by_its_path_in_the_repository() -> None:
     binaries = provenance.collect([ours().find("rquic", "tests")], "wire")["binaries"]
     rquic = "quic-impls/rquic/build/rquic"
-    assert set(binaries) == {"dropper/build/dropper", "topologies/wire/build/wire", rquic}
+    assert set(binaries) == {*OURS, rquic}
     assert binaries[rquic] == sha256_of(REPOSITORY / rquic)
 
 
