@@ -10,3 +10,5 @@ $here/prove.sh -k test_ipv6_that_the_first_program tests/topologies/test_netem_l
 grep --quiet '^good     netem: works' /run/scratch/doctor
 
 $here/prove.sh -k exactly_the_predicted tests/dropper/test_dropper_attachment.py
+
+$here/prove.sh tests/kernels/netem/test_backlog.py
