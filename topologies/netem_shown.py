@@ -14,7 +14,8 @@ from topologies.link import LinkError
 from topologies.link_report import DirectionConfiguration
 
 _GIVEN_NS, _SHOWN_NS, _SHOWN_DIGITS = 1000 + 64, 1000, 6
-_DELAY_LINE = {"limit", "delay", "rate"}
+# Since Linux 6.6 netem has a seed, whether it draws or not.
+_DELAY_LINE = {"limit", "delay", "rate", "seed"}
 
 
 def configuration(asked: DirectionConfiguration, queue: str, line: str) -> DirectionConfiguration:

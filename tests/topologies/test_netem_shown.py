@@ -54,6 +54,11 @@ def test_another_delay_stands_as_it_is_shown(asked_ns: int, shown_s: float) -> N
     assert configuration(asked, QUEUE, line).delay_ns == round(shown_s * 1e9)
 
 
+def test_a_seed_that_nothing_is_drawn_with_is_no_more_than_delay_and_rate() -> None:
+    line = changed(LINE, lambda options: options.update(seed=6904211290437561227))
+    assert configuration(ASKED, QUEUE, line) == configuration(ASKED, QUEUE, LINE)
+
+
 def test_no_delay_is_none() -> None:
     line = changed(LINE, lambda options: options.pop("delay"))
     assert configuration(ASKED, QUEUE, line).delay_ns == 0

@@ -55,8 +55,10 @@ static __always_inline __u64 key_of(struct __sk_buff *frame, __u32 direction) {
         bpf_skb_load_bytes(frame, 0, words, sizeof(words));
     else if (frame->len >= sizeof(words) / 2)
         bpf_skb_load_bytes(frame, 0, words, sizeof(words) / 2);
-    else
-        bpf_skb_load_bytes(frame, 0, words, sizeof(words) / 4);
+    else if (frame->len >= 54) /* headers of TCP */
+        bpf_skb_load_bytes(frame, 0, words, 54);
+    else if (frame->len >= 42) /* headers of UDP */
+        bpf_skb_load_bytes(frame, 0, words, 42);
     leave_checksum_out((__u8 *)words);
     for (int i = 0; i < WORDS; i++) {
         key = (key ^ words[i]) * 0x9e3779b97f4a7c15;
