@@ -22,7 +22,7 @@ from results import papers
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
 # Half a minute each. Whoever changes one, or what it draws, runs `pytest -m slow tests/notebooks`.
-SLOW = ("how-much-fec.ipynb", "rquic2021.ipynb")
+SLOW = ("how-much-fec.ipynb", "networking2019.ipynb", "rquic2021.ipynb")
 LIMIT_S = 120  # of a cell
 MOST_SAMPLES_BYTES = 9_000_000
 

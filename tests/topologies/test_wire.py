@@ -33,7 +33,7 @@ def test_a_burst_leaves_at_the_rate(wire: Any, bandwidth_mbps: float, frames: in
     sent_ns = time.time_ns()
     times = ends.receive(frames)
     assert len(times) == frames
-    # A busy machine delays the sender, too: a frame entered after its time was noted, and before the next one's.
+    # A busy machine delays the sender, too: a frame entered after its own time, and before the next one's.
     soonest_ns, latest_ns = (
         departures_ns(entered, 1242 * 8e3 / bandwidth_mbps, 10e6)
         for entered in (times[:, 0], np.append(times[1:, 0], sent_ns))

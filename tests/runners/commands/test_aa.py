@@ -1,6 +1,7 @@
 """`fecbench aa`: a variant is run against itself, two campaigns are compared, and bad input is one line."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,15 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
 
 @pytest.mark.usefixtures("can_run_trials")
 def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_faster(
-    fecbench: Any, little_design: Path, tmp_path: Path
+    fecbench: Any, write_design: Callable[[Path, str], Path], tmp_path: Path
 ) -> None:
-    path = tmp_path / "x.sqlite"
+    design, path = write_design(tmp_path, "repetitions = 1"), tmp_path / "x.sqlite"
     jobs = ["--against-jobs", "1", "--jobs", "3"]
-    ran = fecbench.until_valid(path, "aa", "jobs", little_design, *jobs, "--json")
+    ran = fecbench.until_valid(path, "aa", "jobs", design, *jobs, "--json")
     found = json.loads(ran.stdout)
     assert ran.returncode == (1 if found["differ"] else 0)
     assert found["compared"] == "little-jobs-3 against little-jobs-1"
-    assert found["pairs"] == 12
+    assert found["pairs"] == 6
     with Database.open(str(path)) as database:
         campaigns = database.campaigns()
         at_once = [
@@ -84,7 +85,7 @@ def test_one_command_runs_a_design_with_two_numbers_of_jobs_and_tells_which_was_
             for campaign in campaigns
         ]
     assert [campaign.provenance["jobs"] for campaign in campaigns] == at_once == [1, 3]
-    assert campaigns[0].design_text == campaigns[1].design_text == little_design.read_text()
+    assert campaigns[0].design_text == campaigns[1].design_text == design.read_text()
     assert all(seconds > 0 for seconds in found["took_s"])
     told = fecbench("aa", "between", "little-jobs-1", "little-jobs-3", "--db", path).stdout
     assert f"{found['took_s'][0] / found['took_s'][1]:.2f} times as fast" in told
