@@ -29,6 +29,7 @@ from results.store.database import Database
 
 DESIGN = "networking2019-uniform"
 WORKERS = (1, 2, 3)
+SHARED = ("scheduler", "run", "database")
 IDLE_S = 30.0
 IDLE_BOUND = 0.005
 """Of a core, that an idle worker may take."""
@@ -91,10 +92,21 @@ def run(repetitions: int = 3) -> list[str]:
             name = f"{count} worker{'s' * (count > 1)}"
             costs[name] = _cost(design, server, f"with_{count}", watched, options)
     print_costs(costs)
+    for who, carried in workers_carried(costs["1 worker"]).items():
+        print(f"a core of {who} is busy with {carried:.0f} such workers")
     print(f"an idle worker takes {idle:.2%} of a core")
     return (
         [] if idle <= IDLE_BOUND else [f"an idle worker: {idle:.2%} of a core, the bound is {IDLE_BOUND:.1%}"]
     )
+
+
+def workers_carried(cost: Cost) -> dict[str, float]:
+    """How many workers like the one of `cost` keep a core of each part busy that all of them share.
+
+    On paper: what a group costs is taken to be the same whatever the number of workers. A scheduler and a run
+    have one core each, a database as many as its host.
+    """
+    return {who: cost.seconds / cost.cpu_s[who] for who in SHARED}
 
 
 def _cost(
@@ -144,8 +156,7 @@ def print_costs(costs: Mapping[str, Cost]) -> None:
     for name, cost in costs.items():
         rate = cost.trials / cost.seconds
         per_group = [
-            f"{1e3 * cost.cpu_s[who] / cost.groups:.2f}" if who in cost.cpu_s else "-"
-            for who in ("scheduler", "run", "database")
+            f"{1e3 * cost.cpu_s[who] / cost.groups:.2f}" if who in cost.cpu_s else "-" for who in SHARED
         ]
         share = cost.cpu_s.get("scheduler", 0.0) / cost.seconds
         ratio = rate / (first.trials / first.seconds)
