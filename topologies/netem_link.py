@@ -33,11 +33,9 @@ from topologies.link import (
 from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.netem_clock import Departures, NetemClock
+from topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-
-DELAY_LINE_LIMIT_PACKETS = 10**9
-"""netem needs a limit; this one is never met: 1 s at 10 Gbit/s holds 825,000 full frames."""
 
 _LATE_TIMER_S = 100e-6
 _SNAPSHOT_INTERVAL_S = 0.005
@@ -248,13 +246,13 @@ def _counters(end: LinkEnd) -> _Counters:
 
 
 def _shown(end: LinkEnd) -> str:
-    # Raw, for the limit of TBF is not shown else.
-    show = ["tc", "-statistics", "-raw", "-json", "qdisc", "show", "dev", end.interface]
+    # Raw and with details, for not all that TBF does is shown else.
+    show = ["tc", "-statistics", "-details", "-raw", "-json", "qdisc", "show", "dev", end.interface]
     return run_inside(end.netns_path, partial(run_tool, show))
 
 
 def root_counters(shown: str) -> _Counters:
-    """From the JSON of `tc -statistics -raw -json qdisc show dev X`."""
+    """From the JSON of `tc -statistics -json qdisc show dev X`."""
     root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 
