@@ -144,7 +144,9 @@ class NetemLink:
         """The constructor has done everything."""
 
     def start(self, at_ns: int) -> None:
-        """Nothing depends on it: it has no outages."""
+        """From this time of CLOCK_MONOTONIC on, the first frame of each direction is looked for."""
+        assert self._clock
+        self._clock.start(at_ns)
 
     def finish(self) -> LinkReport:
         """Waits until the link has drained, which takes as long as its full queue and delay at most, and
@@ -152,6 +154,12 @@ class NetemLink:
         snapshot = self._drain()
         assert self._clock
         departures = self._clock.finish()
+        for direction, (_, line) in snapshot.items():
+            seen = departures[direction].frames
+            if seen != line.packets:
+                raise LinkError(
+                    f"the clock of netem saw {seen} frames leave {direction}, and netem sent {line.packets}"
+                )
         return LinkReport(
             backend=self.backend,
             version=os.uname().release,
@@ -261,6 +269,7 @@ def _report(queue: _Counters, line: _Counters, departures: Departures) -> Direct
     return DirectionReport(
         frames_in=queue.packets + queue.drops + queue.queued,
         bytes_in=None,
+        first_in_ns=departures.first_in_ns,
         queue_dropped=queue.drops,
         oversize_dropped=0,
         frames_out=line.packets,

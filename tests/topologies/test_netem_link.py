@@ -19,10 +19,19 @@ from hypothesis import strategies as st
 import topologies.netem_clock
 import topologies.netem_link
 import topologies.netem_shown
-from runners.trial.judging.network import doubts_of_configuration
+from dropper.command import Counters
+from runners.trial.judging.network import (
+    doubts_of_configuration,
+    doubts_of_link,
+    late_s,
+    longest_late_s,
+)
+from runners.trial.outcome import DropperOutcome
+from runners.trial.validity import Validity
 from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkError, LinkSettings, QueueLimit
 from topologies.link_report import DirectionConfiguration
 from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.netem_clock import NetemClock
 from topologies.netem_link import (
     NetemLink,
     burst_bytes,
@@ -173,6 +182,71 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
         assert direction.lateness_us
         assert direction.late is not None
     assert report.late_bound_us == DEFAULT_LATE_BOUND_US
+
+
+@root
+def test_it_says_when_the_first_frame_came_after_the_start(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20)) as topology:
+        send_50_datagrams(topology)
+        started_ns = time.monotonic_ns()
+        topology.start()
+        send_50_datagrams(topology)
+        first_ns = topology.finish()["internet"].directions["up"].first_in_ns
+    assert first_ns
+    assert started_ns < first_ns < time.monotonic_ns()
+
+
+def change_report(monkeypatch: pytest.MonkeyPatch, **upwards: Any) -> None:
+    """Have the clock's process report this of frames upwards, and all else as it is."""
+    usual = NetemClock._answer
+
+    def answer(clock: NetemClock, event: str) -> dict[str, Any]:
+        document = usual(clock, event)
+        if event == "report":
+            document["up"] |= upwards
+        return document
+
+    monkeypatch.setattr(NetemClock, "_answer", answer)
+
+
+@root
+def test_how_late_frames_were_reaches_the_judge_as_the_clock_says_it(
+    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lateness_us = {"p50": 30.5, "p99": 2500.25, "p999": 2600.5, "max": 2600.75}
+    change_report(monkeypatch, late=3, late_sum_us=6500.125, lateness_us=lateness_us)
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20, queue_packets=50)) as topology:
+        send_50_datagrams(topology)
+        up = topology.finish()["internet"].directions["up"]
+    assert up.lateness_us
+    assert up.lateness_us.model_dump() == lateness_us
+    assert (up.late, up.late_sum_us) == (3, 6500.125)
+    assert (late_s(up), longest_late_s(up)) == (0.006500125, 0.00260075)
+    met = Counters(seen=50, dropped=0, other=0, gso=0, truncated=0, fragments=0)
+    recorded = DropperOutcome(counters=met, packets=50, bitmap=b"")
+    assert list(doubts_of_link(up, recorded, Validity(), duration_s=0.1)) == [
+        "3 of 50 packets left the emulator later than its bound",
+        "packets were overdue for 6.5 ms, the bound is 5.0",
+    ]
+
+
+@root
+@pytest.mark.parametrize("seen", [49, 51])
+def test_another_number_of_frames_than_the_clock_saw_is_no_measurement(
+    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch, seen: int
+) -> None:
+    change_report(monkeypatch, frames=seen)
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20, queue_packets=50)) as topology:
+        send_50_datagrams(topology)
+        with pytest.raises(
+            LinkError, match=f"^the clock of netem saw {seen} frames leave up, and netem sent 50$"
+        ):
+            topology.finish()
 
 
 @root
