@@ -1,4 +1,4 @@
-"""How late frames left a netem link, by the kernel's clock at both ends: BPF programs note when each frame
+"""How late frames left a netem link, by the kernel's clock at both ends: BPF programs tell when each frame
 enters and leaves, and a process of its own holds that against the law of the link (`clock/`)."""
 
 import contextlib
@@ -16,7 +16,7 @@ from topologies.link_report import Quantiles
 from topologies.programs import CLOCK
 
 EARLY_US = 2.0
-"""By so much netem's delays may be too short: tc up to 6.1 cuts them to 64 ns of a microsecond."""
+"""By so much netem's delays may be too short: tc before 6.9 cuts them to 64 ns of a microsecond."""
 _ANSWER_TIMEOUT_S = 10.0
 
 
@@ -28,6 +28,8 @@ class Departures(BaseModel):
     frames: int
     unseen: int
     """That left, and that nobody saw enter."""
+    first_in_ns: int | None
+    """When the first frame entered after the start, on CLOCK_MONOTONIC."""
     early_us: float
     """By how much one left before it was due."""
     late: int
@@ -60,12 +62,14 @@ class NetemClock:
             self.close()
             raise
 
+    def start(self, at_ns: int) -> None:
+        """From this time of CLOCK_MONOTONIC on, the first frame of each direction is looked for."""
+        self._order(f"start {at_ns}")
+        self._answer("started")
+
     def finish(self) -> dict[Direction, Departures]:
         """What left the link until now. Raises LinkError when frames left untold, or sooner than they can."""
-        assert self._process.stdin
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(b"finish\n")
-            self._process.stdin.flush()
+        self._order("finish")
         answer = self._answer("report")
         departures = {direction: Departures.model_validate(answer[direction]) for direction in DIRECTIONS}
         for direction, told in departures.items():
@@ -85,6 +89,12 @@ class NetemClock:
             assert stream
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+    def _order(self, line: str) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):  # the answer says why
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
 
     def _answer(self, event: str) -> dict[str, Any]:
         assert self._process.stdout

@@ -33,11 +33,9 @@ from topologies.link import (
 from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
 from topologies.namespace import run_in_new, run_inside, run_tool
 from topologies.netem_clock import Departures, NetemClock
+from topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
 from topologies.offloads import switch_off_merging
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-
-DELAY_LINE_LIMIT_PACKETS = 10**9
-"""netem needs a limit; this one is never met: 1 s at 10 Gbit/s holds 825,000 full frames."""
 
 _LATE_TIMER_S = 100e-6
 _SNAPSHOT_INTERVAL_S = 0.005
@@ -146,7 +144,9 @@ class NetemLink:
         """The constructor has done everything."""
 
     def start(self, at_ns: int) -> None:
-        """Nothing depends on it: it has no outages."""
+        """From this time of CLOCK_MONOTONIC on, the first frame of each direction is looked for."""
+        assert self._clock
+        self._clock.start(at_ns)
 
     def finish(self) -> LinkReport:
         """Waits until the link has drained, which takes as long as its full queue and delay at most, and
@@ -154,6 +154,12 @@ class NetemLink:
         snapshot = self._drain()
         assert self._clock
         departures = self._clock.finish()
+        for direction, (_, line) in snapshot.items():
+            seen = departures[direction].frames
+            if seen != line.packets:
+                raise LinkError(
+                    f"the clock of netem saw {seen} frames leave {direction}, and netem sent {line.packets}"
+                )
         return LinkReport(
             backend=self.backend,
             version=os.uname().release,
@@ -248,13 +254,13 @@ def _counters(end: LinkEnd) -> _Counters:
 
 
 def _shown(end: LinkEnd) -> str:
-    # Raw, for the limit of TBF is not shown else.
-    show = ["tc", "-statistics", "-raw", "-json", "qdisc", "show", "dev", end.interface]
+    # Raw and with details, for not all that TBF does is shown else.
+    show = ["tc", "-statistics", "-details", "-raw", "-json", "qdisc", "show", "dev", end.interface]
     return run_inside(end.netns_path, partial(run_tool, show))
 
 
 def root_counters(shown: str) -> _Counters:
-    """From the JSON of `tc -statistics -raw -json qdisc show dev X`."""
+    """From the JSON of `tc -statistics -json qdisc show dev X`."""
     root = next(qdisc for qdisc in json.loads(shown) if qdisc.get("root"))
     return _Counters(root["packets"], root["bytes"], root["drops"], root["qlen"])
 
@@ -263,6 +269,7 @@ def _report(queue: _Counters, line: _Counters, departures: Departures) -> Direct
     return DirectionReport(
         frames_in=queue.packets + queue.drops + queue.queued,
         bytes_in=None,
+        first_in_ns=departures.first_in_ns,
         queue_dropped=queue.drops,
         oversize_dropped=0,
         frames_out=line.packets,

@@ -1,9 +1,9 @@
-"""What the kernel says of the qdiscs of a netem link, by `tc -raw -json qdisc show`.
+"""What the kernel says of the qdiscs of a netem link, by `tc -details -raw -json qdisc show`.
 
-tc rounds. Rates are whole bytes per second. tc up to 6.1 cuts a delay to microseconds, and then to ticks of
-64 ns, when it gives it to the kernel, where it is up to 1.1 µs too short; and to microseconds and six digits
-when it is shown. A number that is shown as the one that was asked would be is taken for it; any other stands
-in the configuration as it is shown, where the judge finds it.
+tc rounds. Rates are whole bytes per second, and bursts are times in ticks of 64 ns. A delay is cut to whole
+microseconds and then to ticks by tc before 6.9, and is shown with six digits by any. A delay or rate that is
+shown as the one that was asked would be is taken for it; any other stands in the configuration as it is
+shown, where the judge finds it. Qdiscs with another burst or limit, or that do anything else, are refused.
 """
 
 import json
@@ -13,24 +13,46 @@ from typing import Any
 from topologies.link import LinkError
 from topologies.link_report import DirectionConfiguration
 
-_GIVEN_NS, _SHOWN_NS, _SHOWN_DIGITS = 1000 + 64, 1000, 6
+DELAY_LINE_LIMIT_PACKETS = 10**9
+"""netem needs a limit; this one is never met: 1 s at 10 Gbit/s holds 825,000 full frames."""
+
+_TICK_NS, _TICKS_PER_US = 64, 15.625
+_SHAPER = {"rate", "burst", "burst_raw", "lat", "limit"}
 # Since Linux 6.6 netem has a seed, whether it draws or not.
 _DELAY_LINE = {"limit", "delay", "rate", "seed"}
 
 
 def configuration(asked: DirectionConfiguration, queue: str, line: str) -> DirectionConfiguration:
     """Of one direction whose queue and whose delay line tc shows so. Raises LinkError for other qdiscs than
-    these, and for a delay line that does more than delay and serialize."""
+    these, and for those that do more."""
     shaper, *below = _options(queue, ["tbf"] if asked.queue_packets is None else ["tbf", "pfifo"])
     (delay_line,) = _options(line, ["netem"])
-    rates = {shaper["rate"], delay_line.get("rate", {}).get("rate")} - {asked.rate_bps // 8}
+    # Its delay and its rate have parameters of their own, those of the same names among them.
+    delay_line = delay_line | delay_line.get("delay", {"delay": 0}) | delay_line.get("rate", {"rate": 0})
+    _refuse_more("tbf does more than shape", shaper, _SHAPER)
+    _refuse_more("netem does more than delay and serialize", delay_line, _DELAY_LINE)
+    if delay_line["limit"] != DELAY_LINE_LIMIT_PACKETS:
+        raise LinkError(f"netem's limit is {delay_line['limit']}: must be {DELAY_LINE_LIMIT_PACKETS}")
+    _check_burst(asked, int(shaper["burst_raw"], 16), shaper["rate"])
+    rates = {shaper["rate"], delay_line["rate"]} - {asked.rate_bps // 8}
+    shown_s = delay_line["delay"]
     return DirectionConfiguration(
-        rate_bps=8 * (rates.pop() or 0) if rates else asked.rate_bps,
-        delay_ns=_delay_ns(asked.delay_ns, delay_line),
+        rate_bps=8 * rates.pop() if rates else asked.rate_bps,
+        delay_ns=asked.delay_ns if shown_s in delays_shown_s(asked.delay_ns) else round(1e9 * shown_s),
         queue_bytes=None if below else shaper["limit"],
         queue_packets=below[0]["limit"] if below else None,
-        burst_bytes=shaper["burst"],
+        burst_bytes=asked.burst_bytes,
     )
+
+
+def delays_shown_s(asked_ns: int) -> set[float]:
+    """What tc shows of this delay when it was given as microseconds with three decimals: tc before 6.9, and
+    since then."""
+    asked_us = asked_ns / 1000
+    ticks = math.floor(math.floor(asked_us) * _TICKS_PER_US)
+    # math.floor also of what binary fractions make of nanoseconds, as tc does.
+    before_s, since_s = math.floor(ticks / _TICKS_PER_US) / 1e6, math.floor(asked_us * 1000) / 1e9
+    return {float(f"{shown_s:g}") for shown_s in (before_s, since_s)}
 
 
 def _options(shown: str, kinds: list[str]) -> list[dict[str, Any]]:
@@ -42,13 +64,16 @@ def _options(shown: str, kinds: list[str]) -> list[dict[str, Any]]:
     return [qdisc["options"] for qdisc in qdiscs]
 
 
-def _delay_ns(asked_ns: int, options: dict[str, Any]) -> int:
-    delay = options.get("delay", {})
-    more = {name for name, value in options.items() if value} - _DELAY_LINE
-    more |= {name for name in ("jitter", "correlation") if delay.get(name)}
+def _refuse_more(complaint: str, options: dict[str, Any], known: set[str]) -> None:
+    more = {name for name, value in options.items() if value and value != "ethernet"} - known
     if more:
-        raise LinkError(f"netem does more than delay and serialize: {', '.join(sorted(more))}")
-    shown_ns = round(1e9 * delay.get("delay", 0))
-    digits_ns = 10.0 ** (math.floor(math.log10(asked_ns)) + 1 - _SHOWN_DIGITS) / 2 if asked_ns else 0
-    is_as_asked = -_GIVEN_NS - _SHOWN_NS - digits_ns < shown_ns - asked_ns <= digits_ns
-    return asked_ns if is_as_asked else shown_ns
+        raise LinkError(f"{complaint}: {', '.join(sorted(more))}")
+
+
+def _check_burst(asked: DirectionConfiguration, ticks: int, rate: int) -> None:
+    """Raises LinkError unless what takes so many ticks, at so many bytes per second, is what was asked."""
+    assert asked.burst_bytes is not None
+    asked_ns = asked.burst_bytes * 10**9 // rate
+    if ticks not in (asked_ns // _TICK_NS, (asked_ns - 1) // _TICK_NS):  # the kernel's may be 1 ns short
+        shown_bytes = round(ticks * _TICK_NS * rate / 1e9)
+        raise LinkError(f"tbf lets out {shown_bytes} bytes at once: must be {asked.burst_bytes}")

@@ -262,7 +262,7 @@ class Experiment:
             for activity in self.activities.values():
                 arm.implementation.check_workload(activity.workload.asked_for, arm.where)
 
-    def check_interop(self, backend: Carrier) -> None:
+    def check_interop(self) -> None:
         """Raises Refusal for trials that an endpoint of the interop contract cannot take part in."""
         for (variant, arm), (workload, activity) in product(self.arms.items(), self.activities.items()):
             if not any(one.is_interop for one in self.taking_part(variant, workload)):
@@ -272,11 +272,6 @@ class Experiment:
                 raise Refusal(
                     f"{where}: an endpoint of the interop contract takes part, which the harness times by the"
                     " link: no other transfer may share it; it must be a download alone"
-                )
-            if backend == "netem":
-                raise Refusal(
-                    f"{where}: an endpoint of the interop contract takes part, and netem does not tell when"
-                    " its first frame came; it must be --link wire"
                 )
             for point in range(len(self.points)):
                 size_bytes = activity.parameters(self._values(point)).get("size_bytes", 0)

@@ -112,7 +112,7 @@ def request(
     experiment.check_combinations(engine)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
     experiment.check_links(carrier)
-    experiment.check_interop(carrier)
+    experiment.check_interop()
     return Request(
         experiment=experiment,
         keys=keys,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -125,11 +127,15 @@ def timed() -> Iterator[Timed]:
 
 
 def send(topology: Topology, datagrams: int, size: int = 1200) -> None:
-    """At once, all of the same bytes, to the server."""
+    """At once, to the server. Those of one size have the same bytes, ports and identification, too."""
     in_client = f"/proc/{topology.client.pid}/ns/net"
-    with run_inside(in_client, partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)) as sender:
+    opened = partial(socket.socket, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    addresses = b"".join(map(socket.inet_aton, (topology.client.address, topology.server.address)))
+    header = struct.pack("!BBHHHBBH8s", 0x45, 0, 0, 1, 0, 64, socket.IPPROTO_UDP, 0, addresses)
+    datagram = header + struct.pack("!HHHH", 9, 9, 8 + size, 0) + bytes(size)
+    with run_inside(in_client, opened) as sender:
         for _ in range(datagrams):
-            sender.sendto(bytes(size), (topology.server.address, 9))
+            sender.sendto(datagram, (topology.server.address, 0))
 
 
 def await_frames(topology: Topology, frames: int) -> None:
@@ -156,6 +162,31 @@ def test_it_sees_each_frame_leave_a_link_that_keeps_the_law(timed: Timed) -> Non
 
 
 @root
+def test_it_says_when_the_first_frame_came_after_the_start(timed: Timed) -> None:
+    topology, clock = timed
+    send(topology, 3)
+    started_ns = time.monotonic_ns()
+    clock.start(started_ns)
+    send(topology, 1)
+    sent_ns = time.monotonic_ns()
+    send(topology, 3)
+    await_frames(topology, 7)
+    topology.finish()
+    first_ns = clock.finish()["up"].first_in_ns
+    assert first_ns
+    assert started_ns <= first_ns <= sent_ns
+
+
+@root
+def test_of_a_link_that_is_not_started_it_says_no_first_frame(timed: Timed) -> None:
+    topology, clock = timed
+    send(topology, 1)
+    await_frames(topology, 1)
+    topology.finish()
+    assert clock.finish()["up"].first_in_ns is None
+
+
+@root
 def test_frames_of_the_same_bytes_and_those_that_are_dropped_behind_it_are_seen(timed: Timed) -> None:
     topology, clock = timed
     exit_ = topology.exits["internet", "up"]
@@ -166,6 +197,28 @@ def test_frames_of_the_same_bytes_and_those_that_are_dropped_behind_it_are_seen(
     assert show(place).dropped > 5
     frames = topology.finish()["internet"].directions["up"].frames_out
     assert clock.finish()["up"].frames == frames >= 30
+
+
+@root
+def test_frames_of_the_same_bytes_that_its_queue_dropped_make_no_later_frame_late() -> None:
+    link = LinkSettings.symmetric(10, 400, queue_packets=5)
+    with build("single-path", {"internet": link}, "wire") as topology:
+        exits = topology.exits
+        clock = NetemClock(exits["internet", "down"], exits["internet", "up"], link, 1000)
+        send(topology, 20)
+        time.sleep(0.1)
+        send(topology, 1, size=600)
+        for _ in range(12):  # all of them are in the link at once
+            time.sleep(0.02)
+            send(topology, 1)
+        time.sleep(0.5)
+        up = topology.finish()["internet"].directions["up"]
+        assert up.queue_dropped > 10
+        told = clock.finish()["up"]
+        clock.close()
+    assert told.frames == up.frames_out
+    # Taken for those that were dropped, each would be 20 ms later than the one before.
+    assert told.lateness_us.max < 100_000
 
 
 @root
@@ -200,7 +253,14 @@ def test_another_law_than_the_link_s_is_seen() -> None:
         clock.close()
 
 
-NOTHING = {"frames": 9, "unseen": 0, "early_us": 0, "late": 0, "late_sum_us": 0}
+NOTHING: dict[str, Any] = {
+    "frames": 9,
+    "unseen": 0,
+    "first_in_ns": None,
+    "early_us": 0,
+    "late": 0,
+    "late_sum_us": 0,
+}
 NOTHING |= {"lateness_us": {"p50": 0, "p99": 0, "p999": 0, "max": 0}}
 
 

@@ -19,12 +19,20 @@ from hypothesis import strategies as st
 import topologies.netem_clock
 import topologies.netem_link
 import topologies.netem_shown
-from runners.trial.judging.network import doubts_of_configuration
+from dropper.command import Counters
+from runners.trial.judging.network import (
+    doubts_of_configuration,
+    doubts_of_link,
+    late_s,
+    longest_late_s,
+)
+from runners.trial.outcome import DropperOutcome
+from runners.trial.validity import Validity
 from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkError, LinkSettings, QueueLimit
 from topologies.link_report import DirectionConfiguration
 from topologies.namespace import run_in_new, run_inside, run_tool
+from topologies.netem_clock import NetemClock
 from topologies.netem_link import (
-    DELAY_LINE_LIMIT_PACKETS,
     NetemLink,
     burst_bytes,
     delay_commands,
@@ -33,6 +41,7 @@ from topologies.netem_link import (
     queue_commands,
     root_counters,
 )
+from topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
 from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 from topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
 
@@ -117,8 +126,12 @@ def stand_in_for_delay(interface: str, _: DirectionSettings) -> list[str]:
 
 def configuration_without_delay(asked: DirectionConfiguration, queue: str, _: str) -> DirectionConfiguration:
     """The queue's is the kernel's word; the delay line's is made up as the stand-in is."""
-    delay = {"delay": asked.delay_ns / 1e9}
-    line = [{"kind": "netem", "options": {"delay": delay, "rate": {"rate": asked.rate_bps // 8}}}]
+    options = {
+        "limit": DELAY_LINE_LIMIT_PACKETS,
+        "delay": {"delay": asked.delay_ns / 1e9},
+        "rate": {"rate": asked.rate_bps // 8},
+    }
+    line = [{"kind": "netem", "options": options}]
     return topologies.netem_shown.configuration(asked, queue, json.dumps(line))
 
 
@@ -172,6 +185,71 @@ def test_a_ping_crosses_the_relay_and_every_frame_is_accounted_for(
 
 
 @root
+def test_it_says_when_the_first_frame_came_after_the_start(
+    netem_topology: tuple[Callable[..., Topology], bool],
+) -> None:
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20)) as topology:
+        send_50_datagrams(topology)
+        started_ns = time.monotonic_ns()
+        topology.start()
+        send_50_datagrams(topology)
+        first_ns = topology.finish()["internet"].directions["up"].first_in_ns
+    assert first_ns
+    assert started_ns < first_ns < time.monotonic_ns()
+
+
+def change_report(monkeypatch: pytest.MonkeyPatch, **upwards: Any) -> None:
+    """Have the clock's process report this of frames upwards, and all else as it is."""
+    usual = NetemClock._answer
+
+    def answer(clock: NetemClock, event: str) -> dict[str, Any]:
+        document = usual(clock, event)
+        if event == "report":
+            document["up"] |= upwards
+        return document
+
+    monkeypatch.setattr(NetemClock, "_answer", answer)
+
+
+@root
+def test_how_late_frames_were_reaches_the_judge_as_the_clock_says_it(
+    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lateness_us = {"p50": 30.5, "p99": 2500.25, "p999": 2600.5, "max": 2600.75}
+    change_report(monkeypatch, late=3, late_sum_us=6500.125, lateness_us=lateness_us)
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20, queue_packets=50)) as topology:
+        send_50_datagrams(topology)
+        up = topology.finish()["internet"].directions["up"]
+    assert up.lateness_us
+    assert up.lateness_us.model_dump() == lateness_us
+    assert (up.late, up.late_sum_us) == (3, 6500.125)
+    assert (late_s(up), longest_late_s(up)) == (0.006500125, 0.00260075)
+    met = Counters(seen=50, dropped=0, other=0, gso=0, truncated=0, fragments=0)
+    recorded = DropperOutcome(counters=met, packets=50, bitmap=b"")
+    assert list(doubts_of_link(up, recorded, Validity(), duration_s=0.1)) == [
+        "3 of 50 packets left the emulator later than its bound",
+        "packets were overdue for 6.5 ms, the bound is 5.0",
+    ]
+
+
+@root
+@pytest.mark.parametrize("seen", [49, 51])
+def test_another_number_of_frames_than_the_clock_saw_is_no_measurement(
+    netem_topology: tuple[Callable[..., Topology], bool], monkeypatch: pytest.MonkeyPatch, seen: int
+) -> None:
+    change_report(monkeypatch, frames=seen)
+    make, _ = netem_topology
+    with make(LinkSettings.symmetric(10, 20, queue_packets=50)) as topology:
+        send_50_datagrams(topology)
+        with pytest.raises(
+            LinkError, match=f"^the clock of netem saw {seen} frames leave up, and netem sent 50$"
+        ):
+            topology.finish()
+
+
+@root
 def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     delays: list[str] = []
 
@@ -195,12 +273,12 @@ def test_each_direction_is_shaped_and_delayed_by_its_own_settings(monkeypatch: p
         "qdisc add dev r2-r1 root handle 1: tbf rate 20000000bit burst 1764 limit 1514",
         "qdisc add dev r2-r1 parent 1:1 handle 10: pfifo limit 40",
     ]
-    # By the kernel's word, which knows a burst by the whole microseconds that it takes.
+    # By the kernel's word.
     droptail = {"queue": "droptail"}
     assert report.configuration.model_dump(exclude_none=True) == {
-        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1538}
+        "up": {"rate_bps": 2_000_000, "delay_ns": 30_000_000, "queue_bytes": 30_000, "burst_bytes": 1539}
         | droptail,
-        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1762}
+        "down": {"rate_bps": 20_000_000, "delay_ns": 70_000_000, "queue_packets": 40, "burst_bytes": 1764}
         | droptail,
         **droptail,
         "mtu": 1500,
@@ -220,6 +298,24 @@ def test_a_link_whose_queue_is_not_what_was_asked_says_what_it_is(
 ) -> None:
     make, _ = netem_topology
     assert doubts_after(make, 0, change) == [f"the link had {wrong}"]
+
+
+@root
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("burst 1639 limit 30000 peakrate 20mbit mtu 1600", r"^tbf does more than shape: mtu, mtu_raw$"),
+        ("burst 1639 limit 30000 mpu 64", r"^tbf does more than shape: mpu$"),
+        ("burst 1639 limit 30000 overhead 4", r"^tbf does more than shape: overhead$"),
+        ("burst 100000 limit 30000", r"^tbf lets out 100000 bytes at once: must be 1639$"),
+    ],
+)
+def test_a_link_whose_queue_does_more_than_was_asked_is_refused(
+    netem_topology: tuple[Callable[..., Topology], bool], change: str, complaint: str
+) -> None:
+    make, _ = netem_topology
+    with pytest.raises(LinkError, match=complaint):
+        doubts_after(make, 0, f"tbf rate 10mbit {change}")
 
 
 @root
@@ -259,6 +355,40 @@ def test_a_link_whose_delay_line_is_not_what_was_asked_says_what_it_is(
 ) -> None:
     make, _ = netem_topology
     assert doubts_after(make, 1, f"netem {change}") == [f"the link had {wrong}"]
+
+
+@root
+@with_the_delay
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("limit 1000 rate 10mbit", r"^netem's limit is 1000: must be 1000000000$"),
+        (
+            "limit 1000000000 rate 10mbit 20 53 5",
+            r"^netem does more than delay and serialize: celloverhead, cellsize, packetoverhead$",
+        ),
+    ],
+)
+def test_a_link_whose_delay_line_does_more_than_was_asked_is_refused(
+    netem_topology: tuple[Callable[..., Topology], bool], change: str, complaint: str
+) -> None:
+    make, _ = netem_topology
+    with pytest.raises(LinkError, match=complaint):
+        doubts_after(make, 1, f"netem delay 20ms {change}")
+
+
+@root
+@with_the_delay
+@pytest.mark.parametrize("owd_ms", [0, 0.0005, 0.001, 0.0999, 1.0007, 33.333333, 123.456789, 1234.567891])
+def test_a_delay_is_the_one_that_was_asked_whatever_tc_makes_of_its_digits(
+    netem_topology: tuple[Callable[..., Topology], bool], owd_ms: float
+) -> None:
+    make, _ = netem_topology
+    link = LinkSettings.symmetric(10, owd_ms)
+    with make(link) as topology:
+        report = topology.finish()["internet"]
+    assert report.configuration
+    assert report.configuration.up.delay_ns == link.up.delay_ns
 
 
 @root

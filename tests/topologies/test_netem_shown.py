@@ -10,15 +10,15 @@ from topologies.link import LinkError
 from topologies.link_report import DirectionConfiguration
 from topologies.netem_shown import configuration
 
-# Verbatim of iproute2 6.1 on Linux 6.1, of "delay 33333.333us rate 300001bit" and of such a shaper.
+# Verbatim of iproute2 6.1, of "delay 33333.333us rate 300001bit" on Linux 6.1, and of such a shaper on 6.18.
 LINE = (
     '[{"kind":"netem","handle":"1:","root":true,"refcnt":2,"options":{"limit":1000000000,"delay":{"delay":0.033332,'
     '"jitter":0,"correlation":0},"rate":{"rate":37500,"packetoverhead":0,"cellsize":0,"celloverhead":0},'
     '"ecn":false,"gap":0}}]'
 )
 QUEUE = (
-    '[{"kind":"tbf","handle":"1:","root":true,"refcnt":2,"options":{"rate":37500,"burst":1517,"burst_raw":"5007",'
-    '"lat":5132641,"limit":30000}}]'
+    '[{"kind":"tbf","handle":"1:","root":true,"refcnt":3,"options":{"rate":37500,"burst":"1517b/1","mpu":0,'
+    '"burst_raw":"9a6b3","lat":759521,"limit":30000,"linklayer":"ethernet"}}]'
 )
 ASKED = DirectionConfiguration(rate_bps=300_001, delay_ns=33_333_333, queue_bytes=30_000, burst_bytes=1518)
 
@@ -30,13 +30,19 @@ def changed(shown: str, change: Callable[[dict[str, Any]], object]) -> str:
 
 
 def test_what_is_shown_as_what_was_asked_would_be_is_as_asked() -> None:
-    assert configuration(ASKED, QUEUE, LINE) == ASKED.model_copy(update={"burst_bytes": 1517})
+    assert configuration(ASKED, QUEUE, LINE) == ASKED
 
 
 @pytest.mark.parametrize(
     ("asked_ns", "shown_s"),
-    # What tc showed of these delays.
-    [(10_000, 9e-06), (100_125, 9.9e-05), (1_000, 0), (30_000_000, 0.03), (1_234_567_891, 1.23457)],
+    [
+        # What iproute2 6.1 showed of these delays.
+        *((10_000, 9e-06), (100_125, 9.9e-05), (1_000, 0), (30_000_000, 0.03), (1_234_567_891, 1.23457)),
+        # What it does since 6.9, with TCA_NETEM_LATENCY64: every nanosecond is kept.
+        *((10_000, 1e-05), (100_125, 0.000100125), (33_333_333, 0.0333333)),
+        # 1.023 × 1000 is less than 1023.
+        (1023, 1.022e-06),
+    ],
 )
 def test_delays_are_shown_with_fewer_digits(asked_ns: int, shown_s: float) -> None:
     line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
@@ -46,7 +52,10 @@ def test_delays_are_shown_with_fewer_digits(asked_ns: int, shown_s: float) -> No
 
 @pytest.mark.parametrize(
     ("asked_ns", "shown_s"),
-    [(33_333_333, 0.033334), (33_333_333, 0.033331), (10_000, 7e-06), (1_234_567_891, 1.23458)],
+    [
+        *((33_333_333, 0.033334), (33_333_333, 0.033333), (33_333_333, 0.033331), (33_333_333, 0.0333334)),
+        *((10_000, 7e-06), (10_000, 8e-06), (10_000, 1.1e-05), (1_234_567_891, 1.23458), (1_000_000, 0)),
+    ],
 )
 def test_another_delay_stands_as_it_is_shown(asked_ns: int, shown_s: float) -> None:
     line = changed(LINE, lambda options: options["delay"].update(delay=shown_s))
@@ -66,7 +75,7 @@ def test_no_delay_is_none() -> None:
 
 
 def test_another_rate_of_either_stands_as_it_is_shown() -> None:
-    slow = changed(QUEUE, lambda options: options.update(rate=37_499))
+    slow = changed(QUEUE, lambda options: options.update(rate=37_499, burst_raw="9a6c4"))
     assert configuration(ASKED, slow, LINE).rate_bps == 299_992
     fast = changed(LINE, lambda options: options["rate"].update(rate=37_501))
     assert configuration(ASKED, QUEUE, fast).rate_bps == 300_008
@@ -87,11 +96,44 @@ def test_a_queue_of_packets_is_the_one_below_the_shaper() -> None:
         ({"loss-random": {"loss": 0.01, "correlation": 0}}, "loss-random"),
         ({"duplicate": {"duplicate": 0.01, "correlation": 0}, "gap": 5}, "duplicate, gap"),
         ({"delay": {"delay": 0.033332, "jitter": 0.001, "correlation": 0}}, "jitter"),
+        ({"rate": {"rate": 37500, "packetoverhead": 20, "cellsize": 0, "celloverhead": 0}}, "packetoverhead"),
+        (
+            {"rate": {"rate": 37500, "packetoverhead": 0, "cellsize": 53, "celloverhead": 5}},
+            "celloverhead, cellsize",
+        ),
+        ({"slot": {"min-delay": 0.3, "max-delay": 0.3, "packets": 0, "bytes": 0}}, "slot"),
+        ({"ecn": True}, "ecn"),
     ],
 )
 def test_a_delay_line_that_does_more_is_refused_with_what_it_does(more: dict[str, Any], named: str) -> None:
     with pytest.raises(LinkError, match=f"^netem does more than delay and serialize: {named}$"):
         configuration(ASKED, QUEUE, changed(LINE, lambda options: options.update(more)))
+
+
+def test_a_delay_line_with_another_limit_is_refused() -> None:
+    with pytest.raises(LinkError, match=r"^netem's limit is 1000: must be 1000000000$"):
+        configuration(ASKED, QUEUE, changed(LINE, lambda options: options.update(limit=1000)))
+
+
+# Verbatim of the same tc, after "overhead 4" or such was added.
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"burst": "1521b/1", "burst_raw": "9ad36", "lat": 759414, "overhead": 4}, "overhead"),
+        ({"mpu": 64}, "mpu"),
+        ({"mtu": "1604b/1", "mtu_raw": "30f34"}, "mtu, mtu_raw"),
+        ({"linklayer": "atm"}, "linklayer"),
+    ],
+)
+def test_a_shaper_that_does_more_is_refused_with_what_it_does(more: dict[str, Any], named: str) -> None:
+    with pytest.raises(LinkError, match=f"^tbf does more than shape: {named}$"):
+        configuration(ASKED, changed(QUEUE, lambda options: options.update(more)), LINE)
+
+
+def test_a_shaper_that_lets_out_more_at_once_is_refused() -> None:
+    changes = {"burst": "1599b/1", "burst_raw": "a2c2a", "lat": 757334}
+    with pytest.raises(LinkError, match=r"^tbf lets out 1600 bytes at once: must be 1518$"):
+        configuration(ASKED, changed(QUEUE, lambda options: options.update(changes)), LINE)
 
 
 @pytest.mark.parametrize(("queue", "line"), [("[]", LINE), (LINE, LINE), (QUEUE, "[]"), (QUEUE, QUEUE)])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only */
 /*
- * The clock of a link: tc classifiers that note when each frame enters it and when it leaves. They let every
- * frame go on to the next filter.
+ * The clock of a link: tc classifiers that tell of each frame when it enters the link and when it leaves it.
+ * They let every frame go on to the next filter.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -11,25 +11,15 @@
 
 #include "clock.h"
 
-#define FRAMES_MAX (1 << 17) /* in the link; those that its queue dropped make room */
-#define TOLD_BYTES (1 << 22) /* of frames that the command has not read yet */
+#define TOLD_BYTES (1 << 23) /* of sightings that the command has not read yet, two of each frame */
 #define WORDS 16             /* of a frame tell it from others: an encrypted payload differs in each packet */
-#define TWINS_MAX 64         /* frames of the same bytes in the link at once */
-
-/* By what tells a frame from others, when it entered. */
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH); /* with memory of its own, which does not run out in a burst */
-    __uint(max_entries, FRAMES_MAX);
-    __type(key, __u64);
-    __type(value, __u64);
-} entered SEC(".maps");
 
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
     __uint(max_entries, TOLD_BYTES);
-} left SEC(".maps");
+} sightings SEC(".maps");
 
-/* Frames that could not be told of. */
+/* Sightings that found no room. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -47,8 +37,8 @@ static __always_inline void leave_checksum_out(__u8 *bytes) {
         bytes[tcp] = bytes[tcp + 1] = 0;
 }
 
-static __always_inline __u64 key_of(struct __sk_buff *frame, __u32 direction) {
-    __u64 words[WORDS] = {}, key = ((__u64)direction << 32) + frame->len;
+static __always_inline __u64 key_of(struct __sk_buff *frame) {
+    __u64 words[WORDS] = {}, key = frame->len;
 
     /* Constant lengths, since verifiers of old kernels follow no others. */
     if (frame->len >= sizeof(words))
@@ -67,29 +57,17 @@ static __always_inline __u64 key_of(struct __sk_buff *frame, __u32 direction) {
     return key;
 }
 
-static __always_inline int enter(struct __sk_buff *frame, __u32 direction) {
-    __u64 now = bpf_ktime_get_ns(), key = key_of(frame, direction);
-
-    for (int i = 0; i < TWINS_MAX; i++, key++)
-        if (bpf_map_update_elem(&entered, &key, &now, BPF_NOEXIST) != -17 /* EEXIST */)
-            break;
-    return TC_ACT_UNSPEC;
-}
-
-static __always_inline int leave(struct __sk_buff *frame, __u32 direction) {
-    struct clock_frame told = {.left_ns = bpf_ktime_get_ns(), .bytes = frame->len, .direction = direction};
-    __u64 key = key_of(frame, direction), *since;
+static __always_inline int tell(struct __sk_buff *frame, __u16 direction, __u16 event) {
+    struct clock_sighting sighting = {
+        .at_ns = bpf_ktime_get_ns(),
+        .key = key_of(frame),
+        .bytes = frame->len,
+        .direction = direction,
+        .event = event,
+    };
     __u32 only = 0;
 
-    for (int i = 0; i < TWINS_MAX; i++, key++) {
-        since = bpf_map_lookup_elem(&entered, &key);
-        if (since) {
-            told.entered_ns = *since;
-            bpf_map_delete_elem(&entered, &key);
-            break;
-        }
-    }
-    if (bpf_ringbuf_output(&left, &told, sizeof(told), BPF_RB_NO_WAKEUP) != 0) {
+    if (bpf_ringbuf_output(&sightings, &sighting, sizeof(sighting), BPF_RB_NO_WAKEUP) != 0) {
         __u64 *count = bpf_map_lookup_elem(&untold, &only);
 
         if (count)
@@ -99,19 +77,19 @@ static __always_inline int leave(struct __sk_buff *frame, __u32 direction) {
 }
 
 SEC("tc") int enter_up(struct __sk_buff *frame) {
-    return enter(frame, CLOCK_UP);
+    return tell(frame, CLOCK_UP, CLOCK_ENTERED);
 }
 
 SEC("tc") int enter_down(struct __sk_buff *frame) {
-    return enter(frame, CLOCK_DOWN);
+    return tell(frame, CLOCK_DOWN, CLOCK_ENTERED);
 }
 
 SEC("tc") int leave_up(struct __sk_buff *frame) {
-    return leave(frame, CLOCK_UP);
+    return tell(frame, CLOCK_UP, CLOCK_LEFT);
 }
 
 SEC("tc") int leave_down(struct __sk_buff *frame) {
-    return leave(frame, CLOCK_DOWN);
+    return tell(frame, CLOCK_DOWN, CLOCK_LEFT);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -4,8 +4,9 @@
 //   clock NEAR-NETNS NEAR-INTERFACE FAR-NETNS FAR-INTERFACE UP-BPS UP-DELAY-NS DOWN-BPS DOWN-DELAY-NS
 //   LATE-BOUND-US
 //
-// Says {"event": "ready"} when it sees every frame; at `finish` on its standard input it reports and ends. It
-// ends with the thread that started it.
+// Says {"event": "ready"} when it sees every frame. On a line `start NS` on its standard input it notes when
+// the first frame of each direction enters from that time of CLOCK_MONOTONIC on, and answers; on `finish` it
+// reports and ends. It ends with the thread that started it.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,14 +28,21 @@
 
 #include "clock.h"
 #include "law.h"
+#include "passage.h"
 
 enum { ARGUMENTS = 9, PRIORITY = 1, HANDLE = 0xc10c, READ_EVERY_MS = 20 };
 
 extern const char clock_object[];
 extern const char clock_object_end[];
 
-static struct law laws[CLOCK_DIRECTIONS];
-static uint64_t unseen[CLOCK_DIRECTIONS]; // frames that left and that nobody saw enter
+static struct lane {
+    struct passage passage;
+    struct law law;
+    uint64_t unseen;      // frames that left and that nobody saw enter
+    uint64_t first_in_ns; // after the start; 0: none
+} lanes[CLOCK_DIRECTIONS];
+
+static uint64_t started_ns = UINT64_MAX;
 
 static _Noreturn void fail(int error, const char *what) {
     fprintf(stderr, "clock: %s: %s\n", what, strerror(abs(error)));
@@ -80,20 +89,33 @@ static void attach_end(struct bpf_object *object, const char *netns, const char 
 }
 
 static int note(void *context, void *data, size_t size) {
-    const struct clock_frame *frame = data;
+    const struct clock_sighting *sighting = data;
+    struct lane *lane = &lanes[sighting->direction];
     (void)context, (void)size;
-    if (frame->entered_ns)
-        law_frame(&laws[frame->direction], frame->entered_ns, frame->left_ns, frame->bytes);
+    if (sighting->event == CLOCK_ENTERED) {
+        passage_enter(&lane->passage, sighting->key, sighting->at_ns);
+        if (!lane->first_in_ns && sighting->at_ns >= started_ns)
+            lane->first_in_ns = sighting->at_ns;
+        return 0;
+    }
+    uint64_t entered_ns = passage_leave(&lane->passage, sighting->key);
+    if (entered_ns)
+        law_frame(&lane->law, entered_ns, sighting->at_ns, sighting->bytes);
     else
-        unseen[frame->direction]++;
+        lane->unseen++;
     return 0;
 }
 
-static void print_direction(const char *name, const struct law *law, uint64_t not_seen) {
-    printf("\"%s\": {\"frames\": %" PRIu64 ", \"unseen\": %" PRIu64 ", \"early_us\": %.3f, \"late\": %" PRIu64
-           ", \"late_sum_us\": %.3f, \"lateness_us\": {",
-           name, law->frames, not_seen, (double)law->early_max_ns / 1e3, law->late,
-           (double)law->overdue.total_ns / 1e3);
+static void print_direction(const char *name, const struct lane *lane) {
+    const struct law *law = &lane->law;
+    printf("\"%s\": {\"frames\": %" PRIu64 ", \"unseen\": %" PRIu64 ", \"first_in_ns\": ", name, law->frames,
+           lane->unseen);
+    if (lane->first_in_ns)
+        printf("%" PRIu64, lane->first_in_ns);
+    else
+        printf("null");
+    printf(", \"early_us\": %.3f, \"late\": %" PRIu64 ", \"late_sum_us\": %.3f, \"lateness_us\": {",
+           (double)law->early_max_ns / 1e3, law->late, (double)law->overdue.total_ns / 1e3);
     const struct {
         const char *name;
         double q;
@@ -106,10 +128,21 @@ static void print_direction(const char *name, const struct law *law, uint64_t no
 
 static void report(uint64_t untold) {
     printf("{\"event\": \"report\", \"untold\": %" PRIu64 ", ", untold);
-    print_direction("up", &laws[CLOCK_UP], unseen[CLOCK_UP]);
+    print_direction("up", &lanes[CLOCK_UP]);
     printf(", ");
-    print_direction("down", &laws[CLOCK_DOWN], unseen[CLOCK_DOWN]);
+    print_direction("down", &lanes[CLOCK_DOWN]);
     printf("}\n");
+}
+
+// A line of standard input, whose sender awaits the answer before the next. Until it comes, frames are noted.
+static bool next_order(char *order, size_t size, struct ring_buffer *sightings) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (poll(&input, 1, READ_EVERY_MS) == 0)
+        ring_buffer__consume(sightings);
+    ssize_t length = read(STDIN_FILENO, order, size - 1);
+    order[length > 0 ? length : 0] = 0;
+    order[strcspn(order, "\n")] = 0;
+    return length > 0;
 }
 
 int main(int argc, char **argv) {
@@ -120,9 +153,9 @@ int main(int argc, char **argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     libbpf_set_print(quiet);
     for (int direction = 0; direction < CLOCK_DIRECTIONS; direction++) {
-        laws[direction].bytes_per_s = number(argv[5 + 2 * direction]) / 8;
-        laws[direction].delay_ns = number(argv[6 + 2 * direction]);
-        laws[direction].late_bound_ns = 1000 * number(argv[9]);
+        lanes[direction].law.bytes_per_s = number(argv[5 + 2 * direction]) / 8;
+        lanes[direction].law.delay_ns = number(argv[6 + 2 * direction]);
+        lanes[direction].law.late_bound_ns = 1000 * number(argv[9]);
     }
     struct bpf_object *object =
         bpf_object__open_mem(clock_object, (size_t)(clock_object_end - clock_object), NULL);
@@ -131,20 +164,22 @@ int main(int argc, char **argv) {
         fail(error, "cannot load its BPF programs");
     attach_end(object, argv[1], argv[2], "enter_up", "leave_down");
     attach_end(object, argv[3], argv[4], "enter_down", "leave_up");
-    struct ring_buffer *left =
-        ring_buffer__new(bpf_object__find_map_fd_by_name(object, "left"), note, NULL, NULL);
-    if (!left)
-        fail(errno, "cannot read its ring of frames");
+    struct ring_buffer *sightings =
+        ring_buffer__new(bpf_object__find_map_fd_by_name(object, "sightings"), note, NULL, NULL);
+    if (!sightings)
+        fail(errno, "cannot read its ring of sightings");
     printf("{\"event\": \"ready\"}\n");
     fflush(stdout);
 
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (poll(&input, 1, READ_EVERY_MS) == 0)
-        ring_buffer__consume(left);
-    char order[16] = "";
-    if (read(STDIN_FILENO, order, sizeof(order) - 1) <= 0 || strcmp(order, "finish\n") != 0)
+    char order[32] = "";
+    while (next_order(order, sizeof(order), sightings) && strncmp(order, "start ", 6) == 0) {
+        started_ns = number(order + 6);
+        printf("{\"event\": \"started\"}\n");
+        fflush(stdout);
+    }
+    if (strcmp(order, "finish") != 0)
         return 0;
-    ring_buffer__consume(left);
+    ring_buffer__consume(sightings);
     uint64_t untold = 0;
     uint32_t only = 0;
     bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(object, "untold"), &only, &untold);

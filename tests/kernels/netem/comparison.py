@@ -1,8 +1,8 @@
 """Calibrates both backends of the emulated link and runs a design over each, then compares trial by trial.
 
-Status 0 when the bounds of the calibration hold, each trial is ok with both, both lost the same packets, and
-each completion time over netem is within TOLERANCE of that over wire. One process does all, since a program
-starts slowly here.
+Status 0 when the bounds of the calibration hold, each trial is ok with both, both lost the same packets,
+each completion time over netem is within TOLERANCE of that over wire, and netem says plausibly how late its
+frames left. One process does all, since a program starts slowly here.
 """
 
 import sys
@@ -84,6 +84,33 @@ def compare(pair: Pair) -> bool:
     return agree
 
 
+def tells_lateness(record: TrialRecord) -> bool:
+    """Prints how late frames left each link over netem; whether that is known, and the numbers agree."""
+    plausible = record.checks["late_max_ms"] is not None
+    for name, link in record.links.items():
+        for direction, counted in link["directions"].items():
+            lateness_us, late, late_sum_us = (counted[key] for key in ("lateness_us", "late", "late_sum_us"))
+            where = f"{record.key.point:5}  {record.key.variant:10}  {name}/{direction}"
+            print(f"{where}: {lateness_us}, {late} late for {late_sum_us}")
+            plausible &= is_plausible(lateness_us, late, late_sum_us, link["late_bound_us"])
+    return plausible
+
+
+def is_plausible(
+    lateness_us: dict[str, float] | None, late: int | None, late_sum_us: float | None, bound_us: int
+) -> bool:
+    """Whether the numbers of one direction, which had frames, are there and can be of the same frames."""
+    if lateness_us is None or late is None or late_sum_us is None:
+        return False
+    quantiles = [lateness_us[name] for name in ("p50", "p99", "p999", "max")]
+    most_us = quantiles[-1]
+    # A clock to which frames are never late measures nothing.
+    in_order = most_us > 0 and quantiles == sorted(quantiles)
+    if most_us <= bound_us:
+        return in_order and late == late_sum_us == 0
+    return in_order and most_us <= late_sum_us <= late * most_us
+
+
 def main() -> int:
     try:
         wire, netem = run("wire"), run("netem")
@@ -93,6 +120,8 @@ def main() -> int:
     print(f"completion times in s; a ratio within {TOLERANCE:.0%} of 1 agrees")
     print("point  variant         wire     netem   ratio   lost  queue  verdicts")
     agreed = [compare(pair) for pair in pairs(wire, netem)]
+    print("how late frames left netem, in µs")
+    agreed += [tells_lateness(record) for record in netem.values()]
     return 0 if all(agreed) else 1
 
 

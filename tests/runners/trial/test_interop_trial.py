@@ -21,6 +21,7 @@ from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import Validity
 from topologies.link import LinkSettings
+from topologies.netem_link import netem_is_available
 from topologies.programs import WIRE
 
 pytestmark = [
@@ -137,8 +138,11 @@ def check_times(finished: Finished) -> None:
     assert SIZE_BYTES / 1000 * 2 * OWD_MS / 1000 <= dct_s <= finished.outcome.client_s
 
 
-def test_what_the_client_downloads_is_verified_and_timed_by_the_harness(toy: Path) -> None:
-    finished, judgement = run_toy(toy)
+@pytest.mark.parametrize("backend", ["wire", "netem"])
+def test_what_the_client_downloads_is_verified_and_timed_by_the_harness(toy: Path, backend: str) -> None:
+    if backend == "netem" and not netem_is_available():
+        pytest.skip("needs sch_netem")
+    finished, judgement = run_toy(toy, backend=backend)
     assert (judgement.state, judgement.reason) == ("ok", "")
     assert finished.outcome.droppers["internet"]["down"].counters.dropped > 0, "losses at its port"
     check_times(finished)

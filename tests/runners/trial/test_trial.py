@@ -7,20 +7,24 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import dropper.model
 from dropper.command import COMMAND as DROPPER
 from results.store.records import TrialKey
+from runners.engines import worker
 from runners.engines.engine import Finished
 from runners.engines.namespaces import NamespaceEngine
 from runners.trial.judge import Judgement, judge
 from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.transfer import has_timed_out
 from runners.trial.validity import Validity
+from topologies import counters
 from topologies.link import LinkSettings
 from topologies.programs import WIRE
 
@@ -327,6 +331,33 @@ def test_packets_that_a_socket_has_no_room_for_are_told_with_their_place() -> No
     assert judgement.checks.lost_elsewhere["client"]["UDP receive buffer"] > 0
     assert judgement.state == "failed"
     assert "packets were lost at client, outside of link and dropper: UDP receive buffer" in judgement.reason
+
+
+def test_a_trial_in_which_a_full_backlog_dropped_frames_is_invalid_and_says_where(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel's counters are made up: how long its backlogs are is a setting of the whole machine."""
+    read, readings = counters._interfaces, Counter[int]()
+
+    def read_three_drops_more_each_time(process: int) -> dict[str, dict[str, int]]:
+        interfaces = read(process)
+        if "r1-client" in interfaces:
+            interfaces["r1-client"]["receive drop"] += 3 * readings[process]
+        readings[process] += 1
+        return interfaces
+
+    softnet = iter(["00000010 00000004 00000000\n", "00000020 00000007 00000000\n"])
+    monkeypatch.setattr(counters, "_interfaces", read_three_drops_more_each_time)
+    monkeypatch.setattr(counters, "SOFTNET", SimpleNamespace(read_text=lambda: next(softnet)))
+    with engine() as running:
+        order = running._order(TASK).model_dump_json()
+        judgement = judge(TASK, worker.answer(order))  # by a worker that has these counters
+    assert judgement.state == "invalid"
+    assert judgement.reason == (
+        "3 packets were lost at r1, outside of link and dropper: r1-client: receive drops"
+    )
+    assert judgement.checks.lost_elsewhere == {"r1": {"r1-client: receive drops": 3}}
+    assert judgement.checks.backlog_drops == 3
 
 
 def test_nothing_is_lost_elsewhere_in_a_trial_with_losses() -> None:
