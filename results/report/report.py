@@ -267,9 +267,9 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataF
             continue
         if of_many_networks(campaign):
             of_variants = _by_pairs(of_variants, trials, campaign)
-            of_workload = table[table["workload"] == workload].set_index("variant")
-            if (metric := of_workloads(campaign)[workload]) in of_variants.index:
-                of_variants.loc[metric] = of_workload[median_column(campaign)]
+        of_workload = table[table["workload"] == workload].set_index("variant")
+        if (metric := of_workloads(campaign)[workload]) in of_variants.index:
+            of_variants.loc[metric] = of_workload[median_column(campaign)]
         groups = len(trials[["point", "repetition"]].drop_duplicates())
         medians[workload] = _Medians(groups, of_variants.dropna(how="all"))
     return medians
