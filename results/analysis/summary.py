@@ -16,19 +16,23 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
-    its `median` over `whole_groups`, of a design with several points `median_by_pairs` (`by_pairs`); and
-    against its baseline: `points` that have a ratio, `planned_points`, `median_ratio` over those that have
-    one (`pairing.median_ratio`); `decided_points`, with those at which the baseline is 0 (`Pairing.decided`),
-    and `faster`, the share of them at which the variant was better (NaN where there is none); `whole_groups`:
-    how many; `compared_with`: the baseline's label, "" where there is none. Where all workloads compare the
-    default metric, one column stands for two: `median_dct_s` or `median_dct_s_by_pairs`.
+    its `median` over `whole_groups`, of a design with one point with timeouts, of one with several
+    `median_by_pairs` (`by_pairs`); and against its baseline: `points` that have a ratio, `planned_points`,
+    `median_ratio` over those that have one (`pairing.median_ratio`); `decided_points`, with those at which
+    the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
+    (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
+    is none. Where all workloads compare the default metric, one column stands for two: `median_dct_s` or
+    `median_dct_s_by_pairs`.
     """
     of_workloads, pairings = metrics.of_workloads(campaign), comparisons(frame, campaign)
     baselines = baselines_of(campaign)
-    whole = whole_groups(frame, campaign)
+    # Over several networks a timeout has its say by the ratios.
+    timed_out = (frame["state"] == "timeout") & (not of_many_networks(campaign))
+    whole = whole_groups(frame, campaign, timed_out)
     rows = []
     for workload, metric in of_workloads.items():
         values = frame[metric] if metric in frame else pd.Series(float("nan"), frame.index)
+        values = values.mask(timed_out, metrics.of(metric).worst)
         for variant in (variant["label"] for variant in campaign.variants):
             run = (frame["workload"] == workload) & (frame["variant"] == variant)
             ok = run & (frame["state"] == "ok")
@@ -40,13 +44,13 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
                     "trials": int(run.sum()),
                     "ok": int(ok.sum()),
                     "metric": metric,
-                    "median": values[ok & whole].median(),
+                    "median": values[(ok | run & timed_out) & whole].median(),
                     "points": len(ratios),
                     "planned_points": len(campaign.points) if variant in pairings else 0,
                     "median_ratio": median_ratio(ratios),
                     "decided_points": len(faster),
                     "faster": faster.mean(),
-                    "whole_groups": int((ok & whole).sum()),
+                    "whole_groups": int(((ok | run & timed_out) & whole).sum()),
                     "compared_with": baselines.get(variant, ""),
                 }
             )
@@ -102,9 +106,12 @@ def by_pairs(
     return {variant: of(variant) for variant in medians}
 
 
-def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.Series:
+def whole_groups(
+    frame: pd.DataFrame, campaign: CampaignInfo, timed_out: pd.Series | bool = False
+) -> pd.Series:
     """Whether each trial is of a whole group: in that workload, point and repetition, all variants measured
-    what the workload compares, but those that never did in this workload.
+    what the workload compares, but those that never did in this workload. `timed_out`: trials of which the
+    timeout is a measurement, too.
 
     So values of one variant are of the networks and losses of another's, and not of those that it got
     through. They are still of different networks: only a ratio compares, and `by_pairs`.
@@ -113,7 +120,7 @@ def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.Series:
     for metric, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
         has_value = frame[metric].notna() if metric in frame else pd.Series(False, frame.index)
         measured &= has_value | ~frame["workload"].isin(labels)
-    ok = frame[measured]
+    ok = frame[measured | timed_out]
     variants = ok.groupby("workload", observed=True)["variant"].nunique()
     in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("nunique")
     whole = in_group == ok["workload"].astype(str).map(variants)

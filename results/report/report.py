@@ -41,7 +41,7 @@ from results.report.drawings import (
 )
 from results.report.findings import findings, headline
 from results.store.database import Database, DatabaseError
-from results.store.postgresql_url import without_secrets
+from results.store.postgresql_url import without_passwords
 from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 _MOST_ROWS = 1000  # trials or points that are listed one by one: a page with more is too large to send
@@ -267,9 +267,9 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataF
             continue
         if of_many_networks(campaign):
             of_variants = _by_pairs(of_variants, trials, campaign)
-            of_workload = table[table["workload"] == workload].set_index("variant")
-            if (metric := of_workloads(campaign)[workload]) in of_variants.index:
-                of_variants.loc[metric] = of_workload[median_column(campaign)]
+        of_workload = table[table["workload"] == workload].set_index("variant")
+        if (metric := of_workloads(campaign)[workload]) in of_variants.index:
+            of_variants.loc[metric] = of_workload[median_column(campaign)]
         groups = len(trials[["point", "repetition"]].drop_duplicates())
         medians[workload] = _Medians(groups, of_variants.dropna(how="all"))
     return medians
@@ -310,9 +310,7 @@ def _small(provenance: Mapping[str, Any]) -> dict[str, Any]:
     }
     elsewhere = ("calibration", "implementations")
     rest = {name: value for name, value in provenance.items() if name not in elsewhere}
-    if "command" in rest:  # older campaigns kept passwords in some forms of a URL
-        rest["command"] = [without_secrets(word) for word in rest["command"]]
-    return rest | files | {"implementations": implementations}
+    return without_passwords(rest) | files | {"implementations": implementations}
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

@@ -6,6 +6,8 @@ A URL that cannot be read is never shown, nor what libpq says of it: either migh
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from results.store.error import DatabaseError
@@ -50,6 +52,12 @@ def without_secrets(argument: str) -> str:
     except DatabaseError:
         without = f"{url.partition('://')[0]}://{HIDDEN}"
     return argument.removesuffix(url) + without if HIDDEN in without else argument
+
+
+def without_passwords(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a campaign or a start, as it may be shown: older ones kept passwords in some forms of a URL."""
+    words = {name: map(without_secrets, provenance[name]) for name in ("command",) if name in provenance}
+    return {**provenance, **{name: list(kept) for name, kept in words.items()}}
 
 
 def options_of(url: str) -> set[str]:

@@ -228,6 +228,14 @@ class Experiment:
                 labels |= dict.fromkeys((transfer.variant, server.label))
         return [self.arms[label] for label in labels]
 
+    def reads(self, workload: str, parameter: str) -> bool:
+        """Whether the workload of this label gets this parameter, and it changes anything, at any point."""
+        activity = self.activities[workload]
+        return activity.takes(parameter) and any(
+            activity.workload.reads(parameter, activity.parameters(self._values(point)))
+            for point in range(len(self.points))
+        )
+
     def check_simulated_links(self) -> None:
         """Raises Refusal for links that the simulator of an implementation does not have."""
         lacking = [name for name, known in self.implementations.items() if not known.declaration.multipath]

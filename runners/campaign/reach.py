@@ -3,8 +3,9 @@ alike, and whoever varies it would conclude that it does not matter.
 
 A variant takes an option that its implementation has and that it does not set itself. Such an option reaches
 every trial in which the variant takes part: as the client, as the servers of another variant, or as what a
-transfer competes with. A parameter of workloads reaches those that have it and do not set it themselves,
-a parameter of links every trial, and time of processors every trial in virtual time.
+transfer competes with. A parameter of workloads reaches those that have it, do not set it themselves, and
+read it beside the others; a parameter of links every trial, and time of processors every trial in virtual
+time.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -94,7 +95,7 @@ def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Co
 
 
 def _taking(experiment: Experiment, parameter: str) -> set[str]:
-    return {label for label, activity in experiment.activities.items() if activity.takes(parameter)}
+    return {label for label in experiment.activities if experiment.reads(label, parameter)}
 
 
 def _together(reaches: Collection[Reach], every: Trials) -> Reach:
@@ -116,6 +117,11 @@ def _why(experiment: Experiment, name: str) -> str:
         return _why_not_taken("variant", "option", having)
     if name.startswith(WORKLOAD):
         parameter = name.removeprefix(WORKLOAD)
+        idle = [label for label, activity in experiment.activities.items() if activity.takes(parameter)]
+        if idle:
+            verb = "does" if len(idle) == 1 else "do"
+            named = _listed(map(repr, idle))
+            return f"workload {named} {verb} not read it beside its other parameters; leave it out"
         having = {label: activity.has(parameter) for label, activity in experiment.activities.items()}
         return _why_not_taken("workload", "parameter", having)
     instead = links.instead_of(name, experiment.design.parameters, experiment.links)

@@ -9,6 +9,7 @@ import numpy as np
 
 from results.analysis.starts import starts_of
 from results.store.database import Database
+from results.store.postgresql_url import without_passwords
 from results.store.records import CampaignInfo, Start, StoredTrial
 
 Document = dict[str, Any]
@@ -93,7 +94,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "kind": campaign.kind,
         "engine": campaign.engine,
         "checks": campaign.checked,
-        "provenance": campaign.provenance,
+        "provenance": without_passwords(campaign.provenance),
     }
 
 
@@ -116,7 +117,7 @@ def start_document(start: Start) -> Document:
         "started_at": start.started_at,
         "host": start.host,
         "holder": start.holder,
-        "provenance": start.provenance,
+        "provenance": without_passwords(start.provenance),
     }
 
 

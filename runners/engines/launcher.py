@@ -21,8 +21,8 @@ class Order(BaseModel):
     """Its folder, which it can read wherever it lies."""
     folder: Path
     """The only one that it can write to, and where it begins."""
-    user: int | None
-    """One of its own; None: that of the harness."""
+    cgroup: str
+    """What the name of its cgroup begins with."""
     harness: int
     """The process with which it ends."""
 
@@ -31,7 +31,7 @@ def main() -> None:
     order = Order.model_validate_json(sys.argv[1])
     try:
         confinement.become_simulator(
-            order.command, order.folder, order.user, order.implementation, order.harness
+            order.command, order.folder, order.cgroup, order.implementation, order.harness
         )
     except OSError as error:
         sys.exit(f"{order.command[0]} cannot be started: {error}")

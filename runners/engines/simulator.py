@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -11,10 +12,13 @@ from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
 from runners.engines.launcher import Order
+from runners.sandbox import rights
 from runners.trial.endpoint import STDERR_TAIL_BYTES
 from runners.trial.plain_text import plain
 
 READ_BYTES = 1 << 20
+END_LIMIT_S = 1.0
+"""One whose output has ended may take so long until it has ended itself."""
 LINE_BYTES = 4 << 20
 """The longest line that is taken as an answer. Those of endpoints that keep to the contract have less than a
 quarter: four messages of 64 KiB and their standard errors, and two records of 2²⁰ verdicts."""
@@ -32,15 +36,15 @@ class Simulator:
         command: Sequence[str],
         implementation: Path,
         folder: Path,
-        user: int | None,
+        cgroup: str,
         selector: selectors.BaseSelector,
     ) -> None:
-        """`folder` is the one that it can write to; as whom it runs, None: as the harness."""
+        """`folder` is the one that it can write to; the name of its cgroup begins with `cgroup`."""
         order = Order(
             command=list(command),
             implementation=implementation,
             folder=folder,
-            user=user,
+            cgroup=cgroup,
             harness=os.getpid(),
         )
         self._process = subprocess.Popen(
@@ -51,6 +55,9 @@ class Simulator:
             stderr=subprocess.PIPE,
             start_new_session=True,  # a Ctrl-C is for the harness alone
         )
+        self.folder = folder
+        self.user = rights.own_user(self._process.pid)
+        """As whom it runs; None: as the harness."""
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input, self._output, self._errors = (
             stream.fileno() for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
@@ -138,7 +145,10 @@ class Simulator:
         return self._process.wait()
 
     def _end(self) -> str:
-        """How it ended: when its output did, it has ended, or is made to."""
+        """How it ended: when its output did, it ends a moment later, or is made to."""
+        if self._process.returncode is None:
+            with os.fdopen(os.pidfd_open(self._process.pid), "rb") as ending:
+                select.select([ending], [], [], END_LIMIT_S)
         status = self._kill()
         self._listen()
         how = signal.Signals(-status).name if status < 0 else f"status {status}"

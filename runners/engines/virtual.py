@@ -23,8 +23,7 @@ from runners.engines import scratch
 from runners.engines.admission import Jobs
 from runners.engines.engine import EngineError, Finished
 from runners.engines.simulator import Simulator, SimulatorEnded
-from runners.sandbox import rights
-from runners.trial import certificates, logs, series, simulation
+from runners.trial import certificates, cgroup, logs, series, simulation
 from runners.trial.assignment import SERVER_NAME
 from runners.trial.outcome import Outcome
 from runners.trial.series import SeriesError
@@ -85,7 +84,7 @@ class VirtualEngine:
         count = len(os.sched_getaffinity(0)) if jobs == "auto" else jobs
         self._seats = [Seat() for _ in range(count)]
         self._next: deque[tuple[TrialKey, Task]] = deque()
-        self._begun = 0
+        self._begun = self._started = 0
         self._failures: dict[str, int] = {}
         """Of each implementation's simulators, since the last answer."""
         self._given_up = ""
@@ -93,17 +92,11 @@ class VirtualEngine:
         self._resources = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        folder = self._resources.enter_context(scratch.folder())
+        cgroup.remove_abandoned()
+        self._folder = self._resources.enter_context(scratch.folder())
         self._selector = self._resources.enter_context(selectors.DefaultSelector())
+        self._resources.callback(cgroup.remove, self._folder.name)
         self._resources.callback(self._close)
-        self._user = rights.own_user(os.getpid())
-        self._folder = folder / "simulators"
-        self._folder.mkdir()
-        certificates.write(self._folder, SERVER_NAME)
-        if self._user is not None:
-            key = self._folder / "server.key"
-            os.chown(key, 0, self._user)
-            key.chmod(0o440)
         return self
 
     def __exit__(
@@ -144,27 +137,50 @@ class VirtualEngine:
         return any(seat.errands for seat in self._seats)
 
     def _give(self, seat: Seat, implementation: str, key: TrialKey, task: Task) -> None:
-        errand = Errand(key, task, self._begun, self._make_place(task))
+        if implementation not in seat.simulators:
+            seat.simulators[implementation] = self._start(implementation)
+        simulator = seat.simulators[implementation]
+        errand = Errand(key, task, self._begun, self._make_place(task, simulator))
         self._begun += 1
         if not seat.errands:
             seat.implementation, seat.begun = implementation, time.monotonic()
         seat.errands.append(errand)
-        if implementation not in seat.simulators:
-            command, folder = self._commands[implementation], self._implementations[implementation]
-            seat.simulators[implementation] = Simulator(
-                command, folder, self._folder, self._user, self._selector
-            )
-        seat.simulator.send(simulation.line_of(task, errand.number, errand.place))
+        simulator.send(simulation.line_of(task, errand.number, errand.place))
 
-    def _make_place(self, task: Task) -> Place:
+    def _start(self, implementation: str) -> Simulator:
+        """A new simulator, with a folder and certificates of its own."""
+        folder = self._folder / f"simulator-{self._started}"
+        self._started += 1
+        folder.mkdir()
+        certificates.write(folder, SERVER_NAME)
+        simulator = Simulator(
+            self._commands[implementation],
+            self._implementations[implementation],
+            folder,
+            self._folder.name,
+            self._selector,
+        )
+        if simulator.user is not None:
+            key = folder / "server.key"
+            os.chown(key, 0, simulator.user)
+            key.chmod(0o440)
+        return simulator
+
+    def _make_place(self, task: Task, simulator: Simulator) -> Place:
         if not simulation.leaves_files(task):
-            return Place(self._folder, self._folder / "none")
-        place = Place(self._folder, self._folder / f"trial-{self._begun}")
-        for pair in range(len(task.pairs)):
-            for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in ROLES)):
-                folder.mkdir()
-                if self._user is not None:
-                    os.chown(folder, self._user, self._user)
+            return Place(simulator.folder, simulator.folder / "none")
+        place = Place(simulator.folder, simulator.folder / f"trial-{self._begun}")
+        folders = [
+            folder
+            for pair in range(len(task.pairs))
+            for folder in (place.of_pair(pair), *(place.log_folder(pair, role) for role in ROLES))
+        ]
+        for folder in folders:
+            folder.mkdir()
+        if simulator.user is not None:
+            # From the inside out: into a folder of its own it may lay a link to something of ours.
+            for folder in reversed(folders):
+                os.chown(folder, simulator.user, simulator.user, follow_symlinks=False)
         return place
 
     def _wait(self) -> list[Finished]:
@@ -205,10 +221,10 @@ class VirtualEngine:
         duration_s, seat.begun = now - seat.begun, now
         folder = None
         if simulation.leaves_files(errand.task):
-            _collect(errand, outcome)
-            folder = self._folder.parent / errand.place.logs.name
+            folder = self._folder / errand.place.logs.name
             logs.copy(errand.place.logs, folder)
             shutil.rmtree(errand.place.logs, ignore_errors=True)
+            _collect(errand.task, Place(errand.place.certificates, folder), outcome)
         return Finished(
             key=errand.key,
             task=errand.task,
@@ -225,8 +241,6 @@ class VirtualEngine:
         outcome = Outcome(backend=VIRTUAL, no_answer=f"the simulator of {implementation} {why}")
         finished = self._finished(seat, outcome, at_once)
         for errand in reversed(seat.errands):
-            if simulation.leaves_files(errand.task):
-                shutil.rmtree(errand.place.logs, ignore_errors=True)
             self._next.appendleft((errand.key, errand.task))
         seat.errands.clear()
         self._drop(seat, implementation, why)
@@ -234,7 +248,9 @@ class VirtualEngine:
 
     def _drop(self, seat: Seat, implementation: str, why: str) -> None:
         """Have no such simulator any more; give up when that has happened too often."""
-        seat.simulators.pop(implementation).close()
+        simulator = seat.simulators.pop(implementation)
+        simulator.close()
+        shutil.rmtree(simulator.folder, ignore_errors=True)
         self._failures[implementation] = self._failures.get(implementation, 0) + 1
         if self._failures[implementation] >= MOST_FAILURES:
             self._given_up = (
@@ -242,14 +258,14 @@ class VirtualEngine:
             )
 
 
-def _collect(errand: Errand, outcome: Outcome) -> None:
-    """Take the series that endpoints left into the outcome."""
-    for number, pair in enumerate(errand.task.pairs):
+def _collect(task: Task, copied: Place, outcome: Outcome) -> None:
+    """Take the series that endpoints left into the outcome: from our copy, in which no link leads astray."""
+    for number, pair in enumerate(task.pairs):
         for role in ROLES:
             ended = outcome.endpoints.get(endpoint_name(number, role))
             # One that has failed owes none.
             if ended is not None and ended.metrics is not None:
-                folder = errand.place.log_folder(number, role)
+                folder = copied.log_folder(number, role)
                 try:
                     ended.series = series.collect(folder, pair.series(role))
                 except SeriesError as error:

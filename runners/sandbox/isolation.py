@@ -10,6 +10,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from runners.refusal import Refusal
 from runners.sandbox import kernel
@@ -29,7 +30,50 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def _mount_own_proc() -> None:
+def go_on_in_pid_namespace(parent: int) -> None:
+    """Go on as a new process in a PID namespace of its own, and return in that one alone.
+
+    This one waits for it, and ends as it does. When this one has ended, however that was, everything in the
+    namespace is killed. `parent` is the parent of this process, with which all ends. Call it from a process
+    with one thread.
+    """
+    die_with_parent(parent)
+    kernel.unshare(kernel.CLONE_NEWPID, "PID namespace")
+    # Signals that it sends itself mean nothing to the first process, so whoever goes on is another one.
+    if os.fork() == 0:
+        _hold_namespace()
+    going_on = os.fork()
+    if going_on == 0:
+        return
+    _leave_streams()
+    status = os.waitstatus_to_exitcode(os.waitpid(going_on, 0)[1])
+    if status < 0:
+        if -status != signal.SIGKILL:  # which has no other meaning
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    os._exit(status)
+
+
+def _hold_namespace() -> NoReturn:
+    """The body of a first process that does nothing: orphans become its children."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+        die_with_parent(0)
+        _leave_streams()
+        while True:
+            signal.pause()
+    finally:
+        os._exit(1)
+
+
+def _leave_streams() -> None:
+    """Leave the standard streams to others, whose end is to be seen."""
+    for descriptor in range(3):
+        os.close(descriptor)
+
+
+def mount_own_proc() -> None:
+    """In this process, which has PID and mount namespaces of its own."""
     kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
@@ -42,7 +86,7 @@ def _first_process(function: Callable[[], bytes], answer: int) -> None:
     # be inherited by the endpoints, which are asked to end by these signals.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    _mount_own_proc()
+    mount_own_proc()
     document = function()
     with os.fdopen(answer, "wb") as stream:
         stream.write(document)

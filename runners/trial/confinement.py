@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 
 from runners.implementations.implementation import environment
 from runners.sandbox import kernel, rights
-from runners.sandbox.isolation import die_with_parent
+from runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
 from runners.sandbox.view import View
 from runners.trial import cgroup, logs
 from runners.trial.cgroup import CONTROLLERS
@@ -131,42 +131,51 @@ class Cell:
 
 
 def become_simulator(
-    command: Sequence[str], folder: Path, user: int | None, implementation: Path, harness: int
+    command: Sequence[str], folder: Path, cgroup_name: str, implementation: Path, harness: int
 ) -> NoReturn:
     """Go on as a simulator, which can write to `folder` alone, and ends with the process `harness`.
 
-    `user` is one of its own; None: it stays who it is, and gains nothing. Raises OSError.
+    It has a user of its own (`rights.own_user`) and a cgroup, and whatever it starts ends with it. Where
+    there is no right to give away, it stays who it is, and gains nothing. Raises OSError.
     """
     os.umask(0o022)
+    user = rights.own_user(os.getpid())
     if user is None:
         rights.limit_as_same_user(LIMITS)
+        os.chdir(folder)
+        die_with_parent(harness)
     else:
+        cgroup.join(cgroup.make(f"{cgroup_name}.{os.getpid()}"))
+        rights.limit({resource.RLIMIT_CORE: 0})
+        go_on_in_pid_namespace(harness)
+        rights.offer_to_be_killed()
         kernel.unshare(
             kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC | kernel.CLONE_NEWNET,
             "mount, IPC and network namespaces",
         )
+        mount_own_proc()
         View(user, folder, [implementation, *rights.prefixes(Path(command[0]))], {}).make()
         rights.limit(LIMITS | LIMIT_OF_MEMORY)
         kernel.become(user)
-    os.chdir(folder)
-    die_with_parent(harness)  # a change of user forgets it
+        die_with_parent(0)  # seen from inside the namespace; a change of user forgets it
     os.execve(command[0], list(command), environment(folder))
 
 
 def of_simulators() -> dict[str, Any]:
     """What limits simulators here: for the provenance of a campaign."""
-    is_own = rights.own_user(os.getpid()) is not None
+    if rights.own_user(os.getpid()) is not None:
+        return of_this_machine()
     return {
-        "user": "own" if is_own else "the harness's",
-        "capabilities": "none" if is_own else "the harness's",
-        "file_system": "read-only" if is_own else "the harness's",
+        "user": "the harness's",
+        "capabilities": "the harness's",
+        "file_system": "the harness's",
         "memory": "process limits",
-        "processes": "process limits" if is_own else "none",
+        "processes": "none",
     }
 
 
 def of_this_machine() -> dict[str, Any]:
-    """What limits endpoints here: for the provenance of a campaign."""
+    """What limits programs without rights here: for the provenance of a campaign."""
     versions = {controller: place.version for place in cgroup.usable() for controller in place.controllers}
     limited = {
         controller: f"cgroup v{versions[controller]}" if controller in versions else "process limits"

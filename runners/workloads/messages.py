@@ -101,6 +101,10 @@ class Messages(Workload):
         if not chosen.get("trace"):
             self._check_regular(chosen, where)
 
+    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
+        """A deadline is read with that delivery alone."""
+        return parameter != "deadline_ms" or self._with_defaults(chosen)["delivery"] == "deadline"
+
     def compared_with(self, chosen: Mapping[str, Any]) -> str:
         """The share of messages that are whole by the first playout delay."""
         return f"messages.on_time_ratio_{_playouts(chosen)[0]:g}ms"

@@ -83,6 +83,10 @@ class Workload:
     compared: ClassVar[str] = f"client.{COMPLETION}"
     """The metric that is compared when none is chosen."""
 
+    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """Whether this parameter changes anything beside these others."""
+        return True
+
     def compared_with(self, chosen: Mapping[str, Any]) -> str:  # noqa: ARG002
         """The metric that is compared when none is chosen, with these parameters."""
         return self.compared

@@ -129,7 +129,8 @@ def _lost_without_loss(task: Task, outcome: Outcome, messages: Messages) -> Iter
     reports = [link.directions[direction] for link in outcome.links.values()]
     dropped = sum(directions[direction].counters.dropped for directions in outcome.droppers.values())
     packets = dropped + sum(
-        report.queue_dropped + report.oversize_dropped + report.in_flight for report in reports
+        report.queue_dropped + report.oversize_dropped + report.outage_dropped + report.in_flight
+        for report in reports
     )
     smallest = int(messages.timetable.bytes_of(messages.sent.message, messages.sent.part).min())
     in_one = max(1, DATAGRAM_BYTES // (smallest + HEADER_OF_PART_BYTES))

@@ -131,6 +131,35 @@ def test_a_parameter_of_workloads_reaches_those_that_leave_it_open(load: Load) -
     )
 
 
+MESSAGES = """
+[plan]
+method = "grid"
+[factors]
+workload.deadline_ms = { choices = [50, 100] }
+[constants]
+bandwidth_mbps = 10
+owd_ms = 10
+[[workloads]]
+name = "messages"
+duration_s = 1
+delivery = DELIVERY
+"""
+
+
+def test_a_parameter_that_no_workload_reads_beside_its_others_is_refused(
+    refusal: Callable[[str], str],
+) -> None:
+    line = refusal(MESSAGES.replace("DELIVERY", "'datagram'"))
+    assert "factors.workload.deadline_ms: reaches nobody: workload 'messages" in line
+    assert "does not read it beside its other parameters" in line
+
+
+@pytest.mark.parametrize("delivery", ["'deadline'", "['datagram', 'deadline']"])
+def test_a_parameter_reaches_the_workloads_that_read_it(load: Load, delivery: str) -> None:
+    (reached,) = reach(load(MESSAGES.replace("DELIVERY", delivery)))["workload.deadline_ms"].workloads
+    assert "deadline" in reached
+
+
 def test_what_trials_are_made_of_differs_exactly_where_a_parameter_reaches(load: Load) -> None:
     experiment = load(options("option.bto_ms", 0, 25))
     reached = reach(experiment)["option.bto_ms"].variants

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from results.store.database import Database
+from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+
 SECRET = "s3cret"
 
 
@@ -148,3 +151,33 @@ def test_what_endpoints_inherit_has_no_password(fecbench: Any, little_design: Pa
     reasons = [trial["reason"] for trial in fecbench.trials(database)]
     assert reasons
     assert all("PATH=" in reason and SECRET not in reason for reason in reasons)
+
+
+def test_a_password_that_an_older_campaign_has_kept_is_shown_by_no_command(
+    fecbench_here: Any, tmp_path: Path
+) -> None:
+    kept = {"command": ["fecbench", "run", "--db", f"postgresql://host/db?user=me&password={SECRET}"]}
+    database = tmp_path / "x.sqlite"
+    with Database.open(str(database), create=True) as opened:
+        campaign = opened.create_campaign(
+            NewCampaign(
+                name="older",
+                title="Title",
+                design_text="",
+                seed=1,
+                repetitions=1,
+                statistic="median",
+                provenance=kept,
+                points=[{"owd_ms": 5}],
+                variants=[Variant(label="off", implementation="rquic", options={}, baseline=True)],
+                workloads=[Workload(label="download-1", name="download", parameters={})],
+            )
+        )
+        start = opened.start(campaign.id, "ada", kept)
+        key = TrialKey("off", "download-1", 0, 0)
+        opened.record(campaign.id, TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.5), start.id)
+    for arguments in (("show", "--json"), ("show", 1, "--json"), ("show", 1)):
+        done = fecbench_here(*arguments, "--db", database)
+        assert done.returncode == 0, done.stderr
+        assert SECRET not in done.stdout
+        assert ("postgresql://me:***@host/db" in done.stdout) == ("--json" in arguments)

@@ -1,5 +1,6 @@
 """One running simulator: nothing that it answered is lost, and how it ended is told."""
 
+import os
 import selectors
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,16 @@ from pathlib import Path
 import pytest
 
 from runners.engines.simulator import LINE_BYTES, READ_BYTES, Simulator, SimulatorEnded
+from runners.trial import cgroup
+
+CGROUP = f"fecbench-{os.getpid()}-of_tests"
+
+
+@pytest.fixture(autouse=True)
+def cgroups() -> Iterator[None]:
+    """None is left."""
+    yield
+    cgroup.remove(CGROUP)
 
 
 @pytest.fixture
@@ -17,7 +28,7 @@ def selector() -> Iterator[selectors.BaseSelector]:
 
 def started(script: str, folder: Path, selector: selectors.BaseSelector) -> Simulator:
     """A program of the system's Python."""
-    return Simulator(["/usr/bin/python3", "-c", script], folder, folder, None, selector)
+    return Simulator(["/usr/bin/python3", "-c", script], folder, folder, CGROUP, selector)
 
 
 def lines_until_its_end(simulator: Simulator, selector: selectors.BaseSelector) -> tuple[list[bytes], str]:
@@ -62,7 +73,7 @@ def test_one_that_reads_nothing_keeps_nobody_waiting(
 
 
 def test_one_that_cannot_be_started_says_why(tmp_path: Path, selector: selectors.BaseSelector) -> None:
-    simulator = Simulator([str(tmp_path / "absent")], tmp_path, tmp_path, None, selector)
+    simulator = Simulator([str(tmp_path / "absent")], tmp_path, tmp_path, CGROUP, selector)
     _, said = lines_until_its_end(simulator, selector)
     assert "absent cannot be started" in said
     simulator.close()

@@ -16,7 +16,7 @@ from runners.engines import virtual
 from runners.engines.engine import EngineError
 from runners.engines.virtual import VirtualEngine
 from runners.sandbox import kernel, rights
-from runners.trial import competition, simulation
+from runners.trial import cgroup, competition, simulation
 from runners.trial.judge import judge
 from runners.trial.simulation import AnswerError, Place
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
@@ -254,6 +254,7 @@ def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None
         "for line in sys.stdin:\n"
         "    task = json.loads(line)\n"
         "    print(json.dumps({'number': task['number'], 'error': json.dumps({\n"
+        "        'cgroups': open('/proc/self/cgroup').read(),\n"
         "        'user': os.geteuid(), 'nnp': int(status['NoNewPrivs']), 'cap': int(status['CapEff'], 16),\n"
         "        'core': resource.getrlimit(resource.RLIMIT_CORE)[1],\n"
         "        'data': resource.getrlimit(resource.RLIMIT_DATA)[1],\n"
@@ -262,18 +263,93 @@ def test_a_simulator_has_no_rights(made_up: WriteDesign, tmp_path: Path) -> None
         "    })}), flush=True)\n"
     )
     experiment = experiment_of(made_up())
-    with VirtualEngine(1, {"made-up": ["/usr/bin/python3", str(seen)]}, {"made-up": folder}) as engine:
-        first, *_ = engine.run(tasks_of(experiment)[:1])
-    said = json.loads(first.outcome.no_answer.partition(": ")[2])
+    with VirtualEngine(2, {"made-up": ["/usr/bin/python3", str(seen)]}, {"made-up": folder}) as engine:
+        finished = list(engine.run(tasks_of(experiment)[:2]))
+        name = engine._folder.name
+    said, other = (json.loads(each.outcome.no_answer.partition(": ")[2]) for each in finished)
     assert (said["nnp"], said["core"]) == (1, 0)
     if kernel.may_administer():
-        assert said["user"] == rights.first_user(os.getpid())
+        assert min(said["user"], other["user"]) >= rights.FIRST_USER
+        assert said["user"] != other["user"]
+        assert bool(cgroup.usable()) == (f"/{name}." in said["cgroups"])
         assert said["cap"] == 0
         assert 0 < said["data"] <= 4 << 30
         assert not said["reads"]
         assert not said["writes"]
     else:
         assert said["user"] == os.geteuid()
+
+
+needs_root = pytest.mark.skipif(not kernel.may_administer(), reason="needs a user to give away")
+
+
+@needs_root
+def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None:
+    """In a session of its own, too."""
+    tasks = misbehaving(made_up, "leaves")
+    experiment = experiment_of(made_up("leaves"))
+    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+        assert len(list(engine.run(tasks[:2]))) == 2
+        mark = engine._folder.name.encode()
+        assert any(b"sleep" in command for command in commands_with(mark)), "the test's own mistake"
+    deadline = time.monotonic() + 30
+    while commands_with(mark):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not [path for place in cgroup.usable() for path in place.folder.glob(f"{mark.decode()}.*")]
+
+
+def commands_with(mark: bytes) -> list[bytes]:
+    """The command lines of running processes that have this word in them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(path.read_bytes())
+        except OSError:
+            continue
+    return [command for command in found if mark in command and not is_launcher(command)]
+
+
+def is_launcher(command: bytes) -> bool:
+    return b"runners.engines.launcher" in command
+
+
+@needs_root
+def test_a_simulator_cannot_have_a_file_of_others_by_a_link(
+    made_up: WriteDesign, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that waits for its log folders puts a link in the place of each as soon as it may."""
+    ours = tmp_path / "ours"
+    ours.touch()
+    chown = os.chown
+
+    def chown_later(path: Any, *owner: int, **how: Any) -> None:
+        path = Path(path)
+        if path.parent.stat().st_uid >= rights.FIRST_USER:
+            path.rename(path.with_name("aside"))
+            path.symlink_to(ours)
+        chown(path, *owner, **how)
+
+    monkeypatch.setattr(os, "chown", chown_later)
+    play(tasks_of(experiment_of(leaving_series(made_up)))[:1])
+    assert ours.stat().st_uid == os.getuid()
+
+
+def test_a_series_is_never_read_through_a_link_of_a_simulator(made_up: WriteDesign, play: Play) -> None:
+    tasks = tasks_of(experiment_of(leaving_series(made_up, "links")))
+    bad = next(task for task in tasks if task[0].variant == OTHER)
+    (finished,) = play([bad])
+    judgement = judge(finished.task, finished.outcome)
+    assert judgement.state == "failed"
+    assert "client left no series cwnd: cwnd.series.csv: No such file" in judgement.reason
+
+
+def leaving_series(made_up: WriteDesign, *manner: str) -> Path:
+    """A design whose variants leave a series."""
+    path = made_up(*manner)
+    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
+    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
+    return path
 
 
 # Tasks
@@ -390,10 +466,7 @@ def test_a_pattern_is_told_as_it_is_judged(
 
 
 def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
-    path = made_up()
-    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
-    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
-    (finished,) = play(tasks_of(experiment_of(path))[:1])
+    (finished,) = play(tasks_of(experiment_of(leaving_series(made_up)))[:1])
     tables = judge(finished.task, finished.outcome).series
     assert {endpoint for endpoint, _ in tables} == {"client", "server"}
     assert finished.folder is not None
@@ -403,10 +476,7 @@ def test_series_are_collected(made_up: WriteDesign, play: Play) -> None:
 def test_a_series_that_was_asked_for_and_is_not_there_fails_the_trial(
     made_up: WriteDesign, play: Play
 ) -> None:
-    path = made_up("forgets")
-    asked = 'implementation = "made-up"\nseries = ["cwnd"]'
-    path.write_text(path.read_text().replace('implementation = "made-up"', asked))
-    tasks = tasks_of(experiment_of(path))
+    tasks = tasks_of(experiment_of(leaving_series(made_up, "forgets")))
     bad = next(task for task in tasks if task[0].variant == OTHER)
     (finished,) = play([bad])
     judgement = judge(finished.task, finished.outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Callable
 
@@ -229,6 +230,26 @@ def test_a_datagram_that_an_endpoint_says_it_discarded_need_not_have_been_lost(e
     assert metrics is not None
     metrics[metric] = 1
     assert judge(radio.task(), outcome).state == "ok"
+
+
+def test_a_datagram_that_came_while_the_link_was_out_is_lost_on_its_way() -> None:
+    radio = small()
+    without_a_loss(radio)
+    outcome = radio.outcome()
+    task = radio.task()
+    link = task.links["internet"]
+    down = dataclasses.replace(link.settings.down, outage_s=(0.05, 0.07))
+    settings = dataclasses.replace(link.settings, down=down)
+    task = task.model_copy(update={"links": {"internet": link.model_copy(update={"settings": settings})}})
+    # The lost packet never came to the dropper.
+    report, dropper = outcome.links["internet"].directions["down"], outcome.droppers["internet"]["down"]
+    carried = {"frames_out": report.frames_out - 1, "outage_dropped": 1}
+    outcome.links["internet"].directions["down"] = report.model_copy(update=carried)
+    dropper.packets -= 1
+    dropper.counters = dataclasses.replace(dropper.counters, seen=dropper.packets)
+    judgement = judge(task, outcome)
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    assert judgement.messages["messages_lost"] == 1
 
 
 @pytest.mark.parametrize("unsent", [-1, 2])

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -229,6 +230,14 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             metrics["tasks_before"] = answered
         case "sleeps":
             time.sleep(0.05)
+        case "links":
+            folder = Path(task["pairs"][0]["client"]["log_folder"])
+            folder.rename(folder.parent / "elsewhere")
+            folder.symlink_to("elsewhere")
+        case "leaves":
+            # Its name tells whose it is.
+            name = task["pairs"][0]["client"]["authority"]
+            subprocess.Popen(["/bin/sh", "-c", "sleep 600; exit", name], start_new_session=True)
         case "shouts":
             print("x" * 100_000, file=sys.stderr, flush=True)
     say(json.dumps(good))
