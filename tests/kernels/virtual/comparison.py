@@ -3,7 +3,7 @@
     python -m tests.kernels.virtual.comparison REFEREE.sqlite IN_PROCESS.sqlite
 
 Status 1 when a trial is not ok, when its losses differ, or when a bound is missed. Completion times are held
-by their medians: under losses, a byte more in the handshake moves a long download by up to 3 %.
+by their medians: under losses, a byte more in the handshake moves a download of 100 kB by up to 5 %.
 """
 
 import sys
