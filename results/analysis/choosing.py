@@ -9,6 +9,9 @@ change places (cross-fitting).
 
 What is compared is the mean of log ratios, a geometric mean of ratios. Most downloads over a link with few
 losses lose nothing, and FEC is an insurance for the others: a median would not see it.
+
+A mean with a timeout in it is unknown, and without the repetition it would favour whoever timed out. So
+nothing is chosen where one of the variants timed out: such a cell is open, and says who did.
 """
 
 from __future__ import annotations
@@ -20,30 +23,35 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from results import metrics
 from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.pairing import paired
+from results.analysis.pairing import ratio_of, values_of
 
 MARGIN = 0.01  # what is faster by less is no reason to take it, however sure it is
-_CHOICE = ("chosen", "as_good", "ratio", "low", "high", "p_value", "points")
-_TRIAL = ["point", "repetition"]
+_CHOICE = ("chosen", "as_good", "ratio", "low", "high", "p_value", "points", "unknown", "timed_out")
+_PAIR = ["workload", "point", "repetition"]
 
 
 def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metric: str) -> pd.DataFrame:
-    """One row a (workload, point, repetition) in which the baseline and all of these variants have a value:
-    the logarithm of each one's ratio to the baseline (`pairing.paired`), a column a variant, first the
-    baseline's: 0.
+    """One row a (workload, point, repetition) in which the baseline and each of these variants is ok, with a
+    value above 0, or timed out: the logarithm of each one's ratio to the baseline, a column a variant, first
+    the baseline's: 0.
 
-    A repetition in which one of them timed out is left out for all: there is no mean of it and numbers.
+    Of a timeout, the ratio is that of `results.analysis.pairing`: 0 or ∞, and its logarithm -∞ or ∞, where
+    one of the two timed out; NaN where both did, and so in the baseline's column where it did.
     """
-    columns = {}
-    for variant in variants:
-        if variant != baseline:
-            matched = paired(frame, baseline, variant, metric).matched
-            known = matched[~matched["censored"] & matched["ratio"].notna()]
-            columns[variant] = np.log(known.set_index(["workload", *_TRIAL])["ratio"])
-    logs = pd.DataFrame(columns).dropna()
-    logs.insert(0, baseline, 0.0)
-    return logs
+    compared, values = metrics.of(metric), {}
+    for label in dict.fromkeys([baseline, *variants]):
+        of_label = values_of(frame, label, compared)
+        values[label] = of_label[of_label["missing"] == ""].set_index(_PAIR)["value"]
+    known = pd.DataFrame(values).dropna().sort_index()
+    known = known[(known != 0).all(axis=1)]
+    logs = {}
+    for label in values:
+        arms = pd.DataFrame({"baseline": known[baseline], "variant": known[label]})
+        with np.errstate(divide="ignore"):
+            logs[label] = np.log(ratio_of(arms, compared))
+    return pd.DataFrame(logs)
 
 
 def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.DataFrame:
@@ -59,21 +67,45 @@ def choices(logs: pd.DataFrame, costs: pd.Series, cells: pd.DataFrame) -> pd.Dat
     - `p_value`, that it gained nothing or less;
     - `variant`: `chosen`, where that it gains is a discovery: among these cells, no more than the share LEVEL
       is expected to gain nothing (Benjamini and Hochberg 1995); else the first;
-    - `points`: in the cell.
+    - `points`: in the cell; `unknown`: at how many of them a variant timed out, and `timed_out`: the labels
+      of those that did. Where there is such a point the cell is open: `chosen` is None, nothing is as good,
+      there is no ratio, and `variant` is the first. Without those that timed out, the others can be compared.
     """
     names = list(cells.columns)
+    timed_out = _timed_out(logs).groupby("point").any()
     is_even = logs.index.get_level_values("repetition") % 2 == 0
     halves = [logs[chosen].groupby("point").mean() for chosen in (is_even, ~is_even)]
     points = halves[0].index.intersection(halves[1].index)
     keys = [cells.loc[points, name] for name in names]
-    rows = [
-        {**dict(zip(names, key, strict=True)), **_choice([half.loc[of_cell.index] for half in halves], costs)}
-        for key, of_cell in points.to_frame().groupby(keys)
-        if len(of_cell) >= FEWEST
-    ]
+    rows = []
+    for key, of_cell in points.to_frame().groupby(keys):
+        if len(of_cell) >= FEWEST:
+            of_timeouts = timed_out.loc[of_cell.index]
+            of_halves = [half.loc[of_cell.index] for half in halves]
+            found = _open(of_timeouts) if of_timeouts.any(axis=None) else _choice(of_halves, costs)
+            rows.append({**dict(zip(names, key, strict=True)), **found})
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
     is_discovery = scipy.stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL
     return table.assign(variant=table["chosen"].where(is_discovery, logs.columns[0]))
+
+
+def _timed_out(logs: pd.DataFrame) -> pd.DataFrame:
+    """Of `log_ratios`, in the same form: whether the variant timed out."""
+    baseline_did = logs.iloc[:, 0].isna()
+    return logs.isin([-math.inf, math.inf]).where(~baseline_did, logs.isna())
+
+
+def _open(timed_out: pd.DataFrame) -> dict[str, object]:
+    """Of one cell, in which variants timed out: `timed_out` says which did, with a row a point."""
+    return {
+        "chosen": None,
+        "as_good": 0,
+        **dict.fromkeys(("ratio", "low", "high"), math.nan),
+        "p_value": 1.0,
+        "points": len(timed_out),
+        "unknown": int(timed_out.any(axis=1).sum()),
+        "timed_out": tuple(timed_out.columns[timed_out.any()]),
+    }
 
 
 def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series) -> dict[str, object]:
@@ -91,6 +123,8 @@ def _choice(halves: Sequence[pd.DataFrame], costs: pd.Series) -> dict[str, objec
         "high": math.exp(gains.mean() + reach),
         "p_value": float(scipy.stats.t.cdf(gains.mean() / error, freedom)) if error else 1.0,
         "points": len(gains),
+        "unknown": 0,
+        "timed_out": (),
     }
 
 

@@ -93,8 +93,8 @@ def _joined(parts: list[Pairing]) -> Pairing:
 
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
-    pairs = _arm(frame, baseline, metric).merge(
-        _arm(frame, variant, metric), how="outer", on=_PAIR, suffixes=("_baseline", "_variant")
+    pairs = values_of(frame, baseline, metric).merge(
+        values_of(frame, variant, metric), how="outer", on=_PAIR, suffixes=("_baseline", "_variant")
     )
     missing_baseline = pairs["missing_baseline"].fillna(f"{baseline}: not run")
     missing_variant = pairs["missing_variant"].fillna(f"{variant}: not run")
@@ -127,13 +127,13 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
             {
                 "metric": metric.name,
                 **ratios[["pairs", "baseline", "variant"]],
-                "ratio": _ratio(ratios, metric),
+                "ratio": ratio_of(ratios, metric),
                 "timeouts": by_kind.sum(axis=1)[ratios.index],
-                "censored": _is_censored(ratios, metric),
+                "censored": is_censored(ratios, metric),
             }
         ).reset_index(),
         unpaired.rename("repetitions").reset_index(),
-        matched.assign(ratio=_ratio(matched, metric), censored=_is_censored(matched, metric)),
+        matched.assign(ratio=ratio_of(matched, metric), censored=is_censored(matched, metric)),
         decided.reset_index(),
         by_kind[by_kind.any(axis=1)].reset_index(),
     )
@@ -154,7 +154,7 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
     return pd.DataFrame({"pairs": by_point.size(), **statistics}).join(timeouts)
 
 
-def _ratio(arms: pd.DataFrame, metric: Metric) -> pd.Series:
+def ratio_of(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     """`variant` / `baseline`, NaN for a baseline of 0. It is infinite or 0 where one of them is a timeout, as
     what is worse than the other is greater or less; NaN where both are."""
     of_timeout, of_baseline_timeout = (0.0, math.inf) if metric.more_is_better else (math.inf, 0.0)
@@ -164,12 +164,12 @@ def _ratio(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     return ratio.mask(timed_out.all(axis=1))
 
 
-def _is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
+def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
     """Whether one of `baseline` and `variant` alone is a timeout."""
     return (arms["baseline"] == metric.worst) != (arms["variant"] == metric.worst)
 
 
-def _arm(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
+def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
     """The metric's value in each trial of a variant (the worst for a timeout, NaN for no value), and why it
     cannot be compared ("" when it can, as a timeout can)."""
     arm = frame[frame["variant"] == label]

@@ -27,6 +27,7 @@ def choice_map(
 
     The colour of a cell is the variant that is taken there, of `variants`, the first of which is the one that
     the others are compared with. Where it is another one, the numbers are its ratio and the interval's ends.
+    A cell that timeouts leave open has a "?", with the number of networks that have one.
     """
     palette = sns.color_palette("colorblind", len(variants) - 1)
     colors = dict(zip(variants, [(1.0, 1.0, 1.0), *palette], strict=True))
@@ -37,7 +38,7 @@ def choice_map(
         for axes, (name, cells) in zip(grid(figure, len(panels), _ACROSS), panels, strict=True):
             for cell in cells.to_dict("records"):
                 place = (columns.index(cell[across]), rows.index(cell[up]))
-                _draw_cell(axes, place, cell, colors[cell["variant"]], cell["variant"] != variants[0])
+                _draw_cell(axes, place, colors[cell["variant"]], _text(cell, variants[0]))
             axes.grid(False)
             axes.set(xlim=(0, len(columns)), ylim=(0, len(rows)), xlabel=axis_label(across))
             axes.set_xticks(range(len(columns) + 1), _edges(across, columns))
@@ -53,22 +54,37 @@ def choice_map(
                 if label in taken
             ],
         )
-        heading(figure, question, detail)
+        heading(figure, question, f"{detail}{_of_timeouts(table)}")
     return figure
 
 
 def _draw_cell(
     axes: Axes,
     place: tuple[int, int],
-    cell: Mapping[Any, Any],
     color: tuple[float, float, float],
-    has_ratio: bool,
+    text: str,
 ) -> None:
     axes.add_patch(Rectangle(place, 1, 1, facecolor=(*color, _COLORS), edgecolor="0.6"))
-    if has_ratio:
+    if text:
         middle = (place[0] + 0.5, place[1] + 0.5)
-        text = f"{cell['ratio']:.2f}\n{cell['low']:.2f}–{cell['high']:.2f}"
         axes.annotate(text, middle, ha="center", va="center", fontsize="x-small")
+
+
+def _text(cell: Mapping[Any, Any], baseline: str) -> str:
+    if cell["unknown"]:
+        return f"?\n{cell['unknown']} of {cell['points']}"
+    if cell["variant"] == baseline:
+        return ""
+    return f"{cell['ratio']:.2f}\n{cell['low']:.2f}–{cell['high']:.2f}"
+
+
+def _of_timeouts(table: pd.DataFrame) -> str:
+    """What the "?" of a map are, and by whom; "" for none."""
+    of_cells = table.loc[table["unknown"] > 0, "timed_out"]
+    if of_cells.empty:
+        return ""
+    labels = dict.fromkeys(label for cell in of_cells for label in cell)
+    return f" · ?: not known, for timeouts in so many of the networks, of {', '.join(labels)}"
 
 
 def _edges(factor: str, cells: Sequence[pd.Interval]) -> list[str]:

@@ -3,7 +3,8 @@
 It needs no rights, and no machine that can keep time.
 
 A simulator that dies, hangs or answers nonsense costs the trial that it was at; a new one goes on with the
-others. Where that happens again and again without an answer, the engine ends with what was said last.
+others. An implementation of which that happens again and again without an answer is given up: its other tasks
+are left undone, those of other implementations are carried out, and then the engine ends with what was said.
 """
 
 import contextlib
@@ -87,8 +88,8 @@ class VirtualEngine:
         self._begun = self._started = 0
         self._failures: dict[str, int] = {}
         """Of each implementation's simulators, since the last answer."""
-        self._given_up = ""
-        """Why nothing goes on any more, empty when it does."""
+        self._given_up: dict[str, str] = {}
+        """The implementations of which nothing goes on any more, and why."""
         self._resources = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -108,8 +109,8 @@ class VirtualEngine:
         waiting = iter(tasks)
         while self._hand_out(waiting):
             yield from self._wait()
-            if self._given_up:
-                raise EngineError(self._given_up)
+        if self._given_up:
+            raise EngineError(f"{'; '.join(self._given_up.values())}; its other trials are left undone")
 
     def again(self, key: TrialKey, task: Task) -> None:
         raise NotImplementedError(f"{key}, {task.topology}: ends the same way each time")
@@ -126,15 +127,23 @@ class VirtualEngine:
 
     def _hand_out(self, waiting: Iterator[tuple[TrialKey, Task]]) -> bool:
         """Give tasks to all seats that take one; whether any seat has one."""
-        while upcoming := self._next.popleft() if self._next else next(waiting, None):
+        while upcoming := self._upcoming(waiting):
             key, task = upcoming
             implementation = task.pairs[0].client.implementation
+            if implementation in self._given_up:
+                continue
             seats = [seat for seat in self._seats if seat.takes(implementation)]
             if not seats:
                 self._next.appendleft(upcoming)
                 break
             self._give(min(seats, key=lambda seat: len(seat.errands)), implementation, key, task)
         return any(seat.errands for seat in self._seats)
+
+    def _upcoming(self, waiting: Iterator[tuple[TrialKey, Task]]) -> tuple[TrialKey, Task] | None:
+        """The task to be handed out next; None for none, and where each implementation is given up."""
+        if self._given_up.keys() >= self._commands.keys():
+            return None
+        return self._next.popleft() if self._next else next(waiting, None)
 
     def _give(self, seat: Seat, implementation: str, key: TrialKey, task: Task) -> None:
         if implementation not in seat.simulators:
@@ -247,13 +256,13 @@ class VirtualEngine:
         return finished
 
     def _drop(self, seat: Seat, implementation: str, why: str) -> None:
-        """Have no such simulator any more; give up when that has happened too often."""
+        """Have no such simulator any more; give the implementation up when that has happened too often."""
         simulator = seat.simulators.pop(implementation)
         simulator.close()
         shutil.rmtree(simulator.folder, ignore_errors=True)
         self._failures[implementation] = self._failures.get(implementation, 0) + 1
         if self._failures[implementation] >= MOST_FAILURES:
-            self._given_up = (
+            self._given_up[implementation] = (
                 f"the simulator of {implementation} failed {MOST_FAILURES} times, one after another: it {why}"
             )
 

@@ -82,14 +82,17 @@ def postgresql_folder() -> Iterator[Path]:
         yield folder
 
 
+def new_postgresql(folder: Path) -> str:
+    """The URL of a new, empty database of the server that listens in this folder."""
+    name = f"test_{secrets.token_hex(8)}"
+    subprocess.run([_programs()[-1] / "createdb", "-h", folder, "-U", "fecbench", name], check=True)
+    return f"postgresql://fecbench@/{name}?host={folder}"
+
+
 @pytest.fixture
 def postgresql(postgresql_folder: Path) -> str:
     """The URL of a new, empty PostgreSQL database."""
-    name = f"test_{secrets.token_hex(8)}"
-    subprocess.run(
-        [_programs()[-1] / "createdb", "-h", postgresql_folder, "-U", "fecbench", name], check=True
-    )
-    return f"postgresql://fecbench@/{name}?host={postgresql_folder}"
+    return new_postgresql(postgresql_folder)
 
 
 @pytest.fixture

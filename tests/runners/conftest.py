@@ -153,6 +153,7 @@ options = {{ manner = "{manner}", one_in = {one_in} }}
 """
 
 WriteDesign = Callable[..., Path]
+MADE_UP = Path(__file__).parent / "engines" / "made-up"
 
 
 @pytest.fixture
@@ -162,5 +163,27 @@ def made_up(write_design: Any, tmp_path: Path) -> WriteDesign:
     def written(manner: str = "good", one_in: int = 1, more: str = "") -> Path:
         path: Path = write_design(tmp_path, more + VARIANTS.format(manner=manner, one_in=one_in))
         return path
+
+    return written
+
+
+TwoImplementations = Callable[..., tuple[Path, Path]]
+
+
+@pytest.fixture
+def two_implementations(made_up: WriteDesign, tmp_path: Path) -> TwoImplementations:
+    """Writes the design of `made_up`, its second variant of an implementation of its own, `second`; with the
+    folder of both."""
+
+    def written(manner: str = "good", more: str = "") -> tuple[Path, Path]:
+        both = tmp_path / "both"
+        for name in ("made-up", "second"):
+            shutil.copytree(MADE_UP, both / name)
+            declared = both / name / "impl.toml"
+            declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
+        design: Path = made_up(manner, more=more)
+        parts = design.read_text().rsplit('implementation = "made-up"', 1)
+        design.write_text('implementation = "second"'.join(parts))
+        return design, both
 
     return written

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from results import metrics
 from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.pairing import values_of
 from results.papers.claims import Claim, Estimate, Share, all_hold, beside_stalls, one_holds, shown
 from results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
@@ -28,9 +30,9 @@ from results.papers.rquic2021.rates import (
     NETWORKS,
     completion_rates,
     fec_off,
+    labels_of,
     loss_rates,
     networks_of,
-    ok_trials,
     overheads,
     variants_with_fec,
 )
@@ -170,19 +172,44 @@ def _claim_of_growth(text: str, paper: str, estimates: Estimates, number: str, l
 
 
 def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Iterator[Claim]:
-    ok = ok_trials(frame, campaign, "page")
-    points = ok[ok[LOSS] > 0].groupby(["variant", "point"], observed=True)[DCT]
-    height = (points.quantile(0.75) - points.quantile(0.25))[points.size() >= FEWEST]
-    arms = [height[height.index.get_level_values("variant") == arm] for arm in (fec_off(campaign), variant)]
-    without, with_fec = (arm.droplevel("variant") for arm in arms)
-    both = without.index.intersection(with_fec.index)
-    narrower = Share(int((with_fec[both] < without[both]).sum()), len(both))
+    arms = [_box_heights(frame, campaign, arm) for arm in (fec_off(campaign), variant)]
+    without, with_fec = arms[0].align(arms[1])
+    known = without.notna() & with_fec.notna() & (np.isfinite(without) | np.isfinite(with_fec))
+    narrower = Share.of(with_fec < without, known)
     yield Claim(
         f"{variant}: points with losses at which the boxes are less high than without FEC",
         "most (§VI-C)",
         str(narrower),
         narrower.estimate.above(0.5),
     )
+
+
+def _box_heights(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> pd.Series:
+    """Of each point with losses at which the variant loaded pages: how far apart the quartiles of its DCTs
+    are, over the trials that are ok or timed out.
+
+    ∞ where the upper one is a timeout; NaN where the lower one is, too, and for fewer than FEWEST trials.
+    """
+    pages = frame[frame["workload"].isin(labels_of(campaign, "page")) & (frame[LOSS] > 0)]
+    trials = values_of(pages, variant, metrics.of(DCT))
+    heights = {
+        point: _box_height(sorted(of_point.loc[of_point["missing"] == "", "value"]))
+        for point, of_point in trials.groupby("point")
+    }
+    return pd.Series(heights, dtype="float64")
+
+
+def _box_height(ascending: Sequence[float]) -> float:
+    if len(ascending) < FEWEST:
+        return math.nan
+    return _quantile(ascending, 0.75) - _quantile(ascending, 0.25)
+
+
+def _quantile(ascending: Sequence[float], share: float) -> float:
+    """By linear interpolation, also beside values that are ∞."""
+    place = share * (len(ascending) - 1)
+    below, above = ascending[math.floor(place)], ascending[math.ceil(place)]
+    return below if below == above else below + (place - math.floor(place)) * (above - below)
 
 
 def claims_of_rates(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> list[Claim]:

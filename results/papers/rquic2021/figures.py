@@ -24,6 +24,7 @@ from results.papers.rquic2021.rates import (
     NETWORKS,
     by_network,
     completion_rates,
+    labels_of,
     loss_rates,
     networks_of,
     ok_trials,
@@ -89,7 +90,7 @@ def _draw_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> F
                 )
             axes.set_ylim(bottom=0)
             _label_losses(axes, losses)
-            title(axes, network, f"{len(trials)} ok trials")
+            title(axes, network, f"{len(trials)} ok trials{_of_timeouts(frame, campaign, workload, network)}")
             _draw_overheads(bars, overhead[overhead["network"] == network], campaign, losses)
             if workload == "download" and 0.05 in losses:
                 where = [losses.index(0.05) - 0.5, losses.index(0.05) + 0.5]
@@ -109,6 +110,15 @@ def _draw_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> F
         legend_below(figure, handles)
         _question(figure, f"{_SUBJECTS[workload]}: how long does it take, and how much is coded for it?")
     return figure
+
+
+def _of_timeouts(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, network: str) -> str:
+    """How many trials boxes lack, by the variant; "" for none."""
+    labels = labels_of(campaign, workload)
+    chosen = (frame["state"] == "timeout") & frame["workload"].isin(labels) & (frame["network"] == network)
+    counts = frame.loc[chosen, "variant"].value_counts(sort=False)
+    by_variant = ", ".join(f"{label}: {count}" for label, count in counts.items() if count)
+    return f"; beyond the boxes, timed out: {by_variant}" if by_variant else ""
 
 
 def _question(figure: Figure, text: str) -> None:

@@ -1,7 +1,8 @@
 """The arms of Michel's thesis: a variant with a delivery, and what each measured at a point.
 
 An arm is a variant on one workload, so two arms need not be of the same workload: the thesis compares
-datagrams with a reliable stream.
+datagrams with a reliable stream. A trial that timed out counts as `results.analysis.pairing` says: worse than
+any value.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from results.analysis import frames
+from results import metrics
+from results.analysis import frames, pairing
 from results.figures.nothing import NothingToDraw
 from results.store.records import CampaignInfo
 
@@ -67,24 +69,40 @@ def workload_of(campaign: CampaignInfo, arm: Arm) -> str:
 
 
 def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: Iterable[Arm]) -> pd.DataFrame:
-    """One row a point: the factors, and for each arm by its name the design's statistic of the metric over
-    the repetitions in which all these arms are ok; NaN where there is none.
+    """One row a point at which one of these arms was run, by its index in the design: the factors, and for
+    each arm by its name the design's statistic of the metric over the repetitions in which each of them is ok
+    or timed out.
 
-    Raises NothingToDraw when an arm has no trial that measured it.
+    That is infinite, on the worse side, where it is a timeout, and NaN where there is no such repetition.
+    Raises NothingToDraw when an arm has no trial that measured it or timed out, or none of them measured it.
     """
-    ok = frame[frame["state"] == "ok"]
-    values = {}
+    compared, values, points = metrics.of(metric), {}, set()
     for arm in arms:
-        chosen = (ok["variant"] == variant_of(campaign, arm)) & (ok["workload"] == workload_of(campaign, arm))
-        of_arm = ok[chosen]
-        if metric not in of_arm or of_arm[metric].isna().all():
+        of_workload = frame[frame["workload"] == workload_of(campaign, arm)]
+        trials = pairing.values_of(of_workload, variant_of(campaign, arm), compared)
+        known = trials[trials["missing"] == ""]
+        if known.empty:
             raise NothingToDraw(f"No trial of {arm.name} is ok and measured {metric}.")
-        values[arm.name] = of_arm.set_index(["point", "repetition"])[metric]
-    together = pd.DataFrame(values).dropna()
-    table = together.groupby("point").agg(campaign.statistic).reset_index()
-    return frames.points(campaign).merge(table, on="point", how="left")
+        values[arm.name] = known.set_index(["point", "repetition"])["value"]
+        points |= set(trials["point"])
+    if not any(np.isfinite(of_arm).any() for of_arm in values.values()):
+        raise NothingToDraw(f"No trial of {', '.join(values)} is ok and measured {metric}.")
+    table = pd.DataFrame(values).dropna().groupby("point").agg(campaign.statistic).reset_index()
+    of_design = frames.points(campaign)
+    merged = of_design[of_design["point"].isin(points)].merge(table, on="point", how="left")
+    return merged.set_index(merged["point"].to_numpy())
 
 
-def ratio(table: pd.DataFrame, of: Arm, to: Arm) -> pd.Series:
-    """Of `at_points`: one arm's value divided by another's; NaN where the other's is 0."""
-    return table[of.name] / table[to.name].where(table[to.name] > 0, np.nan)
+def is_known(table: pd.DataFrame, first: Arm, second: Arm) -> pd.Series:
+    """Of `at_points`: whether anyone can tell which of two arms has more. Not where both are timeouts."""
+    of_first, of_second = table[first.name], table[second.name]
+    known: pd.Series = of_first.notna() & of_second.notna() & (np.isfinite(of_first) | np.isfinite(of_second))
+    return known
+
+
+def ratios(table: pd.DataFrame, metric: str, of: Arm, to: Arm) -> pd.DataFrame:
+    """Of `at_points`, by its index: the `ratio` of one arm's value to another's, and whether it is `censored`
+    (`Pairing.ratios`); NaN where nobody can tell, and where the other's is 0."""
+    arms = pd.DataFrame({"baseline": table[to.name], "variant": table[of.name]})
+    ratio = pairing.ratio_of(arms, metrics.of(metric)).where(arms["baseline"] != 0)
+    return pd.DataFrame({"ratio": ratio, "censored": pairing.is_censored(arms, metrics.of(metric))})

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
-from results.analysis.intervals import median_interval
+from results.analysis.intervals import median_interval, median_ratio_interval
 from results.papers.claims import Claim, Estimate, Share
 from results.papers.thesis2018.arms import (
     OVERHEAD,
@@ -25,7 +26,8 @@ from results.papers.thesis2018.arms import (
     XOR,
     Arm,
     at_points,
-    ratio,
+    is_known,
+    ratios,
 )
 from results.store.records import CampaignInfo
 
@@ -46,10 +48,10 @@ def claims_of_fig5_6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     table = at_points(frame, campaign, OVERHEAD, [UDP, REED_SOLOMON, RLC, RELIABLE])
     claims = []
     for arm in (REED_SOLOMON, RLC):
-        median = median_of(ratio(table, arm, UDP))
+        median = median_ratio_of(ratios(table, OVERHEAD, arm, UDP))
         text = f"bytes sent with {arm.name} divided by those with UDP, median over points"
         claims.append(Claim(text, "1.5 to 1.6 (§5.2, Fig. 5.6)", f"{median:.3f}", median.within(1.5, 1.6)))
-    more = ratio(table, RELIABLE, UDP)
+    more = ratios(table, OVERHEAD, RELIABLE, UDP)["ratio"]
     share = Share.of(more > 1, more.notna())
     text = "points at which reliable QUIC sends more bytes than UDP"
     claims.append(claim_of_nearly_all(text, "always: §5.2, Fig. 5.6", share))
@@ -60,7 +62,8 @@ def claims_of_fig5_7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
     """§5.4."""
     table = at_points(frame, campaign, RECEIVED, [RELIABLE])
     received = table[RELIABLE.name]
-    share = Share.of(received == received.max(), received.notna())
+    all_data = received[np.isfinite(received)].max()
+    share = Share.of(received == all_data, received.notna())
     return [
         claim_of_nearly_all("points at which reliable QUIC receives all data", "all: §5.4, Fig. 5.7", share)
     ]
@@ -86,7 +89,7 @@ def claims_of_fig5_8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]
 def claims_of_fig5_9(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.3."""
     table = at_points(frame, campaign, RECEIVED, [UDP, REED_SOLOMON])
-    more = ratio(table, REED_SOLOMON, UDP)
+    more = ratios(table, RECEIVED, REED_SOLOMON, UDP)["ratio"]
     high_r = table["loss.r"] > _LOW_R
     less = Share.of(more[high_r] < 1, more[high_r].notna())
     text = f"points with r > {_LOW_R} at which Reed-Solomon receives less than UDP"
@@ -151,7 +154,7 @@ def claims_of_uniform_low(frame: pd.DataFrame, campaign: CampaignInfo) -> list[C
     """§5.7.1."""
     low = at_points(frame, campaign, REBUFFERING_2, [RLC, REED_SOLOMON, UDP])
     usual = at_points(frame, campaign, REBUFFERING, [RLC])
-    near = median_of(ratio(low, REED_SOLOMON, UDP))
+    near = median_ratio_of(ratios(low, REBUFFERING_2, REED_SOLOMON, UDP))
     change = median_of(low[RLC.name] - usual[RLC.name])
     return [
         Claim(
@@ -191,11 +194,12 @@ def claim_of_more(
     table: pd.DataFrame, more: Arm, less: Arm, source: str, where: str = "", what: str = "re-buffers longer"
 ) -> Claim:
     """That one arm has more than another at most of the points at which they differ."""
-    difference = (table[more.name] - table[less.name]).dropna()
-    differing = difference[difference != 0]
-    share = Share.of(differing > 0, differing.notna())
+    known = is_known(table, more, less)
+    equal_there = known & (table[more.name] == table[less.name])
+    has_more = table[more.name] > table[less.name]
+    share = Share.of(has_more[~equal_there], known[~equal_there])
     text = f"points at which {more.name} {what} than {less.name}{where}, of those at which they differ"
-    equal = len(difference) - len(differing)
+    equal = int(equal_there.sum())
     measured = f"{share}; equal at {equal}" if equal else str(share)
     return Claim(text, f"most ({source})", measured, share.estimate.above(0.5))
 
@@ -219,3 +223,9 @@ def median_of(values: pd.Series) -> Estimate:
     """Over points."""
     known = values.dropna()
     return Estimate(float(known.median()), *median_interval(known, known.index.to_series()))
+
+
+def median_ratio_of(rows: pd.DataFrame) -> Estimate:
+    """Over points, of `arms.ratios`."""
+    known = rows.dropna(subset="ratio")
+    return Estimate(*median_ratio_interval(known, known.index.to_series()))

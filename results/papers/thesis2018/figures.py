@@ -14,6 +14,7 @@ from matplotlib.ticker import PercentFormatter
 
 from results import metrics
 from results.analysis.intervals import LEVEL, ecdf
+from results.analysis.pairing import in_order
 from results.figures.nothing import NothingToDraw
 from results.figures.style import WIDTH, Look, heading, legend_below, looks, plain_ticks, style
 from results.papers.thesis2018.arms import (
@@ -29,7 +30,7 @@ from results.papers.thesis2018.arms import (
     XOR,
     Arm,
     at_points,
-    ratio,
+    ratios,
     variant_of,
 )
 from results.store.records import CampaignInfo
@@ -38,6 +39,7 @@ Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
 
 _Line = Literal["-", "--", "-.", ":"]
 _LINES: tuple[_Line, ...] = ("-", "--", "-.", ":")
+_BEYOND = 0.05  # of what an axis shows: so far beyond it, timeouts are drawn
 
 
 def of_metric(metric: str, arms: Sequence[Arm], question: str) -> Draw:
@@ -56,7 +58,8 @@ def of_ratio(metric: str, of: Sequence[Arm], to: Arm, question: str) -> Draw:
 
     def draw(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         table = at_points(frame, campaign, metric, [*of, to])
-        curves = {arm: ratio(table, arm, to).dropna() for arm in of}
+        rows = {arm: ratios(table, metric, arm, to).dropna(subset="ratio") for arm in of}
+        curves = {arm: in_order(of_arm) for arm, of_arm in rows.items()}
         return _ecdfs(curves, campaign, f"{metrics.of(metric).words} / that of {to.name}", question, at=1.0)
 
     return draw
@@ -66,16 +69,27 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """Fig. 5.10: the re-buffering time over the one-way delay."""
     arms = (RELIABLE, REED_SOLOMON, UDP)
     table = at_points(frame, campaign, REBUFFERING, arms).sort_values("owd_ms")
+    ends = _ends_of(pd.concat([table[arm.name] for arm in arms]).dropna())
     with style():
         figure = Figure(figsize=(WIDTH, 5.2))
         axes = figure.subplots()
         for number, (arm, look) in enumerate(_looks_of(campaign, arms).items()):
+            drawn = table[arm.name] if ends is None else table[arm.name].clip(upper=ends[1])
             axes.plot(
                 table["owd_ms"],
-                table[arm.name],
+                drawn,
                 color=look.color,
                 linestyle=_LINES[number],
                 marker=look.marker,
+            )
+            timed_out = np.isinf(table[arm.name])
+            axes.scatter(
+                table.loc[timed_out, "owd_ms"],
+                drawn[timed_out],
+                color="white",
+                edgecolor=look.color,
+                marker=look.marker,
+                zorder=3,
             )
         axes.axvline(45, color="black", linewidth=1)
         axes.set_xlabel("one-way delay (ms); the line is the thesis' 45 ms")
@@ -87,7 +101,8 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             "From which delay on does a reliable stream re-buffer?",
-            f"{campaign.heading} · {table['point'].nunique()} delays, {campaign.statistic} of repetitions",
+            f"{campaign.heading} · {table['point'].nunique()} delays, {campaign.statistic} of repetitions"
+            f"{' · hollow: timed out, beyond the axis' if ends else ''}",
         )
     return figure
 
@@ -102,13 +117,15 @@ def _ecdfs(
 ) -> Figure:
     if not all(len(values) for values in curves.values()):
         raise NothingToDraw("At no point are all of these arms ok.")
+    measured = pd.concat(list(curves.values()))
+    ends = _ends_of(measured)
     with style():
         figure = Figure(figsize=(WIDTH, 5.2))
         axes = figure.subplots()
         if at is not None:
             axes.axvline(at, color="black", linewidth=1)
         for number, (arm, look) in enumerate(_looks_of(campaign, list(curves)).items()):
-            _draw(axes, ecdf(curves[arm]), look, _LINES[number])
+            _draw(axes, _to_the_ends(ecdf(curves[arm]), ends), look, _LINES[number])
         axes.set_xlabel(across)
         axes.set_ylabel("share of points with at most this")
         axes.set_ylim(-0.02, 1.02)
@@ -120,14 +137,36 @@ def _ecdfs(
             figure,
             question,
             f"{campaign.heading} · {points} points of {len(campaign.points)}"
-            f" · band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence (DKW)",
+            f" · band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence (DKW)"
+            f"{' · beyond the ends of the axis: timed out' if ends else ''}",
         )
     return figure
 
 
+def _ends_of(values: pd.Series) -> tuple[float, float] | None:
+    """The ends of an axis that has all values but timeouts between them; None where there is no timeout.
+    Raises NothingToDraw where there is nothing else."""
+    known = values[np.isfinite(values)]
+    if known.empty:
+        raise NothingToDraw("At no point is there a statistic of these arms that is not a timeout.")
+    if len(known) == len(values):
+        return None
+    margin = _BEYOND * (float(known.max() - known.min()) or abs(float(known.max())) or 1.0)
+    return float(known.min()) - margin, float(known.max()) + margin
+
+
+def _to_the_ends(curve: pd.DataFrame, ends: tuple[float, float] | None) -> pd.DataFrame:
+    """An `ecdf` from one of these ends of the axis to the other: timeouts lie beyond them. Without any, from
+    its least value to its greatest."""
+    if ends is None:
+        return curve.assign(value=curve["value"].replace(-np.inf, curve["value"].iloc[1]))
+    inside = curve[curve["value"] < np.inf]
+    inside = inside.assign(value=inside["value"].replace(-np.inf, ends[0]))
+    return pd.concat([inside, inside.iloc[[-1]].assign(value=ends[1])])
+
+
 def _draw(axes: Axes, curve: pd.DataFrame, look: Look, line: _Line) -> None:
-    least = curve["value"].iloc[1]
-    value = curve["value"].replace(-np.inf, least)
+    value = curve["value"]
     axes.fill_between(
         value, curve["low"], curve["high"], step="post", color=look.color, alpha=0.12, linewidth=0
     )

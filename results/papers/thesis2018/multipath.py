@@ -14,10 +14,18 @@ from matplotlib.figure import Figure
 
 from results import metrics
 from results.figures.nothing import NothingToDraw
-from results.figures.style import WIDTH, heading, looks, plain_ticks, style
+from results.figures.style import WIDTH, heading, looks, plain_ticks, style, to_ends
 from results.papers.claims import Claim, Estimate, Share
-from results.papers.thesis2018.arms import REBUFFERING, RECEIVED, Arm, at_points, ratio, variant_of
-from results.papers.thesis2018.claims import claim_of_more, claim_of_nearly_none, median_of
+from results.papers.thesis2018.arms import (
+    REBUFFERING,
+    RECEIVED,
+    Arm,
+    at_points,
+    is_known,
+    ratios,
+    variant_of,
+)
+from results.papers.thesis2018.claims import claim_of_more, claim_of_nearly_none, median_ratio_of
 from results.papers.thesis2018.figures import of_metric, of_ratio
 from results.store.records import CampaignInfo
 
@@ -45,10 +53,10 @@ _ALIKE = 0.01
 def claims_of_fig5_25(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.9.1.1."""
     table = at_points(frame, campaign, RECEIVED, [SINGLE_PATH, ROUND_ROBIN])
-    better = ratio(table, SINGLE_PATH, ROUND_ROBIN) > _MUCH
+    better = table[SINGLE_PATH.name] > _MUCH * table[ROUND_ROBIN.name]
     low = (table["loss.r"] <= _LOW_R) & (table["loss.p"] <= _LOW_P)
     elsewhere = better & (table["loss.r"] < _HIGH_R) & ~low
-    known = table[SINGLE_PATH.name].notna()
+    known = is_known(table, SINGLE_PATH, ROUND_ROBIN)
     text = f"points at which single path receives {_MORE} more, r is below {_HIGH_R}, and r or p is not low"
     return [
         claim_of_more(table, ROUND_ROBIN, SINGLE_PATH, "§5.9.1.1, Fig. 5.25", what="receives more"),
@@ -94,7 +102,7 @@ def claims_of_fig5_27(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
 def claims_of_fig5_28(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.9.3."""
     table = at_points(frame, campaign, RECEIVED, [ROUND_ROBIN, HIGHRB])
-    alike = median_of(ratio(table, ROUND_ROBIN, HIGHRB))
+    alike = median_ratio_of(ratios(table, RECEIVED, ROUND_ROBIN, HIGHRB))
     paper = f"quite similarly (§5.9.3, Fig. 5.28; judged here: apart from 1 by less than {_ALIKE:g})"
     text = "data received by round robin divided by that by HIGHRB, median over points"
     return [Claim(text, paper, f"{alike:.4f}", alike.within(1 - _ALIKE, 1 + _ALIKE))]
@@ -104,7 +112,7 @@ def claims_of_fig5_29(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim
     """§5.9.3."""
     table = at_points(frame, campaign, RECEIVED, [ROUND_ROBIN, HIGHRB])
     low = table[table["owd_ms"] <= _LOW_OWD_MS]
-    share = Share.of(low[ROUND_ROBIN.name] > low[HIGHRB.name], low[HIGHRB.name].notna())
+    share = Share.of(low[ROUND_ROBIN.name] > low[HIGHRB.name], is_known(low, ROUND_ROBIN, HIGHRB))
     text = f"points with a delay of at most {_LOW_OWD_MS:g} ms at which round robin receives more than HIGHRB"
     return [claim_of_nearly_none(text, "none: §5.9.3, Fig. 5.29", share, _FEW)]
 
@@ -167,25 +175,34 @@ def _mean(values: pd.Series) -> Estimate:
 def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """Fig. 5.29: round robin's data received divided by HIGHRB's, where they differ, over the delay."""
     table = at_points(frame, campaign, RECEIVED, [ROUND_ROBIN, HIGHRB])
-    ratios = ratio(table, ROUND_ROBIN, HIGHRB)
-    shown = ratios.notna() & (ratios != 1)
-    if not ratios.notna().any():
+    rows = ratios(table, RECEIVED, ROUND_ROBIN, HIGHRB)
+    ratio, drawn = rows["ratio"], to_ends(rows["ratio"])
+    if not ratio.notna().any():
         raise NothingToDraw("At no point are both schedulers ok.")
     look = looks(campaign)[variant_of(campaign, HIGHRB)]
     with style():
         figure = Figure(figsize=(WIDTH, 5.2))
         axes = figure.subplots()
-        axes.scatter(table.loc[shown, "owd_ms"], ratios[shown], color=look.color, marker=look.marker)
+        for chosen, inside in ((~rows["censored"], look.color), (rows["censored"], "white")):
+            shown = chosen & ratio.notna() & (ratio != 1)
+            axes.scatter(
+                table.loc[shown, "owd_ms"],
+                drawn[shown],
+                color=inside,
+                edgecolor=look.color,
+                marker=look.marker,
+            )
         axes.axhline(1, color="black", linewidth=1)
         axes.axvline(_LOW_OWD_MS, color="black", linewidth=1, linestyle=":")
         axes.set_xlabel("one-way delay (ms); the dotted line is the thesis' 15 ms")
         axes.set_ylabel(f"{metrics.of(RECEIVED).words}\nround robin / HIGHRB")
         plain_ticks(axes.xaxis)
-        equal = int(np.sum(ratios == 1))
+        equal = int(np.sum(ratio == 1))
+        hollow = " · hollow: timed out, beyond the axis" if rows["censored"].any() else ""
         heading(
             figure,
             "At which delays does a scheduler that looks at windows receive more?",
-            f"{campaign.heading} · {int(ratios.notna().sum())} points, equal at {equal}",
+            f"{campaign.heading} · {int(ratio.notna().sum())} points, equal at {equal}{hollow}",
         )
     return figure
 

@@ -76,12 +76,71 @@ def test_a_cell_of_too_few_points_says_nothing() -> None:
     assert choices(of_one_repetition, COSTS, cells).empty
 
 
-def test_a_timeout_of_one_variant_leaves_its_repetition_out() -> None:
-    key = next(key for key in KEYS if key.variant == XOR)
+def test_a_timeout_is_infinitely_worse_and_which_of_two_is_worse_nobody_can_tell() -> None:
+    workload, point = KEYS[0].workload, KEYS[0].point
+    timeouts = {(XOR, 0), (OFF, 1), (OFF, 2), (XOR, 2)}
     seconds = {OFF: 2.0, XOR: 3.0}
-    outcomes = {each: ("timeout" if each == key else "ok", seconds[each.variant]) for each in KEYS}
+    outcomes = {
+        key: (
+            "timeout"
+            if (key.workload, key.point) == (workload, point) and (key.variant, key.repetition) in timeouts
+            else "ok",
+            seconds[key.variant],
+        )
+        for key in KEYS
+    }
+    logs = log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
+    assert len(logs) == len(KEYS) / 2
+    at_point = logs.loc[workload, point]
+    np.testing.assert_equal(at_point[XOR].to_numpy(), [math.inf, -math.inf, math.nan])
+    np.testing.assert_equal(at_point[OFF].to_numpy(), [0, math.nan, math.nan])
+    others = logs.drop(at_point.index.map(lambda repetition: (workload, point, repetition)))
+    assert others[OFF].eq(0).all()
+    assert others[XOR].to_numpy() == pytest.approx(math.log(1.5))
+
+
+def test_a_repetition_that_one_variant_did_not_end_is_left_out() -> None:
+    key = next(key for key in KEYS if key.variant == XOR)
+    outcomes = {each: ("failed" if each == key else "ok", 2.0) for each in KEYS}
     logs = log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
     assert (key.workload, key.point, key.repetition) not in logs.index
     assert len(logs) == len(KEYS) / 2 - 1
-    assert logs[OFF].eq(0).all()
-    assert logs[XOR].to_numpy() == pytest.approx(math.log(1.5))
+
+
+def trials_of(logs: pd.DataFrame) -> pd.DataFrame:
+    """Trials that have these log ratios, of a baseline of 1 s."""
+    times = np.exp(logs).rename_axis(columns="variant").stack().rename("client.dct_s").reset_index()
+    return times.assign(workload="download", state="ok")
+
+
+def test_a_variant_does_not_gain_by_timing_out_where_it_is_slow() -> None:
+    """It is faster in most networks and mostly times out in the others: on average, it harms."""
+    logs = logs_of({"code 1": math.log(0.5)}, 100, spread=0.1)
+    hard = logs.index.get_level_values("point") % 4 == 0
+    logs.loc[hard, "code 1"] += 10
+    frame = trials_of(logs)
+    honest = choices(
+        log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload"), COSTS, cells_of(100, 1)
+    )
+    assert honest["variant"].tolist() == [OFF_ARM]
+    timed_out = (frame["variant"] == "code 1") & (frame["client.dct_s"] > 60)
+    frame.loc[timed_out, "state"] = "timeout"
+    found = log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload")
+    (cell,) = choices(found, COSTS, cells_of(100, 1)).to_dict("records")
+    assert cell["variant"] == OFF_ARM and cell["chosen"] is None
+    assert (cell["points"], cell["unknown"], cell["timed_out"]) == (100, 25, ("code 1",))
+    assert math.isnan(cell["ratio"])
+    without = found.drop(columns="code 1")
+    assert choices(without, COSTS, cells_of(100, 1))["unknown"].tolist() == [0]
+
+
+def test_timeouts_of_the_baseline_alone_leave_their_cell_open_and_no_other() -> None:
+    logs = logs_of({"code 1": math.log(0.5)}, 100, spread=0.1)
+    frame = trials_of(logs)
+    of_cell = frame["point"] == 1
+    frame.loc[of_cell & (frame["variant"] == OFF_ARM), "state"] = "timeout"
+    found = log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload")
+    table = choices(found, COSTS, cells_of(100, 2))
+    assert table["variant"].tolist() == ["code 1", OFF_ARM]
+    assert table["unknown"].tolist() == [0, 1]
+    assert table["timed_out"].tolist() == [(), (OFF_ARM,)]

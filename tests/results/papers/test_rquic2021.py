@@ -231,6 +231,42 @@ def test_times_that_scatter_more_with_fec_than_without_are_said() -> None:
     assert found["points with losses at which the boxes are less high than without FEC"].holds is False
 
 
+def timed_out(planted: Planted, variants: set[str], repetitions: int, points: range = range(99)) -> Planted:
+    """So many repetitions of these variants at these points time out."""
+    frame, campaign = planted
+    chosen = frame["variant"].isin(variants) & (frame["repetition"] < repetitions)
+    chosen &= frame["point"].isin(points)
+    frame.loc[chosen, "state"] = "timeout"
+    frame.loc[chosen, "client.dct_s"] = math.nan
+    return frame, campaign
+
+
+SCATTER = "points with losses at which the boxes are less high than without FEC"
+
+
+@pytest.mark.parametrize(("repetitions", "holds"), [(1, True), (3, False)])
+def test_a_box_whose_upper_quartile_is_a_timeout_is_higher_than_any(repetitions: int, holds: bool) -> None:
+    """Of eight repetitions, one that timed out leaves the upper quartile a number."""
+    planted = plant("rquic2021-page", workload="page", rate=always(0.2))
+    claim = claims(timed_out(planted, {XOR}, repetitions), "7")[SCATTER]
+    assert claim.holds is holds
+    assert "of 12 (" in claim.measured
+
+
+def test_points_at_which_the_boxes_of_both_end_in_timeouts_are_unknown() -> None:
+    planted = plant("rquic2021-page", workload="page", rate=always(0.2))
+    claim = claims(timed_out(planted, {OFF, XOR}, 3, range(3, 9)), "7")[SCATTER]
+    assert claim.measured.startswith("100 % of 6, 6 unknown")
+    assert claim.holds is None
+
+
+def test_trials_that_timed_out_are_counted_above_their_boxes() -> None:
+    frame, campaign = timed_out(plant("rquic2021-page", workload="page"), {XOR}, 2)
+    drawn = figure(campaign, "7").draw(frame, campaign)
+    said = [" ".join(text.get_text().split()) for axes in drawn.axes for text in axes.texts]
+    assert said.count("70 ok trials; beyond the boxes, timed out: XOR: 10") == 3
+
+
 def test_losses_that_quic_declared_are_told_with_and_without_fec() -> None:
     frame, campaign = plant(repetitions=2)
     said = figure(campaign, "5").differences(frame, campaign)

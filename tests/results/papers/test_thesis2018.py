@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from results.figures.nothing import NothingToDraw
 from results.papers import figures_of
 from results.papers.claims import Claim
-from results.papers.thesis2018.arms import REED_SOLOMON, RELIABLE, RLC, UDP, XOR, Arm, at_points, ratio
+from results.papers.thesis2018.arms import REED_SOLOMON, RELIABLE, RLC, UDP, XOR, Arm, at_points, ratios
 from results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
@@ -171,6 +173,77 @@ def test_arms_are_compared_at_points_and_repetitions_that_both_have(made: Made) 
     assert table.loc[table["point"] != 3, UDP.name].notna().all()
 
 
+def time_out(frame: pd.DataFrame, variant: str, points: range, repetitions: range = range(2)) -> None:
+    """The trials of this variant, on all workloads, so time out."""
+    chosen = frame["point"].isin(points) & frame["repetition"].isin(repetitions)
+    chosen &= frame["variant"].str.contains(variant, regex=False)
+    assert chosen.any()
+    frame.loc[chosen, "state"] = "timeout"
+    frame.loc[chosen, [name for name in frame if name.startswith("messages.")]] = math.nan
+
+
+@pytest.mark.parametrize(
+    ("metric", "worst"), [("messages.rebuffering_s", math.inf), ("messages.received_bytes", -math.inf)]
+)
+def test_an_arm_that_timed_out_is_worse_than_any_value_and_which_of_two_is_worse_nobody_can_tell(
+    made: Made, metric: str, worst: float
+) -> None:
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    time_out(frame, "XOR", range(5, 15))
+    time_out(frame, "RLC", range(10, 20))
+    table = at_points(frame, campaign, metric, [XOR, RLC]).set_index("point")
+    assert (table.loc[5:14, XOR.name] == worst).all() and np.isfinite(table.loc[15:, XOR.name]).all()
+    assert (table.loc[10:19, RLC.name] == worst).all()
+    ratio = ratios(table, metric, XOR, RLC)["ratio"]
+    assert (ratio[5:9] == (math.inf if worst > 0 else 0)).all()
+    assert ratio[10:14].isna().all()
+    assert (ratio[15:19] == (0 if worst > 0 else math.inf)).all()
+    assert np.isfinite(ratio[20:]).all()
+
+
+def test_a_claim_counts_points_at_which_one_arm_timed_out_and_says_how_many_are_unknown(made: Made) -> None:
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    time_out(frame, "XOR", range(5, 15))
+    time_out(frame, "(30, 20)", range(10, 20))
+    claim = next(
+        claim
+        for claim in judged(frame, campaign)
+        if claim.text.startswith("points at which interleaved XOR re-buffers longer than Reed-Solomon")
+    )
+    # At 5 Reed-Solomon alone timed out, and at 5 both did.
+    assert claim.measured.startswith(f"91 % of {POINTS - 5}, 5 unknown")
+    assert claim.holds is True
+
+
+def test_a_difference_between_arms_that_mostly_timed_out_is_left_open(made: Made) -> None:
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    for variant in ("XOR", "(30, 20)"):
+        time_out(frame, variant, range(40))
+    claims = judged(frame, campaign)
+    between = [claim for claim in claims if "Reed-Solomon" in claim.text and "XOR" in claim.text]
+    assert {(claim.measured.split(" (")[0], claim.holds) for claim in between} == {
+        ("100 % of 20, 40 unknown", None)
+    }
+
+
+@pytest.mark.parametrize("name", DESIGNS[:3])
+def test_timeouts_are_beyond_the_ends_of_the_axis_and_the_figure_says_so(made: Made, name: str) -> None:
+    frame, campaign = made(name, as_the_thesis_says)
+    time_out(frame, "(30, 20)", range(5, 10))  # is in each of the figures
+    for figure in figures_of(campaign):
+        drawn = figure.draw(frame, campaign)
+        said = " ".join(text.get_text() for text in drawn.texts)
+        assert "timed out" in " ".join(said.split())
+        lines = [np.asarray(line.get_ydata(), float) for axes in drawn.axes for line in axes.lines]
+        assert all(np.isfinite(line).all() for line in lines)
+
+
+def test_a_point_that_was_not_run_is_not_unknown(made: Made) -> None:
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    claims = judged(frame[frame["point"] < POINTS // 2], campaign)
+    assert not any("unknown" in claim.measured for claim in claims)
+
+
 def test_a_ratio_to_nothing_is_none() -> None:
     table = pd.DataFrame({UDP.name: [0.0, 2.0], RLC.name: [1.0, 1.0]})
-    assert list(ratio(table, RLC, UDP).isna()) == [True, False]
+    assert list(ratios(table, "messages.rebuffering_s", RLC, UDP)["ratio"].isna()) == [True, False]

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count, product
@@ -25,7 +25,9 @@ import pytest
 from dropper.command import Attachment, attach
 from dropper.model import Pattern
 from fecbench.checkout import REPOSITORY
+from results.store.database import Database
 from runners.engines import scratch
+from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "4"))
 POWER_CUT = "power cut"
@@ -276,11 +278,33 @@ def test_kills_at_any_moment_lose_no_trial_and_leave_nothing_and_touch_nothing_f
     assert named_namespaces_and_interfaces() == around
 
 
+NewDatabase = Callable[[], str]
+
+
+@pytest.fixture
+def new_sqlite(tmp_path: Path) -> NewDatabase:
+    """Gives the path of a new database each time."""
+    numbers = count()
+    return lambda: str(tmp_path / f"shared-{next(numbers)}.sqlite")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def new_database(request: pytest.FixtureRequest, new_sqlite: NewDatabase) -> NewDatabase:
+    """Gives the address of a new database each time, of each kind in turn.
+
+    To be asked for before `temporary`: the environment of a server that begins later would have its mark.
+    """
+    if request.param == "sqlite":
+        return new_sqlite
+    folder = request.getfixturevalue("postgresql_folder")
+    return lambda: new_postgresql(folder)
+
+
 def some_moment(
-    fecbench: Any, design: Path, database: Path, kind: signal.Signals | str, moments: random.Random
+    fecbench: Any, design: Path, database: str, kind: signal.Signals | str, moments: random.Random
 ) -> None:
     """Run the campaign by two harnesses, and kill one at some moment; the other ends by itself."""
-    command = [fecbench.path, "run", "--no-calibrate", str(design), "--db", str(database)]
+    command = [fecbench.path, "run", "--no-calibrate", str(design), "--db", database]
     harnesses = [
         subprocess.Popen(
             command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -300,35 +324,40 @@ def some_moment(
 
 
 def two_harnesses_are_killed(
-    times: int, fecbench: Any, design: Path, folder: Path, temporary: Path, seed: int
+    times: int, fecbench: Any, design: Path, new_database: NewDatabase, temporary: Path, seed: int
 ) -> None:
     moments = random.Random(seed)
     for number in range(times):
-        database = folder / f"shared-{number}.sqlite"
-        some_moment(fecbench, design, database, KILL_KINDS[number % len(KILL_KINDS)], moments)
+        address = new_database()
+        some_moment(fecbench, design, address, KILL_KINDS[number % len(KILL_KINDS)], moments)
         await_no_process(str(temporary))
-        assert sorted(stored(database).trials) == sorted(TRIALS), "each trial once"
-        with closing(sqlite3.connect(database)) as connection:
-            assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
+        with Database.open(address) as database:
+            (campaign,) = database.campaigns()
+            keys = [trial.record.key for trial in database.trials(campaign.id)]
+            assert database.claims(campaign.id) == {}
+        trials = [(key.variant, key.point, key.repetition) for key in keys]
+        assert sorted(trials) == sorted(TRIALS), "each trial once"
+        if "://" not in address:
+            assert sorted(stored(Path(address)).trials) == sorted(TRIALS)  # of a file that is whole
     assert fecbench("clean").returncode == 0
     assert list(temporary.iterdir()) == []
 
 
 def test_of_two_harnesses_on_one_campaign_one_is_killed_and_the_other_runs_each_trial_once(
-    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, new_database: NewDatabase, temporary: Path
 ) -> None:
     around = named_namespaces_and_interfaces()
-    two_harnesses_are_killed(2, fecbench, design, tmp_path, temporary, seed=20261122)
+    two_harnesses_are_killed(2, fecbench, design, new_database, temporary, seed=20261122)
     assert named_namespaces_and_interfaces() == around
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(60 + 30 * 50)
 def test_fifty_kills_with_two_harnesses_on_one_campaign_run_each_trial_once_and_leave_nothing(
-    fecbench: Any, design: Path, tmp_path: Path, temporary: Path
+    fecbench: Any, design: Path, new_sqlite: NewDatabase, temporary: Path
 ) -> None:
     around = named_namespaces_and_interfaces()
-    two_harnesses_are_killed(50, fecbench, design, tmp_path, temporary, seed=20260314)
+    two_harnesses_are_killed(50, fecbench, design, new_sqlite, temporary, seed=20260314)
     assert named_namespaces_and_interfaces() == around
 
 

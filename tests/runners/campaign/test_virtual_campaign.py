@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from results.store.digest import of_trial
 from runners.campaign import share
 from runners.engines import virtual
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
-from tests.runners.conftest import WriteDesign
+from tests.runners.conftest import TwoImplementations, WriteDesign
 from tests.runners.engines.conftest import HERE
 
 KILLS = 3
@@ -87,21 +88,13 @@ def test_a_campaign_comes_to_the_same_with_other_jobs_in_another_order_and_in_pi
 
 
 def test_variants_of_two_implementations_share_a_campaign(
-    made_up: WriteDesign,
+    two_implementations: TwoImplementations,
     fecbench_here: Callable[..., Any],
     digest: Callable[[object], str],
     tmp_path: Path,
 ) -> None:
     """Each trial is of one of them; a core is for one trial at a time."""
-    both = tmp_path / "both"
-    for name in ("made-up", "second"):
-        shutil.copytree(HERE / "made-up", both / name)
-        declared = both / name / "impl.toml"
-        declared.write_text(declared.read_text().replace('name = "made-up"', f'name = "{name}"'))
-    design = made_up()
-    design.write_text(
-        'implementation = "second"'.join(design.read_text().rsplit('implementation = "made-up"', 1))
-    )
+    design, both = two_implementations()
     for jobs in (1, 2):
         words = ("run", design, "--engine", "virtual", "--db", tmp_path / f"{jobs}.sqlite", "--jobs", jobs)
         ran = fecbench_here(*words, "--implementations", both)
@@ -111,6 +104,29 @@ def test_variants_of_two_implementations_share_a_campaign(
         (campaign,) = database.campaigns()
     (check,) = campaign.provenance["calibration"]
     assert check["implementations"].keys() == {"made-up", "second"}
+
+
+def test_an_implementation_that_is_given_up_harms_its_own_trials_and_resume_runs_those_that_were_left(
+    two_implementations: TwoImplementations, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    design, both = two_implementations("dies", "repetitions = 9\n")
+    address = str(tmp_path / "x.sqlite")
+    words = ("run", design, "--engine", "virtual", "--db", address, "--implementations", both)
+    counts = []
+    for options in [(), ("--resume",)]:
+        ran = fecbench_here(*words, "--jobs", 1, "--no-calibrate", *options)
+        assert ran.returncode == 1
+        last = ran.stderr.splitlines()[-1]
+        assert re.search("simulator of second failed 10 times, .* its other trials are left undone", last)
+        with Database.open(address) as database:
+            (campaign,) = database.campaigns()
+            states = database.states(campaign.id)
+            assert database.claims(campaign.id) == {}
+        counts.append(Counter((key.variant, state) for key, (state, _) in states.items()))
+    assert counts == [
+        {("good", "ok"): 3 * 9, ("other", "failed"): 10},
+        {("good", "ok"): 3 * 9, ("other", "failed"): 20},
+    ]
 
 
 def test_another_seed_comes_to_something_else(

@@ -21,10 +21,10 @@ HERE = Path(__file__).parent
 Tasks = list[tuple[TrialKey, Task]]
 
 
-def experiment_of(path: Path) -> Experiment:
-    """The design resolved, with the implementation of this folder."""
+def experiment_of(path: Path, folder: Path = HERE) -> Experiment:
+    """The design resolved, with the implementations of this folder."""
     design = designs.load(path)
-    return Experiment(design, design.plan().points, Implementations([HERE]))
+    return Experiment(design, design.plan().points, Implementations([folder]))
 
 
 def tasks_of(experiment: Experiment) -> Tasks:

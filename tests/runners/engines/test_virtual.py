@@ -12,6 +12,7 @@ import pytest
 
 from dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
 from fecbench.checkout import REPOSITORY
+from results.store.records import TrialKey
 from runners.engines import virtual
 from runners.engines.engine import EngineError
 from runners.engines.virtual import VirtualEngine
@@ -19,6 +20,7 @@ from runners.sandbox import kernel, rights
 from runners.trial import cgroup, competition, simulation
 from runners.trial.judge import judge
 from runners.trial.simulation import AnswerError, Place
+from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
 
 OTHER = "other"
@@ -151,7 +153,9 @@ def test_a_simulator_that_says_much_on_standard_error_is_heard_and_not_kept_wait
     assert {judge(each.task, each.outcome).state for each in play(tasks)} == {"ok"}
 
 
-def test_one_that_fails_again_and_again_ends_the_campaign_in_a_line(made_up: WriteDesign) -> None:
+def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_line(
+    made_up: WriteDesign,
+) -> None:
     experiment = experiment_of(made_up("dies", more="repetitions = 9\n"))
     tasks = [task for task in tasks_of(experiment) if task[0].variant == OTHER]
     failed = []
@@ -162,6 +166,27 @@ def test_one_that_fails_again_and_again_ends_the_campaign_in_a_line(made_up: Wri
         for each in engine.run(tasks):
             failed.append(each.key)
     assert virtual.MOST_FAILURES <= len(failed) <= virtual.MOST_FAILURES + 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_one_that_is_given_up_harms_no_trial_of_others(
+    two_implementations: TwoImplementations, jobs: int
+) -> None:
+    design, folder = two_implementations("dies", "repetitions = 9\n")
+    experiment = experiment_of(design, folder)
+    tasks = tasks_of(experiment)
+    states: dict[TrialKey, str] = {}
+    with (
+        VirtualEngine(jobs, experiment.simulators, experiment.folders) as engine,
+        pytest.raises(EngineError, match=r"of second failed 10 times.* its other trials are left undone"),
+    ):
+        for each in engine.run(tasks):
+            states[each.key] = judge(each.task, each.outcome).state
+    others = {key for key, _ in tasks if key.variant != OTHER}
+    assert {key for key, state in states.items() if state == "ok"} == others
+    failed = [key for key, state in states.items() if state == "failed"]
+    assert virtual.MOST_FAILURES <= len(failed) <= virtual.MOST_FAILURES + jobs - 1
+    assert len(failed) < len(tasks) - len(others)
 
 
 def test_failures_that_answers_interrupt_go_on_to_the_end(made_up: WriteDesign, play: Play) -> None:
