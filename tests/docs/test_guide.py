@@ -38,7 +38,9 @@ from topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 # Whoever changes one of these, or what it shows, runs `pytest -m slow tests/docs`.
-SLOW_PAGES = {f"docs/{name}.md" for name in ("add-an-implementation", "read-the-results", "reproduce-a-paper")}
+SLOW_PAGES = {
+    f"docs/{name}.md" for name in ("add-an-implementation", "read-the-results", "reproduce-a-paper")
+}
 SLOW_PAGES |= {f"docs/{name}.md" for name in ("troubleshooting", "virtual-time", "write-a-design")}
 LIMIT_S = 250  # of a command
 
