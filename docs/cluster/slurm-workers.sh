@@ -4,4 +4,6 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=4
 #SBATCH --signal=TERM@60
-exec srun fecbench worker "$1" --certificates "$2" --jobs "$SLURM_CPUS_PER_TASK"
+# Since Slurm 22.05, srun has to be asked again for what sbatch was asked for.
+exec srun --cpus-per-task="$SLURM_CPUS_PER_TASK" \
+    fecbench worker "$1" --certificates "$2" --jobs "$SLURM_CPUS_PER_TASK"

@@ -66,10 +66,11 @@ def place(address: str, certificates: Path | None, insecure: bool) -> Place:
         raise Refusal(f"--insecure: {address} has TLS: leave it out")
     if certificates is None:
         raise Refusal(f"{address}: needs --certificates DIR, made by fecbench cluster certificates DIR")
-    return Place(address, _read(certificates))
+    return Place(address, read(certificates))
 
 
-def _read(folder: Path) -> Papers:
+def read(folder: Path) -> Papers:
+    """The certificates in a folder. Raises Refusal for those that cannot be used."""
     texts = []
     for name in (AUTHORITY, CERTIFICATE, KEY):
         try:
