@@ -55,7 +55,10 @@ func TestCountersAreThoseOfTheConnection(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond) // the last acknowledgement
 		received, sent := one(t, client), one(t, server)
-		if received.BytesReceived != size || sent.BytesSent != size || sent.BytesReceived != 0 {
+		// On a busy machine some is sent again: in the same flow, or by Multipath TCP as new bytes of it.
+		again := sent.BytesSent - received.BytesReceived
+		isWhole := received.BytesReceived == size || multipath && received.BytesReceived > size
+		if !isWhole || again < 0 || (again > 0) != (sent.SegmentsSentAgain > 0) || sent.BytesReceived != 0 {
 			t.Errorf("multipath %v: sent %+v, received %+v", multipath, sent, received)
 		}
 		// The SYN-ACK is received, and counted by no socket that sent it.
