@@ -8,7 +8,6 @@ import select
 import socket
 import struct
 import subprocess
-import time
 from contextlib import closing
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 
 from dropper.command import COMMAND, Attachment, DropperError, Filter, attach, detach, log, show
 from dropper.model import GilbertElliott, Pattern, Uniform, unpack, verdicts
+from tests.waiting import wait_until
 
 PORT = 4433
 QUIC = Filter("any", "udp", PORT)
@@ -235,13 +235,14 @@ def test_a_detached_program_is_gone_from_the_kernel(veth):
     program_id = far.json_of("show", "ingress")["program_id"]
     detach(far.attachment("ingress"))
     libbpf = ctypes.CDLL("libbpf.so.1", use_errno=True)
-    deadline = time.monotonic() + 10
-    while (
-        fd := libbpf.bpf_prog_get_fd_by_id(ctypes.c_uint32(program_id))
-    ) >= 0:  # freed after a grace period
-        os.close(fd)
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+
+    def is_gone() -> bool:
+        descriptor = libbpf.bpf_prog_get_fd_by_id(ctypes.c_uint32(program_id))
+        if descriptor >= 0:
+            os.close(descriptor)
+        return descriptor < 0
+
+    wait_until(is_gone, "the end of a grace period")
     assert ctypes.get_errno() == errno.ENOENT
 
 

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from tests.waiting import wait_until
 from topologies.layout import Port
 from topologies.link import LinkEnd, LinkError, LinkSettings, TopologyError
 from topologies.namespace import run_inside, run_tool
@@ -59,16 +59,6 @@ def namespaces_of(topology: Topology) -> list[str]:
 
 def identity(netns_path: str) -> int:
     return Path(netns_path).stat().st_ino
-
-
-def until(true: Callable[[], bool], timeout_s: float = 5.0) -> bool:
-    """Whether it comes true. Ends of namespaces and processes of others can't be awaited."""
-    deadline = time.monotonic() + timeout_s
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 @root
@@ -248,7 +238,7 @@ def test_kill_9_of_the_builder_leaves_no_process_and_no_namespace() -> None:
         namespaces = {identity(f"/proc/{pid}/ns/net") for pid in pids[2:]}
         assert namespaces <= namespaces_in_use()
         builder.kill()
-    assert until(lambda: not any(is_alive(pid) for pid in pids))
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), "their ends")
     # Interfaces are in namespaces, and a namespace ends with its last process.
     assert not namespaces & namespaces_in_use()
 

@@ -83,11 +83,8 @@ def test_a_lone_frame_takes_the_delay_and_its_serialization(wire: Any, owd_ms: f
 @root
 @pytest.mark.parametrize("limit", [{"queue_packets": 20}, {"queue_bytes": 20 * 1242 + 1241}])
 def test_the_queue_holds_exactly_its_limit(wire: Any, limit: dict[str, int]) -> None:
-    ends = wire(LinkSettings.symmetric(0.1, 0, **limit))  # 99 ms for each frame
-    for _ in range(50):
-        ends.send(1242)
-    ends.receive(1)
-    up = ends.link.finish().directions["up"]
+    _, report = send_bursts(wire, LinkSettings.symmetric(0.1, 0, **limit), ("up",))  # 99 ms for each frame
+    up = report.directions["up"]
     assert up.frames_in == 50
     assert up.queue_dropped == 30
     assert up.max_queue_packets == 20
@@ -166,13 +163,26 @@ def test_the_first_frame_is_the_first_that_came_after_the_start(wire: Any) -> No
     assert report.directions["down"].first_in_ns is None, "nothing was sent"
 
 
-def send_bursts(ends: Any, directions: tuple[Direction, ...]) -> dict[Direction, Any]:
-    """When the frames of a burst of 50 in each direction come, in ms since the first was sent."""
-    for _ in range(50):
-        for direction in directions:
-            ends.send(1242, direction)
-    received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
-    return {direction: (times[:, 1] - times[0, 0]) / 1e6 for direction, times in received.items()}
+AT_ONCE_S = 0.008
+"""Less than the first frame takes to leave."""
+
+
+def send_bursts(wire: Any, link: LinkSettings, directions: tuple[Direction, ...]) -> tuple[Any, LinkReport]:
+    """When the frames of a burst of 50 in each direction come, in ms since the first was sent, and the report
+    of the link. The burst is sent again where it did not come at once, since the machine was busy."""
+    for _ in range(20):
+        ends = wire(link)
+        begun = time.monotonic()
+        for _ in range(50):
+            for direction in directions:
+                ends.send(1242, direction)
+        took_s = time.monotonic() - begun
+        received = {direction: ends.receive(50, timeout_s=1, direction=direction) for direction in directions}
+        report = ends.link.finish()
+        lags_us = [report.directions[direction].read_lag_us for direction in directions]
+        if took_s + max(lag_us.max for lag_us in lags_us if lag_us) / 1e6 < AT_ONCE_S:
+            break
+    return {direction: (times[:, 1] - times[0, 0]) / 1e6 for direction, times in received.items()}, report
 
 
 @root
@@ -181,20 +191,18 @@ def test_each_direction_is_that_of_the_symmetric_link_with_its_settings(wire: An
     link = LinkSettings(
         up=DirectionSettings(0.5, 30, queue_packets=15), down=DirectionSettings(1, 5, queue_bytes=25_000)
     )
-    ends = wire(link)
-    both = send_bursts(ends, DIRECTIONS)
-    reports = ends.link.finish().directions
+    both, report_of_both = send_bursts(wire, link, DIRECTIONS)
     for direction in DIRECTIONS:
         settings = link.of(direction)
-        ends = wire(LinkSettings(settings, settings))
-        alone = send_bursts(ends, (direction,))[direction]
-        report = ends.link.finish().directions[direction]
+        alone, report_of_one = send_bursts(wire, LinkSettings(settings, settings), (direction,))
+        reports = [report.directions[direction] for report in (report_of_both, report_of_one)]
         for counter in ("frames_in", "queue_dropped", "frames_out", "max_queue_bytes", "conserved"):
-            assert getattr(reports[direction], counter) == getattr(report, counter)
-        assert reports[direction].frames_in == 50
-        expected_ms = settings.owd_ms + 1242 * 8e3 / settings.rate_bps * np.arange(1, len(alone) + 1)
+            assert getattr(reports[0], counter) == getattr(reports[1], counter)
+        assert reports[0].frames_in == 50
+        frames = np.arange(1, len(alone[direction]) + 1)
+        expected_ms = settings.owd_ms + 1242 * 8e3 / settings.rate_bps * frames
         # Loose, since the machine may be busy.
-        assert np.median(np.abs(both[direction] - alone)) < 3
+        assert np.median(np.abs(both[direction] - alone[direction])) < 3
         assert np.median(np.abs(both[direction] - expected_ms)) < 3
     assert [len(both[direction]) for direction in DIRECTIONS] == [15, 20]
 

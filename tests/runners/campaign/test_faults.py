@@ -28,6 +28,7 @@ from fecbench.checkout import REPOSITORY
 from results.store.database import Database
 from runners.engines import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
+from tests.waiting import wait_until
 
 KILLS = int(os.environ.get("FECBENCH_KILLS", "4"))
 POWER_CUT = "power cut"
@@ -203,10 +204,7 @@ def named_namespaces_and_interfaces() -> set[str]:
 
 
 def await_no_process(mark: str) -> None:
-    deadline = time.monotonic() + 10
-    while left := of_the_campaign(mark):
-        assert time.monotonic() < deadline, f"processes {left} are left"
-        time.sleep(0.02)
+    wait_until(lambda: not of_the_campaign(mark), f"the ends of those with {mark}")
 
 
 def kill_at_some_moment(

@@ -7,12 +7,14 @@ import shutil
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from tests.waiting import wait_until
 
 KILLS = 20
 LIMIT_S = 60.0
@@ -202,10 +204,8 @@ def test_kills_at_any_moment_of_interop_trials_leave_nothing(
         harness.kill()
         harness.communicate(timeout=LIMIT_S)
         assert harness.returncode == -signal.SIGKILL
-        deadline = time.monotonic() + 10
-        while left := [*processes_with(str(temporary)), *processes_with(str(implementations))]:
-            assert time.monotonic() < deadline, f"processes {left} are left"
-            time.sleep(0.02)
+        for mark in map(str, (temporary, implementations)):
+            wait_until(partial(lambda mark: not processes_with(mark), mark), f"the ends of those with {mark}")
         assert machine() == before
     assert fecbench("clean", TMPDIR=str(temporary)).returncode == 0
     assert list(temporary.iterdir()) == []

@@ -6,25 +6,18 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
 from runners.trial import certificates
 from tests.runners.conftest import Fecbench
+from tests.waiting import wait_until
 
 SERVER_USER = "nobody"
 DATABASE_HOST = "db.test"
 READY_S, END_S = 60.0, 30.0
 DISK_MB = 400
-
-
-def wait_until(condition: Callable[[], object], what: str, limit_s: float = READY_S) -> None:
-    until = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < until, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.1)
 
 
 class Host:

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from runners.trial.judge import judge
 from runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
+from tests.waiting import wait_until
 
 OTHER = "other"
 
@@ -245,10 +245,7 @@ def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
     simulator = int(harness.stdout.readline())
     harness.kill()
     harness.wait()
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{simulator}").exists() and not is_dead(simulator):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not Path(f"/proc/{simulator}").exists() or is_dead(simulator), "its end")
 
 
 def is_dead(process: int) -> bool:
@@ -316,11 +313,9 @@ def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None
     with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
         assert len(list(engine.run(tasks[:2]))) == 2
         mark = engine._folder.name.encode()
-        assert any(b"sleep" in command for command in commands_with(mark)), "the test's own mistake"
-    deadline = time.monotonic() + 30
-    while commands_with(mark):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        # It is there before the kernel shows its words.
+        wait_until(lambda: any(b"sleep" in command for command in commands_with(mark)), "sleep")
+    wait_until(lambda: not commands_with(mark), "its end")
     assert not [path for place in cgroup.usable() for path in place.folder.glob(f"{mark.decode()}.*")]
 
 

@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runners.sandbox.isolation import IsolationError, run_isolated
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 
@@ -28,10 +28,7 @@ def processes_with(mark: str) -> list[int]:
 
 
 def await_none(mark: str) -> None:
-    deadline = time.monotonic() + 10
-    while left := processes_with(mark):
-        assert time.monotonic() < deadline, f"processes {left} are left"
-        time.sleep(0.01)
+    wait_until(lambda: not processes_with(mark), f"the ends of those with {mark}")
 
 
 def orphan(mark: str) -> None:

@@ -13,6 +13,7 @@ from runners.trial import endpoint as endpoints
 from runners.trial import supervisor as supervision
 from runners.trial.endpoint import Endpoint
 from runners.trial.supervisor import Supervisor
+from tests.waiting import wait_until
 
 LIMIT_S = 20.0
 
@@ -156,10 +157,7 @@ def test_children_of_an_endpoint_are_killed_with_it(tmp_path: Path, monkeypatch:
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     child = int(note.read_text())
     supervisor.end(endpoint)
-    deadline = time.monotonic() + LIMIT_S
-    while is_running(child):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not is_running(child), "its end")
 
 
 def is_running(pid: int) -> bool:

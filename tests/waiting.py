@@ -1,0 +1,15 @@
+"""What nobody tells of, such as the end of a process that is not ours, is asked for again and again."""
+
+import time
+from collections.abc import Callable
+
+LIMIT_S = 60.0
+"""Long, since the machine may be busy."""
+
+
+def wait_until(condition: Callable[[], object], what: str, limit_s: float = LIMIT_S) -> None:
+    """Until it comes true; AssertionError with `what` after `limit_s`."""
+    until = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < until, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.01)
