@@ -7,6 +7,7 @@ Needs PostgreSQL's server.
 """
 
 import argparse
+import math
 import os
 import pwd
 import re
@@ -104,9 +105,10 @@ def workers_carried(cost: Cost) -> dict[str, float]:
     """How many workers like the one of `cost` keep a core of each part busy that all of them share.
 
     On paper: what a group costs is taken to be the same whatever the number of workers. A scheduler and a run
-    have one core each, a database as many as its host.
+    have one core each, a database as many as its host. The start of the run counts as work, so that a long
+    campaign needs a little more of each. Of what took no time, infinitely many.
     """
-    return {who: cost.seconds / cost.cpu_s[who] for who in SHARED}
+    return {who: cost.seconds / cost.cpu_s[who] if cost.cpu_s[who] else math.inf for who in SHARED}
 
 
 def _cost(

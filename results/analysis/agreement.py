@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from results import metrics
 from results.analysis.intervals import FEWEST, median_interval
-from results.analysis.pairing import baselines_of
+from results.analysis.pairing import PAIR, baselines_of
 from results.analysis.units import number
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, TrialKey, TrialRecord
@@ -39,7 +39,6 @@ SHORT_BYTES = 10_000
 """A transfer of so many bytes, or fewer, is a short one."""
 
 _LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
-_PAIR = ["workload", "point", "repetition"]
 
 Floats = NDArray[np.float64]
 
@@ -275,7 +274,7 @@ def _table(twins: Sequence[_Twins], metric: metrics.Metric) -> pd.DataFrame:
         for pair in twins
     ]
     numbers = ["virtual", "emulated", "handshake_virtual", "handshake_emulated", "rtt_s", "size_bytes"]
-    table = pd.DataFrame(rows, columns=["variant", *_PAIR, *numbers])
+    table = pd.DataFrame(rows, columns=["variant", *PAIR, *numbers])
     return table.astype(dict.fromkeys(numbers, np.float64))
 
 
@@ -305,7 +304,7 @@ def _size_bytes(task: Mapping[str, Any]) -> int:
 def _ratios(arm: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     """The pairs of an arm and its baseline of which all four trials have a value: their ratios, virtual and
     emulated."""
-    pairs = arm.merge(baseline[[*_PAIR, "virtual", "emulated"]], on=_PAIR, suffixes=("", "_baseline"))
+    pairs = arm.merge(baseline[[*PAIR, "virtual", "emulated"]], on=PAIR, suffixes=("", "_baseline"))
     ratios = pairs.assign(
         virtual=_quotient(pairs["virtual"], pairs["virtual_baseline"]),
         emulated=_quotient(pairs["emulated"], pairs["emulated_baseline"]),

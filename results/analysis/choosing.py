@@ -25,11 +25,10 @@ import scipy
 
 from results import metrics
 from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.pairing import ratio_of, values_of
+from results.analysis.pairing import PAIR, ratio_of, values_of
 
 MARGIN = 0.01  # what is faster by less is no reason to take it, however sure it is
 _CHOICE = ("chosen", "as_good", "ratio", "low", "high", "p_value", "points", "unknown", "timed_out")
-_PAIR = ["workload", "point", "repetition"]
 
 
 def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metric: str) -> pd.DataFrame:
@@ -43,7 +42,7 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
     compared, values = metrics.of(metric), {}
     for label in dict.fromkeys([baseline, *variants]):
         of_label = values_of(frame, label, compared)
-        values[label] = of_label[of_label["missing"] == ""].set_index(_PAIR)["value"]
+        values[label] = of_label[of_label["missing"] == ""].set_index(PAIR)["value"]
     known = pd.DataFrame(values).dropna().sort_index()
     known = known[(known != 0).all(axis=1)]
     logs = {}

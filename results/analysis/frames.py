@@ -16,6 +16,7 @@ import pyarrow as pa
 from results.analysis import losses
 from results.analysis.harness import FIRST_PACKETS, in_order, phases
 from results.analysis.harness import frame as harness_frame
+from results.analysis.pairing import PAIR
 from results.metrics import SOURCES, of
 from results.store import arrow
 from results.store.database import Database, DatabaseError
@@ -25,7 +26,6 @@ from results.store.series import unpack
 _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]
 
-_PAIR = ["workload", "point", "repetition"]
 _PAGE_TRIALS = 10_000  # read at once
 
 
@@ -48,7 +48,7 @@ def trials(
     pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))
-        key = ["variant", *_PAIR]
+        key = ["variant", *PAIR]
         order = pd.concat([page[key] for page in read], ignore_index=True).sort_values(key).index.to_numpy()
         own = {name: _gathered(read, name, order) for name in TRIAL_COLUMNS}
         of_trials = {name: _gathered(read, name, order) for name in _names_in(read) if name not in own}
@@ -131,7 +131,7 @@ def metrics(frame: pd.DataFrame) -> pd.DataFrame:
     the metric's name ends with.
     """
     measured = [name for name in frame.columns if _is_reported(name)]
-    kept = ["id", "variant", *_PAIR, "state"]
+    kept = ["id", "variant", *PAIR, "state"]
     return frame.melt(kept, measured, var_name="metric").dropna(subset="value", ignore_index=True)
 
 
@@ -154,8 +154,8 @@ def series(
     for trial in database.series(campaign.id, name):
         stored.append((trial.trial_id, *astuple(trial.key), trial.table.endpoint, trial.table.rows))
         tables.append(_unpacked(database, trial, columns))
-    keys = pd.DataFrame(stored, columns=["id", "variant", *_PAIR, "endpoint", "rows"])
-    keys = keys.astype(_in_order(campaign)).sort_values(["variant", *_PAIR, "endpoint"])
+    keys = pd.DataFrame(stored, columns=["id", "variant", *PAIR, "endpoint", "rows"])
+    keys = keys.astype(_in_order(campaign)).sort_values(["variant", *PAIR, "endpoint"])
     values = pa.concat_tables([tables[i] for i in keys.index], promote_options="permissive").to_pandas()
     frame = keys.loc[keys.index.repeat(keys["rows"])].drop(columns="rows").reset_index(drop=True)
     wanted = list(values.columns) if columns is None else columns
@@ -164,7 +164,7 @@ def series(
 
 def series_of(database: Database, trial: StoredTrial) -> dict[str, pd.DataFrame]:
     """Every series that one run of a trial left, by its name, in the form that `series` has."""
-    key = dict(zip(["id", "variant", *_PAIR], [trial.id, *astuple(trial.record.key)], strict=True))
+    key = dict(zip(["id", "variant", *PAIR], [trial.id, *astuple(trial.record.key)], strict=True))
     parts: dict[str, list[pd.DataFrame]] = {}
     for table in database.series_of(trial.id):
         rows = unpack(table.data).to_pandas()

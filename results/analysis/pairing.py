@@ -26,7 +26,8 @@ from results.metrics import Metric
 from results.store.records import CampaignInfo
 
 _POINT = ["workload", "point"]
-_PAIR = [*_POINT, "repetition"]
+PAIR = [*_POINT, "repetition"]
+"""What trials of two variants share that are compared."""
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
@@ -87,20 +88,20 @@ def _joined(parts: list[Pairing]) -> Pairing:
     for name in _TABLES:
         table = pd.concat([getattr(part, name) for part in parts], ignore_index=True)
         tables[name] = table.sort_values(
-            [key for key in (*_PAIR, "reason") if key in table], ignore_index=True
+            [key for key in (*PAIR, "reason") if key in table], ignore_index=True
         )
     return replace(parts[0], **tables)
 
 
 def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str, statistic: str) -> Pairing:
     pairs = values_of(frame, baseline, metric).merge(
-        values_of(frame, variant, metric), how="outer", on=_PAIR, suffixes=("_baseline", "_variant")
+        values_of(frame, variant, metric), how="outer", on=PAIR, suffixes=("_baseline", "_variant")
     )
     missing_baseline = pairs["missing_baseline"].fillna(f"{baseline}: not run")
     missing_variant = pairs["missing_variant"].fillna(f"{variant}: not run")
     pairs["reason"] = (missing_baseline + "; " + missing_variant).str.strip("; ")
     values = {"value_baseline": "baseline", "value_variant": "variant"}
-    pairs = pairs.rename(columns=values).sort_values(_PAIR, ignore_index=True)
+    pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True)
     comparable = pairs["reason"] == ""
     points = _points(pairs[comparable], metric, statistic)
     unknown = (points[["baseline", "variant"]] == metric.worst).all(axis=1)
@@ -111,7 +112,7 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
         at_point = pairs.set_index(_POINT).index.isin(points.index[lacking])
         pairs.loc[comparable & at_point, "reason"] = reason
     complete = pairs["reason"] == ""
-    matched = pairs.loc[complete, [*_PAIR, *values.values()]].reset_index(drop=True)
+    matched = pairs.loc[complete, [*PAIR, *values.values()]].reset_index(drop=True)
     ratios = points[~unknown & (points["baseline"] != 0)]
     by_kind = points[["baseline_timeouts", "variant_timeouts", "both_timeouts"]]
     better = points["variant"].gt if metric.more_is_better else points["variant"].lt
@@ -177,7 +178,7 @@ def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
     ok = arm["state"] == "ok"
     timeout = arm["state"] == "timeout"
     missing = (f"{label}: " + arm["state"].astype(str)).mask(ok | timeout, "")
-    return arm[_PAIR].assign(
+    return arm[PAIR].assign(
         value=value.astype("float64").where(ok).mask(timeout, metric.worst),
         missing=missing.mask(ok & value.isna(), f"{label}: no {metric.name}"),
     )

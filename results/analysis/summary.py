@@ -36,6 +36,7 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
         for variant in (variant["label"] for variant in campaign.variants):
             run = (frame["workload"] == workload) & (frame["variant"] == variant)
             ok = run & (frame["state"] == "ok")
+            measured = (ok | run & timed_out) & whole
             ratios, faster = _of_workload(pairings.get(variant), workload)
             rows.append(
                 {
@@ -44,13 +45,13 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
                     "trials": int(run.sum()),
                     "ok": int(ok.sum()),
                     "metric": metric,
-                    "median": values[(ok | run & timed_out) & whole].median(),
+                    "median": values[measured].median(),
                     "points": len(ratios),
                     "planned_points": len(campaign.points) if variant in pairings else 0,
                     "median_ratio": median_ratio(ratios),
                     "decided_points": len(faster),
                     "faster": faster.mean(),
-                    "whole_groups": int(((ok | run & timed_out) & whole).sum()),
+                    "whole_groups": int(measured.sum()),
                     "compared_with": baselines.get(variant, ""),
                 }
             )

@@ -317,6 +317,8 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
             for axis, factor in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
                 if pd.api.types.is_numeric_dtype(factors[factor]):
                     plain_ticks(axis)
+                elif axis is axes.xaxis:
+                    axis.set_tick_params(rotation=90)  # names have no room beside each other
             panels.append((axes, factors[horizontal], factors[vertical]))
     return figure, panels
 

@@ -5,6 +5,7 @@ Drawn in the style of `distributions`. An explanation that lacks what a figure n
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from results.figures.style import (
     WIDTH,
     around_one,
     as_pixels,
+    few_ticks,
     greatest_log,
     grid,
     heading,
@@ -146,5 +148,4 @@ def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
     else:
         plain_ticks(axis)
     if values.nunique() <= _FEW:
-        few = sorted(set(values))
-        axis.set_ticks(few, [quantity(str(values.name), value) for value in few])
+        few_ticks(axis, sorted(set(values)), partial(quantity, str(values.name)))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from textwrap import fill
 from typing import Any
 
@@ -45,6 +45,11 @@ _LEGEND_LINE = 0.25  # inches, of each line more
 _MAX_DOTS = 400  # more single trials in one box hide it
 _MOST_VECTORS = 2000  # marks in one figure: as vectors, more make a file that no program opens with ease
 _WIDE = 20  # times as great as the least value: what is wide is shown on a logarithmic scale
+
+Choices = Callable[[float, float], Iterable[Sequence[float]]]
+"""Of ticks, between the ends of the range that is seen."""
+Label = Callable[[float], str]
+"""Of a tick."""
 
 
 @dataclass(frozen=True)
@@ -164,24 +169,30 @@ def ratio_ticks(axis: Axis, reach: float) -> None:
     _sparse_ticks(axis, choices)
 
 
-Choices = Callable[[float, float], Iterable[Sequence[float]]]  # of the ends of the range that is seen
+def few_ticks(axis: Axis, values: Sequence[float], label: Label) -> None:
+    """At each of a few values, or at as many of them as have room for their labels."""
 
+    def choices(*_: float) -> Iterable[Sequence[float]]:
+        return (some for count in range(len(values), 0, -1) for some in combinations(values, count))
 
-def _sparse_ticks(axis: Axis, choices: Choices) -> None:
-    axis.set_major_locator(_Sparse(axis, choices))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
+    _sparse_ticks(axis, choices, label)
 
 
 def _number(value: float) -> str:
     return f"{value:.10g}"
 
 
+def _sparse_ticks(axis: Axis, choices: Choices, label: Label = _number) -> None:
+    axis.set_major_locator(_Sparse(axis, choices, label))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: label(value)))
+
+
 class _Sparse(Locator):
     """Of several choices of ticks, most ticks first, the first whose labels don't touch."""
 
-    def __init__(self, axis: Axis, choices: Choices) -> None:
-        self.of_axis, self.choices = axis, choices
+    def __init__(self, axis: Axis, choices: Choices, label: Label) -> None:
+        self.of_axis, self.choices, self.label = axis, choices, label
 
     def __call__(self) -> Sequence[float]:
         low, high = sorted(self.of_axis.get_view_interval())
@@ -199,7 +210,7 @@ class _Sparse(Locator):
         at = [trans.transform((tick, tick))[0 if across else 1] for tick in ticks]
         (dots_an_inch, _), _ = axes.figure.dpi_scale_trans.transform([(1, 1), (0, 0)])
         places = [pixels / dots_an_inch for pixels in at]
-        lengths = [inches(f"{_number(tick)} ") if across else 1.5 * FONT / 72 for tick in ticks]
+        lengths = [inches(f"{self.label(tick)} ") if across else 1.5 * FONT / 72 for tick in ticks]
         return all(
             right - left > (first + second) / 2
             for (left, right), (first, second) in zip(pairwise(places), pairwise(lengths), strict=True)

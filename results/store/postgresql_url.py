@@ -56,8 +56,8 @@ def without_secrets(argument: str) -> str:
 
 def without_passwords(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """Of a campaign or a start, as it may be shown: older ones kept passwords in some forms of a URL."""
-    words = {name: map(without_secrets, provenance[name]) for name in ("command",) if name in provenance}
-    return {**provenance, **{name: list(kept) for name, kept in words.items()}}
+    kept = [without_secrets(word) for word in provenance.get("command", [])]
+    return {**provenance, "command": kept} if kept else dict(provenance)
 
 
 def options_of(url: str) -> set[str]:

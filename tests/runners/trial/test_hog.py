@@ -150,5 +150,6 @@ def test_short_work_of_other_programs_makes_no_trial_wrong(
         # Other programs than these may have work, too.
         trials = patiently(lambda number: run(tmp_path, resume=number > 0), none_is_ok)
     assert_none_is_wrong(trials, undisturbed)
-    if none_is_ok(trials):
-        pytest.skip("needs a machine whose other programs leave one of its trials undisturbed")
+    if none_is_ok(trials) and os.getloadavg()[0] > len(os.sched_getaffinity(0)):
+        pytest.skip("needs a machine whose other programs leave a CPU to its trials")
+    assert not none_is_ok(trials)
