@@ -30,7 +30,7 @@ def delay_and_rate(room: Laboratory) -> Iterable[Measurement]:
     for direction in DIRECTIONS:
         error_us = float(np.median(room.delay_error_us(ASYMMETRIC, 40, direction)))
         yield Measurement(name=f"delay error {direction}", value=error_us, bound=None, unit="µs")
-        rate_mbps, _ = room.burst(ASYMMETRIC, 60, direction)
+        rate_mbps = float(np.median([room.burst(ASYMMETRIC, 60, direction)[0] for _ in range(3)]))
         yield Measurement(name=f"rate {direction}", value=rate_mbps, bound=None, unit="Mbps")
 
 
@@ -59,8 +59,8 @@ def test_each_direction_of_a_link_is_measured_against_its_own_settings(
     assert lines["rate up"].value == pytest.approx(3.3, rel=0.02)
     assert lines["rate down"].value == pytest.approx(20, rel=0.02)
     # Loose, since the machine may be busy.
-    assert 0 <= lines["delay error up"].value < 2000
-    assert 0 <= lines["delay error down"].value < 2000
+    assert 0 <= lines["delay error up"].value < 4000
+    assert 0 <= lines["delay error down"].value < 4000
     assert lines["packets out of order"].value == lines["packets not conserved"].value == 0
 
 
