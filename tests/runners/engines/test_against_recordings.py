@@ -1,0 +1,76 @@
+"""Campaigns that were recorded emulated come out in virtual time with nearly the same times and ratios.
+
+How near, docs/virtual-time.md says. Virtual time lacks the endpoints' CPU, so it is shorter.
+"""
+
+import lzma
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from results import metrics
+from results.analysis.agreement import SHORT_BYTES
+from results.analysis.frames import trials
+from results.analysis.pairing import PAIR, baselines_of
+from results.store.database import Database
+from results.store.records import CampaignInfo
+
+pytestmark = pytest.mark.slow
+
+SAMPLES = REPOSITORY / "notebooks" / "samples"
+RECORDED = {
+    "networking2019-da2gc": "networking2019",
+    "networking2019-mss": "networking2019",
+    "networking2019-uniform-short": "networking2019",
+    "networking2019-ge-short": "networking2019",
+    "networking2019-noloss-short": "networking2019",
+    "rquic2021-bulk-short": "rquic2021",
+    "rquic2021-page-short": "rquic2021",
+}
+"""The sample that has each."""
+TIMES = (0.98, 1.005)
+"""Virtual over emulated: the median of a workload."""
+SHORT, LONG = 0.01, 0.04
+"""How far a pair's ratio may be from the emulated one, in the median, up to SHORT_BYTES and above."""
+
+
+@cache
+def sample(name: str) -> bytes:
+    return lzma.decompress((SAMPLES / f"{name}.sqlite.xz").read_bytes())
+
+
+def read(path: Path, name: str) -> tuple[CampaignInfo, pd.DataFrame]:
+    with Database.open(str(path)) as database:
+        (campaign,) = (each for each in database.campaigns() if each.name == name)
+        return campaign, trials(database, campaign, set(metrics.of_workloads(campaign).values()))
+
+
+@pytest.mark.parametrize("design", RECORDED)
+def test_a_recorded_campaign_comes_out_nearly_the_same(design: str, tmp_path: Path, fecbench: Any) -> None:
+    emulated_path, virtual_path = tmp_path / "emulated.sqlite", tmp_path / "virtual.sqlite"
+    emulated_path.write_bytes(sample(RECORDED[design]))
+    ran = fecbench("run", design, "--engine", "virtual", "--jobs", "2", "--db", virtual_path)
+    assert ran.returncode in (0, 1), ran.stderr  # of which some may end as those that were recorded
+    campaign, emulated = read(emulated_path, design)
+    again, virtual = read(virtual_path, design)
+    assert [dict(point) for point in again.points] == [dict(point) for point in campaign.points]
+    both = emulated.merge(virtual, on=["variant", *PAIR], suffixes=("_emulated", "_virtual"))
+    assert len(both) == len(emulated)
+    both = both[(both["state_emulated"] == "ok") & (both["state_virtual"] == "ok")]
+    assert len(both) > 0.9 * len(emulated)
+    sizes = {workload["label"]: workload["parameters"].get("size_bytes") for workload in campaign.workloads}
+    for workload, metric in metrics.of_workloads(campaign).items():
+        some = both[both["workload"] == workload].set_index(["variant", *PAIR])
+        shift = some[f"{metric}_virtual"] / some[f"{metric}_emulated"]
+        print(f"{workload}: {shift.median():.4f} of the emulated time")
+        assert TIMES[0] < shift.median() < TIMES[1]
+        tolerance = SHORT if (sizes[workload] or SHORT_BYTES + 1) <= SHORT_BYTES else LONG
+        for variant, baseline in baselines_of(campaign).items():
+            pairs = shift.xs(variant) / shift.xs(baseline)
+            print(f"  ratios of {variant}: {pairs.median():.4f} of the emulated ones, {pairs.count()} pairs")
+            assert pairs.count() > 10
+            assert abs(pairs.median() - 1) < tolerance
