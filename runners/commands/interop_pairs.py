@@ -33,7 +33,12 @@ class End:
     @property
     def wire(self) -> str:
         """What it speaks: ends that differ in it have nothing to say to each other."""
-        return self.implementation.declaration.transport
+        declared = self.implementation.declaration
+        if declared.transport == "tcp":
+            return "TLS over TCP"
+        testcase = declared.interop.testcase if declared.interop else ""
+        http3 = testcase == "http3" or self.options.get("http") == "h3"
+        return f"{'HTTP/3' if http3 else 'hq-interop'} over QUIC"
 
 
 def end_of(text: str, implementations: Implementations) -> End:
@@ -124,7 +129,7 @@ def _problem_of(client: End, server: End) -> str:
     if lack := client.lack or server.lack:
         return lack
     if client.wire != server.wire:
-        return f"{client.name} speaks {' of '.join(client.wire)}, {server.name} {' of '.join(server.wire)}"
+        return f"{client.name} speaks {client.wire}, {server.name} {server.wire}"
     return ""
 
 

@@ -46,6 +46,32 @@ def test_an_end_without_downloads_meets_nobody(design: Design, known: Implementa
     assert {(cell.state, cell.reason) for cell in cells} == {("unsupported", "udp has no workload download")}
 
 
+@pytest.mark.parametrize(
+    ("client", "server", "reason"),
+    [
+        ("noq-fec", "tcp", "noq-fec speaks hq-interop over QUIC, tcp TLS over TCP"),
+        ("rquic", "ngtcp2", "rquic speaks hq-interop over QUIC, ngtcp2 HTTP/3 over QUIC"),
+        ("noq-fec:http=h3", "rquic", "noq-fec:http=h3 speaks HTTP/3 over QUIC, rquic hq-interop over QUIC"),
+    ],
+)
+def test_ends_that_speak_different_protocols_cannot_meet(
+    design: Design, known: Implementations, client: str, server: str, reason: str
+) -> None:
+    _, cells = design_of_pairs(design, ends(known, client, server))
+    assert [(cell.client, cell.server, cell.state) for cell in cells] == [
+        (client, server, "unsupported"), (server, client, "unsupported")
+    ]  # fmt: skip
+    assert cells[0].reason == reason
+
+
+@pytest.mark.parametrize(("client", "server"), [("noq-fec:http=h3", "ngtcp2"), ("quic-go", "rquic")])
+def test_ends_that_speak_the_same_meet(
+    design: Design, known: Implementations, client: str, server: str
+) -> None:
+    pairs, cells = design_of_pairs(design, ends(known, client, server))
+    assert (len(pairs.variants), cells) == (4, [])
+
+
 def test_options_are_of_their_type(known: Implementations) -> None:
     end = end_of("noq-fec:scheme=rlc,n=5,k=4,window_trim=false", known)
     assert end.options == {"scheme": "rlc", "n": 5, "k": 4, "window_trim": False}
