@@ -79,6 +79,11 @@ class Command:
     def until(self, words: str) -> None:
         wait_until(lambda: words in self.words or not self.is_running(), f"{words} in {self.words}")
 
+    def until_count(self, words: str, count: int) -> None:
+        """Until it has said so as often, and no oftener; a command that has ended says no more."""
+        wait_until(lambda: self.words.count(words) >= count or not self.is_running(), f"{count} × {words}")
+        assert self.words.count(words) <= count
+
     def has_joined(self) -> bool:
         """Of a worker: whether it takes part in a campaign now."""
         return "takes part" in self.words.rpartition("left")[2]
