@@ -48,7 +48,7 @@ class Cost:
     groups: int
     seconds: float
     cpu_s: Mapping[str, float]
-    """Of scheduler, run, database and workers."""
+    """Of scheduler, run, database and workers, without what a campaign takes that has nothing to run."""
 
 
 def main() -> None:
@@ -105,8 +105,7 @@ def workers_carried(cost: Cost) -> dict[str, float]:
     """How many workers like the one of `cost` keep a core of each part busy that all of them share.
 
     On paper: what a group costs is taken to be the same whatever the number of workers. A scheduler and a run
-    have one core each, a database as many as its host. The start of the run counts as work, so that a long
-    campaign needs a little more of each. Of what took no time, infinitely many.
+    have one core each, a database as many as its host. Of what took no time, infinitely many.
     """
     return {who: cost.seconds / cost.cpu_s[who] if cost.cpu_s[who] else math.inf for who in SHARED}
 
@@ -123,26 +122,40 @@ def _cost(
     url = f"postgresql://fecbench@/{name}?host={server}"
     postmaster = int((server / "data" / "postmaster.pid").read_text().splitlines()[0])
     everyone = {**watched, "database": postmaster}
-    before = {who: _tree_s(process) for who, process in everyone.items()}
-    begun = time.monotonic()
     jobs = [] if options else ["--jobs", "1"]
     command = [FECBENCH, "run", design, "--engine", "virtual", "--db", url, *jobs, *options]
-    process = subprocess.Popen(
-        [*(within or []), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    ran = _campaign([*(within or []), *map(str, command)], everyone)
+    # Nothing is left to be run: what is left is the command itself.
+    empty = _campaign([*(within or []), *map(str, command), "--resume"], everyone)
+    with Database.open(url) as database:
+        (campaign,) = database.campaigns()
+        trials = database.trial_count(campaign.id)
+    groups = trials // len(campaign.variants)
+    cpu_s = {who: max(0.0, of_all - empty.cpu_s[who]) for who, of_all in ran.cpu_s.items()}
+    return Cost(trials, groups, ran.seconds, cpu_s)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """What one command took."""
+
+    seconds: float
+    cpu_s: Mapping[str, float]
+
+
+def _campaign(command: list[str], everyone: Mapping[str, int]) -> _Ran:
+    before = {who: _tree_s(process) for who, process in everyone.items()}
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     own_s = 0.0
     while process.poll() is None:
         own_s = max(own_s, _own_s(process.pid))
         time.sleep(0.1)
     seconds = time.monotonic() - begun
     if process.returncode not in (0, 1):
-        raise RuntimeError(f"{name}: fecbench run ended with {process.returncode}")
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
     cpu_s = {who: _tree_s(pid) - before[who] for who, pid in everyone.items()}
-    with Database.open(url) as database:
-        (campaign,) = database.campaigns()
-        trials = database.trial_count(campaign.id)
-    groups = trials // len(campaign.variants)
-    return Cost(trials, groups, seconds, {**cpu_s, "run": own_s})
+    return _Ran(seconds, {**cpu_s, "run": own_s})
 
 
 def print_costs(costs: Mapping[str, Cost]) -> None:

@@ -7,6 +7,7 @@ version.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import psycopg
@@ -24,6 +25,9 @@ _LIMITS_OF_SILENCE = {
     "keepalives_count": 4,
 }
 """A server that is gone without a word is found out within half a minute: seconds, and one in ms."""
+
+# What it warns of as a connection ends is raised, too: without a log of ours it would go to standard error.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
 class PostgreSQL(Connector):

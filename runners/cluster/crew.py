@@ -49,6 +49,8 @@ class Crew:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._client: Client | None = None
+        self._connection: object = None
+        """Of the client, which would make another one by itself, and would not tell."""
         self._futures: dict[int, Future[str]] = {}
         self._numbers = itertools.count()
         self._ended: queue.Queue[Reply] = queue.Queue()
@@ -79,6 +81,7 @@ class Crew:
             )
         except (OSError, TimeoutError) as error:
             raise OSError(f"{self._place.address}: no scheduler answers: {error}") from error
+        self._connection = self._client.scheduler_comm
 
     def connect_again(self) -> None:
         """Try for RECONNECT_S. Raises OSError."""
@@ -103,6 +106,7 @@ class Crew:
                 self._workers = set(client.nthreads())
             except Exception as error:  # whatever it is: Dask has no class for it
                 raise SchedulerGone(str(error) or type(error).__name__) from error
+            self._connected()  # still: one that was begun anew knows nobody
             self._looked_at = now
         return self._workers
 
@@ -150,9 +154,10 @@ class Crew:
             pass  # they find out by themselves that nothing is proposed any more
 
     def _connected(self) -> "Client":
-        if self._client is None or self._client.status != "running":
+        client = self._client
+        if client is None or client.status != "running" or client.scheduler_comm is not self._connection:
             raise SchedulerGone("the connection ended")
-        return self._client
+        return client
 
     def _close(self) -> None:
         self._futures.clear()

@@ -1,6 +1,8 @@
 """Hosts differ when their trials do by more than it is chance which of them ran a group."""
 
 from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 
 from results.analysis import hosts
 from results.analysis.hosts import LEAST_GROUPS, compare
+from results.report.report import report
 from results.store.database import Database
 from results.store.records import CampaignInfo, Group, TrialKey
 from tests.results.conftest import make_record
@@ -102,9 +105,12 @@ def test_what_each_host_has_done_is_told(two_hosts: tuple[Database, CampaignInfo
     assert ada.last_seen == "2026-01-02T03:39:00.000+00:00"
 
 
-def test_a_campaign_warns_of_hosts_that_differ(two_hosts: tuple[Database, CampaignInfo]) -> None:
+def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
+    two_hosts: tuple[Database, CampaignInfo], tmp_path: Path
+) -> None:
     (found,) = hosts.differences(*two_hosts)
     assert found.interval[0] < 2 < found.interval[1]
     assert found.groups == (40, 40)
     (warning,) = hosts.warnings(*two_hosts)
     assert warning.startswith("Hosts differ: bob against ada: ratio ")
+    assert warning in unescape(report(*two_hosts, tmp_path).html.read_text())

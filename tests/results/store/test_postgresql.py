@@ -1,6 +1,8 @@
 """PostgreSQL's own ways to say where a server is, who one is and how sure the connection has to be."""
 
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -189,3 +191,9 @@ def test_a_lock_of_another_program_is_not_waited_for_without_end(
         holder.execute("LOCK TABLE campaigns")
         with pytest.raises(DatabaseError, match="lock timeout"):
             database.campaigns()
+
+
+def test_what_its_library_warns_of_is_no_line_of_a_command() -> None:
+    warns = "import logging, results.store.postgresql; logging.getLogger('psycopg').warning('the connection')"
+    ended = subprocess.run([sys.executable, "-c", warns], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -17,7 +17,8 @@ from tests.waiting import wait_until
 SERVER_USER = "nobody"
 DATABASE_HOST = "db.test"
 READY_S, END_S = 60.0, 30.0
-DISK_MB = 400
+DISK_MB = 1200
+"""Of a database: a campaign of 20,000 trials takes 44, and a test that kills may need several of them."""
 
 
 class Host:
@@ -78,6 +79,11 @@ class Command:
 
     def until(self, words: str) -> None:
         wait_until(lambda: words in self.words or not self.is_running(), f"{words} in {self.words}")
+
+    def until_count(self, words: str, count: int) -> None:
+        """Until it has said so as often, and no oftener; a command that has ended says no more."""
+        wait_until(lambda: self.words.count(words) >= count or not self.is_running(), f"{count} × {words}")
+        assert self.words.count(words) <= count
 
     def has_joined(self) -> bool:
         """Of a worker: whether it takes part in a campaign now."""
@@ -161,13 +167,10 @@ class PostgreSQL:
     @contextlib.contextmanager
     def full_disk(self) -> Iterator[None]:
         filler = self._disk / "filler"
-        with filler.open("wb") as file, contextlib.suppress(OSError):
+        # Without a buffer, which would be written once more as the file is closed.
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 20))
-        with filler.open("ab") as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(4096))
-                file.flush()
         try:
             yield
         finally:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import signal
 import socket
+import ssl
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from results.store.database import Database
+from results.store.records import Claimant, Group
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE
@@ -114,6 +117,55 @@ def test_a_campaign_of_two_workers_comes_to_the_same_as_at_home(
     assert sum(host["done"] for host in of_campaign["hosts"]) == 300
     if os.geteuid() == 0:
         assert {host["host"] for host in of_campaign["hosts"]} <= set(HOSTS)
+
+
+def test_an_interrupt_ends_a_campaign_whose_workers_give_up_their_claims(
+    scheduler: str,
+    papers: Path,
+    made_up: WriteDesign,
+    postgresql: str,  # noqa: F811
+    fecbench: Fecbench,
+) -> None:
+    """First that of the worker, then that of whoever runs the campaign: the same command goes on."""
+    reach = (scheduler, "--certificates", papers)
+    worker = ("worker", *reach, "--jobs", 1, *FOLDER)
+    design = made_up(more="repetitions = 700\n")
+    run = ("run", design, "--engine", "virtual", *FOLDER, "--db", postgresql, "--cluster", *reach)
+    with running("connected", *worker) as one, running("[", *run) as ran:
+        for process in (one, ran):
+            process.send_signal(signal.SIGINT)
+            _, words = process.communicate(timeout=LIMIT_S)
+            assert process.returncode == 128 + signal.SIGINT
+            assert words.splitlines()[-1] == "fecbench: ended by SIGINT: what was finished is kept"
+            if process is one:
+                assert claims_in(postgresql) == {}
+    with Database.open(postgresql) as database:
+        (campaign,) = database.campaigns()
+        kept = database.trial_count(campaign.id)
+        assert 0 < kept < 4200
+    with running("connected", *worker):
+        ended = fecbench(*run, "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert f"{4200 - kept} trials to run, {kept} of 4200 are there already" in ended.stderr
+    assert claims_in(postgresql) == {}
+
+
+def claims_in(url: str) -> dict[Group, Claimant]:
+    with Database.open(url) as database:
+        (campaign,) = database.campaigns()
+        return dict(database.claims(campaign.id))
+
+
+def test_whoever_shows_no_certificate_is_not_let_in(scheduler: str) -> None:
+    anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+    host, port = scheduler.removeprefix("tls://").split(":")
+    with (
+        socket.create_connection((host, int(port)), END_S) as plain,
+        anyone.wrap_socket(plain) as secured,
+        pytest.raises(ssl.SSLError, match="certificate required"),
+    ):
+        secured.recv(1)
 
 
 def test_whoever_has_certificates_of_another_cluster_is_refused_in_one_line(

@@ -98,6 +98,12 @@ class Cluster:
             f"{path.name}: {path.read_text()}" for path in self._logs.iterdir() if path.is_file()
         )
 
+    def strange_lines(self) -> list[str]:
+        """What a worker or a scheduler has said that is no line of ours."""
+        logs = [path for path in self._logs.iterdir() if path.is_file() and not path.name.startswith("run-")]
+        lines = [line for path in logs for line in path.read_text().splitlines()]
+        return [line for line in lines if line and not line.startswith(("note: ", "fecbench: "))]
+
     def close(self) -> None:
         self._resources.close()
 
@@ -151,6 +157,7 @@ def outlast(cluster: Cluster, design: Path, tmp_path: Path) -> Outlast:
             again = cluster.run(design, url, f"run-{name}-again", "--engine", "virtual", "--resume")
             assert again.process.wait(LIMIT_S) == 0, again.words
         assert "Traceback" not in cluster.words()
+        assert cluster.strange_lines() == []
         with Database.open(cluster.postgresql.local_url(name)) as database:
             (campaign,) = database.campaigns()
             states = database.states(campaign.id)
@@ -202,13 +209,15 @@ def test_a_worker_stands_still(cluster: Cluster, outlast: Outlast) -> None:
 
 
 def test_the_scheduler_is_killed_and_begun_again(cluster: Cluster, outlast: Outlast) -> None:
-    def restart(_: Command) -> None:
-        for _ in range(RESTARTS):
+    def restart(running: Command) -> None:
+        for number in range(1, RESTARTS + 1):
             time.sleep(5)
             cluster.scheduler.process.kill()
             cluster.scheduler.process.wait()
             time.sleep(2)
             cluster.begin_scheduler()
+            running.until_count("the scheduler is gone", number)
+            running.until_count("the scheduler is there again", number)
             time.sleep(5)
 
     outlast("scheduler", restart)

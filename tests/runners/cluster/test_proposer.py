@@ -10,6 +10,7 @@ from results.store.records import Group, TrialKey
 from runners.campaign.request import Request
 from runners.cluster import campaign
 from runners.cluster import crew as crews
+from runners.cluster.address import Place
 from runners.cluster.campaign import Proposer
 from runners.cluster.crew import Crew, Reply, SchedulerGone
 from runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
@@ -238,6 +239,24 @@ def test_a_scheduler_that_was_gone_is_reached_again_and_everything_is_proposed_a
         "the scheduler is gone (the connection ended): trying to reach it again",
         "the scheduler is there again",
     ]
+
+
+def test_a_scheduler_that_was_begun_anew_while_it_was_asked_was_gone() -> None:
+    """Dask's client connects again by itself."""
+
+    class Reconnects:
+        status = "running"
+        scheduler_comm = object()
+
+        def nthreads(self) -> dict[str, int]:
+            self.scheduler_comm = object()
+            return {}
+
+    crew = Crew(Place("tcp://ada:1", None))
+    client: Any = Reconnects()
+    crew._client, crew._connection = client, client.scheduler_comm
+    with pytest.raises(SchedulerGone, match="the connection ended"):
+        crew.workers()
 
 
 def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_has_none() -> None:

@@ -12,6 +12,8 @@ import pytest
 import designs
 from results.store.database import Database
 from results.store.records import TrialKey
+from runners.calibration import experiments as calibration
+from runners.calibration.table import Measurement, Table
 from runners.campaign import campaign, order, provenance
 from runners.campaign.experiment import Experiment
 from runners.campaign.request import Request
@@ -173,20 +175,56 @@ def test_another_harness_is_refused(
     assert "harness.version" in refusal(told, ask(join_to(address))) or "9.9" in told[-1]
 
 
+@pytest.fixture
+def emulated(made_up: WriteDesign, postgresql: str) -> str:  # noqa: F811
+    """A database that has a campaign of emulated trials, and no trial."""
+    design = designs.load(made_up())
+    experiment = Experiment(design, design.plan().points, Implementations([HERE]))
+    wanted = Request(experiment=experiment, keys=[], name="little", backend="wire", jobs=1, calibrate=False)
+    with Database.open(postgresql, create=True) as database:
+        campaign.begun(wanted, database)
+    return postgresql
+
+
 def test_a_host_that_lacks_what_emulation_needs_is_refused(
+    work: Callable[..., None], ask: Ask, emulated: str, told: list[str]
+) -> None:
+    work(lacks="this host lacks TUN/TAP: no: cannot open /dev/net/tun; mend: modprobe tun")
+    assert "lacks TUN/TAP" in refusal(told, ask(join_to(emulated)))
+
+
+def test_a_host_whose_link_is_not_what_it_should_be_is_refused(
+    work: Callable[..., None],
+    ask: Ask,
+    emulated: str,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late = Measurement(name="delay error, p99", value=900.0, bound=400.0, unit="us")
+    table = Table(kind="brief", at="", backend="wire", real_time=True, measurements=[late])
+    monkeypatch.setattr(calibration, "measure_briefly", lambda _: table)
+    work()
+    assert "delay error, p99 is 900 us, the bound is 400" in refusal(
+        told, ask(join_to(emulated, calibrate=True))
+    )
+    with Database.open(emulated) as database:
+        assert database.starts(database.campaigns()[0].id) == []
+
+
+def test_a_host_whose_simulator_answers_otherwise_each_time_is_refused(
     work: Callable[..., None],
     ask: Ask,
     made_up: WriteDesign,
     postgresql: str,  # noqa: F811
     told: list[str],
 ) -> None:
-    design = designs.load(made_up())
+    design = designs.load(made_up("remembers"))
     experiment = Experiment(design, design.plan().points, Implementations([HERE]))
-    emulated = Request(experiment=experiment, keys=[], name="little", backend="wire", jobs=1, calibrate=False)
+    wanted = Request(experiment=experiment, keys=[], name="little", backend=VIRTUAL, jobs=1, calibrate=False)
     with Database.open(postgresql, create=True) as database:
-        campaign.begun(emulated, database)
-    work(lacks="this host lacks TUN/TAP: no: cannot open /dev/net/tun; mend: modprobe tun")
-    assert "lacks TUN/TAP" in refusal(told, ask(join_to(postgresql)))
+        campaign.begun(wanted, database)
+    work()
+    assert "made-up" in refusal(told, ask(join_to(postgresql, calibrate=True)))
 
 
 def test_an_unknown_campaign_and_a_file_are_refused(
