@@ -133,10 +133,6 @@ class PostgreSQL:
             f"&sslmode=verify-full&sslrootcert={self.folder}/authority.pem"
         )
 
-    def drop(self, name: str) -> None:
-        """Whoever is still connected to it."""
-        self._run("dropdb", "--force", "-h", self.folder, "-U", "fecbench", name)
-
     def local_url(self, name: str) -> str:
         """The same for this process."""
         return f"postgresql://fecbench@/{name}?host={self.folder}"
