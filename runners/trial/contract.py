@@ -19,6 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fecbench.hints import nearest
 from runners.implementations.declaration import CONGESTION_CONTROL
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
@@ -49,6 +50,22 @@ SIZE_BYTES = 10_000
 SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "download": {"name": "download", "size_bytes": SIZE_BYTES},
     "upload": {"name": "upload", "size_bytes": SIZE_BYTES},
+    "page": {
+        "name": "page",
+        "connections": "one",
+        "graph": {
+            "objects": [
+                {
+                    "name": name,
+                    "origin": "www.example",
+                    "size_bytes": SIZE_BYTES // 2,
+                    "parents": parents,
+                    "processing_ms": 1.0,
+                }
+                for name, parents in (("document", []), ("photo", ["document"]))
+            ]
+        },
+    },
     "messages": {
         "name": "messages",
         "direction": "down",
@@ -58,8 +75,8 @@ SAMPLES: Mapping[str, Mapping[str, Any]] = {
         "timetable": [[0, SIZE_BYTES // 2], [20_000, SIZE_BYTES // 2]],
     },
 }
-"""What implementations are tried with, as assignments have it."""
-VERIFIED_BY_CLIENT = ("download", "messages")
+"""What implementations are tried with, as assignments have it: every workload that there is."""
+VERIFIED_BY_CLIENT = ("download", "page", "messages")
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
 CONTENT_SEED = 2**64 - 1
 OTHER_CONTENT_SEEDS = {1: "", CONTENT_SEED ^ 1: "lowest", CONTENT_SEED ^ 1 << 63: "highest"}
@@ -236,8 +253,12 @@ class Examination:
         self.parts.append(Part(part, not problem, problem or good))
 
     def programs(self) -> None:
-        """Whether its programs are there, and take its default options."""
+        """Whether its workloads and programs are there, and take its default options."""
         name = self._implementation.declaration.name
+        for workload in self._implementation.declaration.workloads:
+            if workload not in SAMPLES:
+                problem = f"there is no workload {workload!r}; {nearest(workload, SAMPLES)}"
+                self._note("workloads", problem, "")
         try:
             self._implementation.check_built()
             self._note("programs", "", ", ".join(map(str, self._implementation.programs())))
