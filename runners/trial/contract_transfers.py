@@ -158,7 +158,7 @@ def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
     """Whether the content is that of its seed: by another implementation, as client and as server."""
     workload = {"name": "download", "size_bytes": SIZES[-1]}
     name, part = other.implementation.declaration.name, "content of the seed"
-    own, of_other = _off(loopback), _off(other)
+    own, of_other = (place.implementation.declaration.plain_options for place in (loopback, other))
     ends = transfer(loopback, other, workload, ENCOUNTER_S, server=own, client=of_other)
     if ends.client is not None and "SHA-256" in ends.client.stderr:
         problem = f"{name}'s client gets another content than that of content_seed (SplitMix64's words)"
@@ -169,8 +169,3 @@ def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
         yield Finding(part, "", f"{name}'s client gets the same")
         ends = transfer(other, loopback, workload, ENCOUNTER_S, server=of_other, client=own)
         yield Finding("a server of another stack", ends.problem, f"a download from {name}'s server succeeds")
-
-
-def _off(loopback: "Loopback") -> Mapping[str, object]:
-    switch = loopback.implementation.declaration.fec
-    return switch.off if switch else {}

@@ -187,3 +187,4 @@ def test_ours_meet_the_contract(fecbench_here: Callable[..., Any], name: str) ->
     assert done.returncode == 0, done.stdout
     assert "BROKEN" not in done.stdout
     assert done.stdout.endswith(f"{name} meets the contract\n")
+    assert ("noq-fec's client gets the same" in done.stdout) == (name == "rquic")
