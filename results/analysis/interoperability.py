@@ -59,15 +59,21 @@ class Matrix:
 
 
 def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
-    """The matrix of a campaign; None when no variant names another one as its server.
+    """The matrix of a campaign; None when no variant names another one as its server."""
+    if all(_server(variant) is None for variant in _variants(campaign)):
+        return None
+    return of_all_variants(database, campaign)
+
+
+def of_all_variants(database: Database, campaign: CampaignInfo) -> Matrix:
+    """The matrix of a campaign whose question is which of its variants work with which, be it with themselves
+    alone.
 
     A variant that names no server is an end, and meets itself; one that names a server is the end with the
     same implementation and options, or an end of its own.
     """
-    variants = tomllib.loads(campaign.design_text).get("variants", [])
+    variants = _variants(campaign)
     ends = [variant for variant in variants if _server(variant) is None]
-    if len(ends) == len(variants):
-        return None
     trials: dict[str, list[StoredTrial]] = {}
     for trial in database.trials(campaign.id):
         trials.setdefault(trial.record.key.variant, []).append(trial)
@@ -82,6 +88,10 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
     names = dict.fromkeys([end["label"] for end in ends])
     names |= dict.fromkeys([name for cell in cells for name in (cell.client, cell.server)])
     return Matrix(list(names), cells)
+
+
+def _variants(campaign: CampaignInfo) -> list[dict[str, Any]]:
+    return list(tomllib.loads(campaign.design_text).get("variants", []))
 
 
 def _succeeded(record: TrialRecord) -> bool:
