@@ -319,6 +319,13 @@ def test_what_is_wrong_is_named(folder: Path, part: str, right: str, wrong: str,
     assert all(problem.count("\n") == 0 for problem in problems.values())
 
 
+def test_a_series_that_is_declared_and_not_left_is_named(folder: Path) -> None:
+    declared = (folder / "impl.toml").read_text()
+    (folder / "impl.toml").write_text(f'series = ["cwnd", "messages"]\n{declared}')
+    missing = "left no series cwnd: cwnd.series.csv: No such file or directory"
+    assert broken(folder) == {"series": f"the server: {missing}; the client: {missing}"}
+
+
 def test_what_cannot_be_started_is_named_once(folder: Path) -> None:
     (folder / "program").write_bytes(b"\x7fELF, but cut off")
     (folder / "program").chmod(0o755)
