@@ -1,7 +1,8 @@
 """Which clients worked with which servers: of a campaign in which variants name other variants as servers.
 
 The question is whether the whole content arrives, not when. So a trial that is invalid, since the machine was
-too busy to vouch for its times, counts when both its endpoints were a success.
+too busy to vouch for its times, counts when both its endpoints were a success. Its record says so, for exit
+codes do not: a server of the interop contract is ended by a signal, and its client verifies nothing.
 """
 
 from __future__ import annotations
@@ -58,15 +59,21 @@ class Matrix:
 
 
 def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
-    """The matrix of a campaign; None when no variant names another one as its server.
+    """The matrix of a campaign; None when no variant names another one as its server."""
+    if all(_server(variant) is None for variant in _variants(campaign)):
+        return None
+    return of_all_variants(database, campaign)
+
+
+def of_all_variants(database: Database, campaign: CampaignInfo) -> Matrix:
+    """The matrix of a campaign whose question is which of its variants work with which, be it with themselves
+    alone.
 
     A variant that names no server is an end, and meets itself; one that names a server is the end with the
     same implementation and options, or an end of its own.
     """
-    variants = tomllib.loads(campaign.design_text).get("variants", [])
+    variants = _variants(campaign)
     ends = [variant for variant in variants if _server(variant) is None]
-    if len(ends) == len(variants):
-        return None
     trials: dict[str, list[StoredTrial]] = {}
     for trial in database.trials(campaign.id):
         trials.setdefault(trial.record.key.variant, []).append(trial)
@@ -83,9 +90,12 @@ def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
     return Matrix(list(names), cells)
 
 
+def _variants(campaign: CampaignInfo) -> list[dict[str, Any]]:
+    return list(tomllib.loads(campaign.design_text).get("variants", []))
+
+
 def _succeeded(record: TrialRecord) -> bool:
-    endpoints_did = bool(record.exits) and set(record.exits.values()) == {0}
-    return record.state == "ok" or (record.state == "invalid" and endpoints_did)
+    return record.state == "ok" or record.checks.get("endpoints_succeeded") is True
 
 
 def _server(variant: Mapping[str, Any]) -> str | None:

@@ -234,7 +234,8 @@ trials = sa.Table(
             "`late_sum_ms`, `stalled_s`, `watch_gap_s`, `stolen_s`; `lost_elsewhere` with `packets`, and "
             "with `places` by node; `backlog_drops` of the whole machine; `trials_at_once`. null: not known. "
             "`digest`: SHA-256 of state, metrics, verdicts and counters of links. `timed_by`: `harness`, "
-            "where the client did not time its transfer. In virtual time, where "
+            "where the client did not time its transfer. `endpoints_succeeded`, of an invalid trial: "
+            "whether the whole content arrived all the same. In virtual time, where "
             "nothing is measured of a machine: `virtual_s`, how long it was."
         ),
     ),

@@ -11,6 +11,7 @@ from results.store import digest
 from results.store.records import SeriesTable, TrialRecord, VerdictLog
 from runners.engines.engine import Finished
 from runners.trial.judge import Checks, Judgement, judge
+from runners.trial.judging import endpoints
 from runners.trial.outcome import DropperOutcome, Outcome
 from runners.trial.task import VIRTUAL, Seeds, Task
 from topologies.link import DIRECTIONS, Direction
@@ -54,7 +55,7 @@ def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
 
 def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
     """Everything that is kept of a trial."""
-    outcome, endpoints = finished.outcome, finished.outcome.endpoints
+    outcome, ended = finished.outcome, finished.outcome.endpoints
     record = dataclasses.replace(
         _bare_record_of(finished, judgement),
         metrics={name: values for name, values in _metrics(outcome, judgement).items() if values},
@@ -69,10 +70,14 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
             for direction, recorded in directions.items()
         },
         links={name: _link_document(report) for name, report in outcome.links.items()},
-        exits={name: endpoint.exit_code for name, endpoint in endpoints.items()},
-        stderr={name: endpoint.stderr for name, endpoint in endpoints.items()},
+        exits={name: endpoint.exit_code for name, endpoint in ended.items()},
+        stderr={name: endpoint.stderr for name, endpoint in ended.items()},
         overhead_s=overhead_of(finished),
-        checks=_checks(judgement.checks, finished.trials_at_once) | _timer(finished.task),
+        checks={
+            **_checks(judgement.checks, finished.trials_at_once),
+            **_timer(finished.task),
+            **_success(judgement, outcome),
+        },
         series=_series(judgement),
     )
     return _with_digest(record)
@@ -133,6 +138,11 @@ def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:
 def _timer(task: Task) -> dict[str, str]:
     """Who timed the transfer, where that was not the client."""
     return {"timed_by": "harness"} if task.timed_by_harness else {}
+
+
+def _success(judgement: Judgement, outcome: Outcome) -> dict[str, bool]:
+    """Of a trial that is invalid: whether its endpoints succeeded all the same."""
+    return {"endpoints_succeeded": endpoints.succeeded(outcome)} if judgement.state == "invalid" else {}
 
 
 def _series(judgement: Judgement) -> list[SeriesTable]:

@@ -1,7 +1,8 @@
 """Whether an implementation's simulator keeps the contract: it plays small trials with default options, which
 must be ok, and come to the same each time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from results.store.records import TrialKey
 from runners.campaign.self_check import play
@@ -12,8 +13,8 @@ from runners.trial.judge import judge
 from runners.trial.outcome import Outcome
 from runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import USUAL
-from runners.workloads import WORKLOADS, messages
-from runners.workloads.workload import COMPLETION
+from runners.workloads import WORKLOADS, messages, page_graph
+from runners.workloads.workload import COMPLETION, Demand
 from topologies.link import LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
@@ -57,6 +58,14 @@ def problem_of(implementation: Implementation, transfer: str) -> str:
     return ""
 
 
+def _demand(workload: Mapping[str, Any]) -> Demand:
+    if messages.is_messages(workload):
+        return messages.demand(workload)
+    if "graph" in workload:
+        return page_graph.demand(workload["graph"])
+    return WORKLOADS[workload["name"]].demand(workload)
+
+
 def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
     declared, workload = implementation.declaration, SAMPLES[transfer]
     options = dict(implementation.options({}, "the defaults"))
@@ -84,9 +93,7 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
                 client=end,
                 server=end,
                 workload=dict(workload),
-                demand=messages.demand(workload)
-                if messages.is_messages(workload)
-                else WORKLOADS[transfer].demand(workload),
+                demand=_demand(workload),
             )
         ],
         completion=COMPLETION,

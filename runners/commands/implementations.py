@@ -139,7 +139,7 @@ def _check(known: Implementations, name: str) -> list[Part]:
         return [declared, *interop_check.check(implementation)]
     with scratch.folder() as folder:
         parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
-    if implementation.missing_programs():  # which is one of the parts
+    if implementation.missing_programs("local"):  # which is one of the parts
         return parts
     return [*parts, *simulator_check.check(implementation)]
 

@@ -67,8 +67,8 @@ def interop(
     isolation.require("fecbench interop")
     with open_database(db, create=True) as database:
         done = run_here(wanted, database)
-        run = interoperability.of_campaign(database, done)
-    matrix = Matrix([end.name for end in ends], [*(run.cells if run else []), *cells])
+        run = interoperability.of_all_variants(database, done)
+    matrix = Matrix([end.name for end in ends], [*run.cells, *cells])
     if as_json:
         print_document(_document(done.name, matrix))
     else:

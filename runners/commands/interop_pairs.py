@@ -84,9 +84,14 @@ def ends_there_are(implementations: Implementations) -> tuple[list[End], list[st
             left_out.append(f"{name}: {implementation}")
             continue
         end = end_of(name, implementations)
+        try:
+            lack = implementation.lack("local")
+        except Refusal as refusal:  # of its bundle
+            left_out.append(str(refusal))
+            continue
         if end.lack:
             left_out.append(end.lack)
-        elif lack := implementation.lack("local"):
+        elif lack:
             left_out.append(f"{name}: {lack.problem}; mend: {lack.mend}")
         else:
             ends += [end, *_with_fec(end, implementations)]

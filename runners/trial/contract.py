@@ -13,12 +13,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fecbench.hints import nearest
 from runners.implementations.declaration import CONGESTION_CONTROL
 from runners.implementations.implementation import Implementation, environment
 from runners.refusal import Refusal
@@ -49,6 +50,22 @@ SIZE_BYTES = 10_000
 SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "download": {"name": "download", "size_bytes": SIZE_BYTES},
     "upload": {"name": "upload", "size_bytes": SIZE_BYTES},
+    "page": {
+        "name": "page",
+        "connections": "one",
+        "graph": {
+            "objects": [
+                {
+                    "name": name,
+                    "origin": "www.example",
+                    "size_bytes": SIZE_BYTES // 2,
+                    "parents": parents,
+                    "processing_ms": 1.0,
+                }
+                for name, parents in (("document", []), ("photo", ["document"]))
+            ]
+        },
+    },
     "messages": {
         "name": "messages",
         "direction": "down",
@@ -58,8 +75,8 @@ SAMPLES: Mapping[str, Mapping[str, Any]] = {
         "timetable": [[0, SIZE_BYTES // 2], [20_000, SIZE_BYTES // 2]],
     },
 }
-"""What implementations are tried with, as assignments have it."""
-VERIFIED_BY_CLIENT = ("download", "messages")
+"""What implementations are tried with, as assignments have it: every workload that there is."""
+VERIFIED_BY_CLIENT = ("download", "page", "messages")
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
 CONTENT_SEED = 2**64 - 1
 OTHER_CONTENT_SEEDS = {1: "", CONTENT_SEED ^ 1: "lowest", CONTENT_SEED ^ 1 << 63: "highest"}
@@ -139,6 +156,8 @@ class Loopback:
         self.implementation = implementation
         self._first_user = first_user
         self._supervisor = Supervisor()
+        self.log_folders: dict[Role, Path] = {}
+        """Of the endpoints that were started last."""
         self._folder = folder
         self._port = port
 
@@ -151,13 +170,14 @@ class Loopback:
         """The same place for another implementation, with which this one talks."""
         return Loopback(implementation, self._folder, self._port, self._first_user)
 
-    def end_of(self, chosen: Mapping[str, object]) -> EndpointTask:
-        """One end with these options, and else the defaults."""
+    def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
+        """One end with these options, and else the defaults, that has to leave these series."""
         declaration = self.implementation.declaration
         options = self.implementation.options(chosen, declaration.name)
         return EndpointTask(
             implementation=declaration.name,
             options=dict(options),
+            series=list(series),
             local_addresses=declaration.local_addresses,
             content_seed_hex=declaration.content_seed_hex,
             fec=None if declaration.fec is None else declaration.fec.is_on(options),
@@ -171,14 +191,15 @@ class Loopback:
         content_seed: int = CONTENT_SEED,
         *,
         options: Mapping[str, object] = MappingProxyType({}),
+        series: Sequence[str] = (),
         deadline_s: float | None = None,
     ) -> Endpoint:
         """An endpoint that has been started as in a trial. Raises OSError and StartError."""
         name = f"{self.implementation.declaration.name}-{len(self._supervisor.endpoints)}"
-        log_folder = self._folder / name / role
+        log_folder = self.log_folders[role] = self._folder / name / role
         document = assignment(
             role,
-            self.end_of(options),
+            self.end_of(options, series),
             workload=dict(workload),
             content_seed=content_seed,
             server_address=ADDRESS,
@@ -236,8 +257,12 @@ class Examination:
         self.parts.append(Part(part, not problem, problem or good))
 
     def programs(self) -> None:
-        """Whether its programs are there, and take its default options."""
+        """Whether its workloads and programs are there, and take its default options."""
         name = self._implementation.declaration.name
+        for workload in self._implementation.declaration.workloads:
+            if workload not in SAMPLES:
+                problem = f"there is no workload {workload!r}; {nearest(workload, SAMPLES)}"
+                self._note("workloads", problem, "")
         try:
             self._implementation.check_built()
             self._note("programs", "", ", ".join(map(str, self._implementation.programs())))
@@ -278,6 +303,7 @@ class Examination:
         if supported:
             self._each(contract_transfers.fec(self._loopback, SAMPLES[supported[0]]))
         if "download" in supported:
+            self._each(contract_transfers.of_series(self._loopback, SAMPLES["download"]))
             self._each(contract_transfers.deadline(self._loopback, SAMPLES["download"]))
         if "download" in supported and self._reference is not None:
             self._each(contract_transfers.content(self._loopback, self._loopback.beside(self._reference)))

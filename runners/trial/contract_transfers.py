@@ -7,9 +7,10 @@ another implementation downloads from it, and serves it, where the two can talk 
 
 import signal
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from runners.trial import series
 from runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
 from runners.trial.endpoint import UNSUPPORTED, Endpoint
 from runners.trial.judging.plausibility import (
@@ -22,6 +23,7 @@ from runners.trial.judging.plausibility import (
 from runners.trial.task import PairTask
 from runners.trial.transfer import READY_LIMIT_S
 from runners.trial.validity import USUAL
+from runners.workloads.messages import SERIES
 from runners.workloads.workload import Demand
 
 if TYPE_CHECKING:
@@ -59,15 +61,22 @@ class Ends(NamedTuple):
 
 
 def transfer(
-    serving: "Loopback", asking: "Loopback", workload: Mapping[str, Any], deadline_s: float, **options: Any
+    serving: "Loopback",
+    asking: "Loopback",
+    workload: Mapping[str, Any],
+    deadline_s: float,
+    *,
+    wanted: Sequence[str] = (),
+    **options: Any,
 ) -> Ends:
-    """One transfer, from start to end; `options` are those of `server` and `client`."""
-    server = serving.start("server", workload, options=options.get("server", {}), deadline_s=deadline_s)
+    """One transfer, from start to end; `wanted` are series, `options` those of `server` and `client`."""
+    asked: dict[str, Any] = {"series": wanted, "deadline_s": deadline_s}
+    server = serving.start("server", workload, options=options.get("server", {}), **asked)
     try:
         serving.await_ready(server)
         if problem := problem_of_start(server, READY_LIMIT_S):
             return Ends(None, server, problem)
-        client = asking.start("client", workload, options=options.get("client", {}), deadline_s=deadline_s)
+        client = asking.start("client", workload, options=options.get("client", {}), **asked)
         asking.await_end(client, deadline_s + END_LIMIT_S)
         problem = problem_of_success("client", client) or problem_of_done("client", client)
         server.signal(signal.SIGTERM)
@@ -139,6 +148,26 @@ def _fec_finding(
     return Finding(part, ends.problem or "; ".join(problems), good)
 
 
+def of_series(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether both ends of a transfer leave each series that impl.toml names."""
+    names = [name for name in loopback.implementation.declaration.series if name != SERIES]
+    if not names:
+        return
+    problem = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, wanted=names).problem
+    if not problem:
+        problem = "; ".join(_problems_of_series(loopback, names))
+    yield Finding("series", problem, f"both ends left {', '.join(names)}")
+
+
+def _problems_of_series(loopback: "Loopback", names: Sequence[str]) -> Iterator[str]:
+    for role, folder in loopback.log_folders.items():
+        try:
+            for name, content in series.collect(folder, names).items():
+                series.table(name, content)
+        except series.SeriesError as error:
+            yield f"the {role}: {error}"
+
+
 def deadline(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether a client whose server says nothing ends by itself."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
@@ -158,7 +187,7 @@ def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
     """Whether the content is that of its seed: by another implementation, as client and as server."""
     workload = {"name": "download", "size_bytes": SIZES[-1]}
     name, part = other.implementation.declaration.name, "content of the seed"
-    own, of_other = _off(loopback), _off(other)
+    own, of_other = (place.implementation.declaration.plain_options for place in (loopback, other))
     ends = transfer(loopback, other, workload, ENCOUNTER_S, server=own, client=of_other)
     if ends.client is not None and "SHA-256" in ends.client.stderr:
         problem = f"{name}'s client gets another content than that of content_seed (SplitMix64's words)"
@@ -169,8 +198,3 @@ def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
         yield Finding(part, "", f"{name}'s client gets the same")
         ends = transfer(other, loopback, workload, ENCOUNTER_S, server=of_other, client=own)
         yield Finding("a server of another stack", ends.problem, f"a download from {name}'s server succeeds")
-
-
-def _off(loopback: "Loopback") -> Mapping[str, object]:
-    switch = loopback.implementation.declaration.fec
-    return switch.off if switch else {}

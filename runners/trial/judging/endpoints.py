@@ -45,6 +45,14 @@ def _reasons(task: Task, outcome: Outcome) -> Iterator[tuple[State, str]]:
             yield "failed", problem
 
 
+def succeeded(outcome: Outcome) -> bool:
+    """Whether the whole content arrived and each endpoint ended as it should, however long it took."""
+    endpoints = outcome.endpoints
+    if "client" not in endpoints or any(endpoint.complaint for endpoint in endpoints.values()):
+        return False
+    return next(_ends(endpoints), None) is None
+
+
 def completion_s(task: Task, outcome: Outcome) -> float:
     """What the client reported as the time that its transfer took, in s; 0 when it reported none."""
     client = outcome.endpoints.get("client")

@@ -53,7 +53,7 @@ def make(database: Database, text: str) -> CampaignInfo:
 
 
 def record(database: Database, campaign: CampaignInfo, variant: str, point: int = 0, **told: Any) -> None:
-    usual: dict[str, Any] = {"state": "ok", "reason": "", "exits": {"client": 0, "server": 0}}
+    usual: dict[str, Any] = {"state": "ok", "reason": ""}
     trial = TrialRecord(
         key=TrialKey(variant, "download-1", point, 0),
         started_at="2026-01-02T03:04:05+00:00",
@@ -101,10 +101,12 @@ def test_one_trial_of_several_that_is_not_ok_decides(database: Database, campaig
 def test_a_trial_that_is_invalid_counts_when_both_ends_succeeded(
     database: Database, campaign: CampaignInfo
 ) -> None:
-    record(database, campaign, "a", state="invalid", reason="late")
-    exits = {"client": 1, "server": 0}
-    record(database, campaign, "b", state="invalid", reason="late", exits=exits)
-    record(database, campaign, "b with FEC", state="invalid", reason="late", exits={})
+    for client, checks in (
+        ("a", {"endpoints_succeeded": True}),
+        ("b", {"endpoints_succeeded": False}),
+        ("b with FEC", {}),
+    ):
+        record(database, campaign, client, state="invalid", reason="late", checks=checks)
     found = matrix(database, campaign)
     assert [found.rows()[index][index + 1] for index in range(3)] == ["✓", "✕", "✕"]
 

@@ -160,6 +160,17 @@ def test_a_check_says_what_is_broken_and_ends_with_1(fecbench_here: Callable[...
     assert (entry["name"], entry["problem"]) == ("example", problem)
 
 
+def test_a_check_names_a_simulator_that_is_missing(fecbench_here: Callable[..., Any], mine: Path) -> None:
+    (mine / "example" / "server.sh").chmod(0o755)
+    with (mine / "example" / "impl.toml").open("r+") as declaration:
+        written = declaration.read()
+        declaration.seek(0)
+        declaration.write(f'simulator = ["build/simulator"]\n{written}')
+    done = fecbench_here("implementations", "--implementations", mine, "--check", "example", "--json")
+    missing = f"simulator: {mine}/example/build/simulator is missing"
+    assert any(problem.startswith(missing) for problem in json.loads(done.stdout)["problems"])
+
+
 def test_a_check_of_one_that_cannot_be_read_says_why(fecbench_here: Callable[..., Any], mine: Path) -> None:
     done = fecbench_here("implementations", "--implementations", mine, "--check", "broken")
     assert done.returncode == 1
@@ -176,3 +187,4 @@ def test_ours_meet_the_contract(fecbench_here: Callable[..., Any], name: str) ->
     assert done.returncode == 0, done.stdout
     assert "BROKEN" not in done.stdout
     assert done.stdout.endswith(f"{name} meets the contract\n")
+    assert ("noq-fec's client gets the same" in done.stdout) == (name == "rquic")

@@ -53,6 +53,16 @@ def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("can_run_trials")
+def test_ends_that_meet_themselves_alone_are_in_the_matrix(fecbench: Any, tmp_path: Path) -> None:
+    done = fecbench("interop", "noq-fec", "tcp", "--db", tmp_path / "x.sqlite", "--no-calibrate", "--json")
+    assert json.loads(done.stdout)["matrix"] == {
+        "noq-fec": {"noq-fec": "ok", "tcp": "unsupported"},
+        "tcp": {"noq-fec": "unsupported", "tcp": "ok"},
+    }
+    assert done.returncode == 0
+
+
+@pytest.mark.usefixtures("can_run_trials")
 def test_bad_ends_are_one_line(fecbench_here: Callable[..., Any], tmp_path: Path) -> None:
     db = ("--db", tmp_path / "x.sqlite")
     assert "there is no implementation 'noq'" in fecbench_here("interop", "noq", *db).refusal()

@@ -1,5 +1,7 @@
 """The design of an interoperability campaign has a variant for each pair that can meet."""
 
+from pathlib import Path
+
 import pytest
 
 import designs
@@ -104,6 +106,19 @@ def test_ends_that_are_the_same_are_refused(
 def test_ends_none_of_which_can_meet_are_refused(design: Design, known: Implementations) -> None:
     with pytest.raises(Refusal, match="udp has no workload download"):
         design_of_pairs(design, ends(known, "udp"))
+
+
+def test_an_image_that_was_not_unpacked_is_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "image"
+    folder.mkdir()
+    (folder / "impl.toml").write_text(
+        'name = "image"\ntitle = "t"\ncontract = "interop"\nworkloads = ["download"]\n'
+        '[interop]\nbundle = "unpacked"\n'
+    )
+    there, (line,) = ends_there_are(Implementations([tmp_path]))
+    assert there == []
+    assert line.startswith(f"image: {folder}/unpacked/config.json: ")
+    assert "umoci unpack" in line
 
 
 def test_by_default_all_take_part_that_are_built_and_fec_inside_quic_twice(known: Implementations) -> None:

@@ -12,6 +12,7 @@ from runners.implementations.implementation import load
 from runners.sandbox import isolation
 from runners.trial import contract, contract_transfers
 from runners.trial.contract import Part, problem_of_metrics
+from runners.workloads import WORKLOADS
 
 DECLARATION = """
 name = "example"
@@ -318,11 +319,27 @@ def test_what_is_wrong_is_named(folder: Path, part: str, right: str, wrong: str,
     assert all(problem.count("\n") == 0 for problem in problems.values())
 
 
+def test_a_series_that_is_declared_and_not_left_is_named(folder: Path) -> None:
+    declared = (folder / "impl.toml").read_text()
+    (folder / "impl.toml").write_text(f'series = ["cwnd", "messages"]\n{declared}')
+    missing = "left no series cwnd: cwnd.series.csv: No such file or directory"
+    assert broken(folder) == {"series": f"the server: {missing}; the client: {missing}"}
+
+
 def test_what_cannot_be_started_is_named_once(folder: Path) -> None:
     (folder / "program").write_bytes(b"\x7fELF, but cut off")
     (folder / "program").chmod(0o755)
     rewrite(folder / "impl.toml", '"/usr/bin/python3"', '"program"')
     assert broken(folder) == {"start": f"{folder}/program cannot be started: Exec format error"}
+
+
+def test_every_workload_that_there_is_is_tried() -> None:
+    assert set(contract.SAMPLES) == {workload.asked_for for workload in WORKLOADS.values()}
+
+
+def test_a_workload_that_there_is_not_is_named_and_nothing_is_started(folder: Path) -> None:
+    rewrite(folder / "impl.toml", '"download"', '"donwload"')
+    assert broken(folder) == {"workloads": "there is no workload 'donwload'; did you mean 'download'?"}
 
 
 def test_a_missing_program_is_named_and_nothing_is_started(folder: Path) -> None:

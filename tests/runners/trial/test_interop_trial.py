@@ -13,6 +13,7 @@ import pytest
 
 from dropper.command import COMMAND as DROPPER
 from results.store.records import TrialKey
+from runners.campaign.record import record_of
 from runners.engines.engine import Finished
 from runners.engines.namespaces import NamespaceEngine
 from runners.implementations.finding import ours
@@ -160,6 +161,17 @@ def test_the_state_is_that_of_what_arrived(toy: Path, client: EndpointTask, stat
     _, judgement = run_toy(toy, client)
     assert judgement.state == state
     assert judgement.reason.startswith(reason)
+
+
+@pytest.mark.parametrize(("env", "succeeded"), [({}, True), ({"WRONG": "1"}, False)])
+def test_of_an_invalid_trial_it_is_kept_whether_the_content_arrived(
+    toy: Path, env: dict[str, str], succeeded: bool
+) -> None:
+    finished, _ = run_toy(toy, end("toy", env))
+    record = record_of(finished, Judgement("invalid", "the endpoints were kept from running"))
+    assert record.exits["client"] == 0
+    assert record.exits["server"] != 0
+    assert record.checks["endpoints_succeeded"] is succeeded
 
 
 def test_a_client_that_leaves_nothing_has_failed(toy: Path) -> None:

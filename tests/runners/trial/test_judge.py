@@ -11,6 +11,7 @@ from dropper.command import Counters
 from dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
 from runners.trial import judging
 from runners.trial.judge import judge
+from runners.trial.judging.endpoints import succeeded
 from runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
 from runners.trial.validity import Validity
@@ -362,6 +363,27 @@ def test_the_state_of_endpoints_is_told_with_its_reason(
     broken = changed(breakage)
     judgement = judge(task(), broken)
     assert (judgement.state, said in judgement.reason) == (state, True), judgement.reason
+
+
+@pytest.mark.parametrize(
+    "breakage",
+    [
+        client_fails,
+        client_says_nothing,
+        client_talks_nonsense,
+        server_dies,
+        server_never_gets_ready,
+        client_takes_too_long,
+    ],
+)
+def test_whether_endpoints_succeeded_is_known_of_an_invalid_trial(
+    breakage: Callable[[Outcome], None],
+) -> None:
+    late = changed(keep_endpoints_from_running)
+    assert judge(task(), late).state == "invalid"
+    assert succeeded(late)
+    breakage(late)
+    assert not succeeded(late)
 
 
 def test_more_packets_than_the_bitmap_holds_are_judged_by_their_total() -> None:

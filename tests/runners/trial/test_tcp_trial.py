@@ -117,6 +117,17 @@ def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: Callable[[
     assert 0.5 <= client["dct_s"] - client["handshake_s"] < 1.0
 
 
+@pytest.mark.parametrize("controller", [name for name in ("cubic", "bbr") if name in tcp.controllers()])
+def test_without_losses_it_takes_the_rate_of_the_link(
+    carry_out: Callable[[Task], Finished], controller: str
+) -> None:
+    long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
+    done = carry_out(long.model_copy(update={"validity": Validity()}))
+    client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]
+    # With the slow start, which lasts some round trips.
+    assert link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) >= 0.95 * 10e6
+
+
 def test_multipath_tcp_fills_both_paths(carry_out: Callable[[Task], Finished]) -> None:
     done = carry_out(task("multipath", [pair(1_500_000, paths=2)], p=0.001))
     server, carried = metrics(done, "server"), {}
