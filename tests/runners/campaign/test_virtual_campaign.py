@@ -13,7 +13,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -230,10 +232,10 @@ def test_an_interrupt_keeps_what_had_ended(
         assert database.claims(campaign.id) == {}
 
 
-def test_trials_are_stored_many_at_a_time(
-    made_up: WriteDesign, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    sizes = []
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many trials were stored together, each time."""
+    sizes: list[int] = []
     record_all = Database.record_all
 
     def counted(self: Database, campaign_id: int, records: Any, start_id: int) -> Any:
@@ -241,10 +243,27 @@ def test_trials_are_stored_many_at_a_time(
         return record_all(self, campaign_id, records, start_id)
 
     monkeypatch.setattr(Database, "record_all", counted)
+    return sizes
+
+
+def test_trials_are_stored_many_at_a_time(
+    made_up: WriteDesign, run: Run, batches: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(share, "BATCH_S", 10**6)
     design = made_up(more="repetitions = 20\n")
     assert run(design, tmp_path / "x.sqlite").returncode == 0
-    assert sizes == [50, 50, 20]
+    assert batches == [50, 50, 20]
+
+
+def test_a_trial_waits_no_longer_than_a_second_for_others_to_be_stored_with_it(
+    made_up: WriteDesign, run: Run, batches: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By a clock on which a trial ends every quarter of a second."""
+    quarters = count()
+    clock = SimpleNamespace(monotonic=lambda: next(quarters) / 4, sleep=time.sleep)
+    monkeypatch.setattr(share, "time", clock)
+    assert run(made_up(), tmp_path / "x.sqlite").returncode == 0
+    assert batches == [5, 5, 2]
 
 
 def test_a_record_that_cannot_be_stored_spoils_no_other(
