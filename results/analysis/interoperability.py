@@ -59,20 +59,16 @@ class Matrix:
 
 
 def of_campaign(database: Database, campaign: CampaignInfo) -> Matrix | None:
-    """The matrix of a campaign; None when no variant names another one as its server."""
-    if all(_server(variant) is None for variant in _variants(campaign)):
-        return None
-    return of_all_variants(database, campaign)
-
-
-def of_all_variants(database: Database, campaign: CampaignInfo) -> Matrix:
-    """The matrix of a campaign whose question is which of its variants work with which, be it with themselves
-    alone.
+    """The matrix of a campaign; None when no variant names another one as its server, unless the campaign was
+    run for its matrix: then its record has the ends, and the pairs that cannot meet.
 
     A variant that names no server is an end, and meets itself; one that names a server is the end with the
     same implementation and options, or an end of its own.
     """
     variants = _variants(campaign)
+    asked = campaign.provenance.get("interop")
+    if asked is None and all(_server(variant) is None for variant in variants):
+        return None
     ends = [variant for variant in variants if _server(variant) is None]
     trials: dict[str, list[StoredTrial]] = {}
     for trial in database.trials(campaign.id):
@@ -85,6 +81,8 @@ def of_all_variants(database: Database, campaign: CampaignInfo) -> Matrix:
         )
         for variant in variants
     ]
+    if asked is not None:
+        return Matrix(asked["ends"], [*cells, *(Cell(**cell) for cell in asked["cells"])])
     names = dict.fromkeys([end["label"] for end in ends])
     names |= dict.fromkeys([name for cell in cells for name in (cell.client, cell.server)])
     return Matrix(list(names), cells)

@@ -92,6 +92,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     experiment = request.experiment
     collected = provenance.collect(experiment.implementations.values(), request.backend, request.engine)
     of_sample = {} if request.crosscheck is None else {"crosscheck": asdict(request.crosscheck)}
+    of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
     of_traces = {"traces": experiment.traces} if experiment.traces else {}
@@ -99,7 +100,7 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     return (
         collected
         | {"jobs": request.jobs, "pages": experiment.pages}
-        | {**of_traces, **of_processors, **of_timers, **of_sample}
+        | {**of_traces, **of_processors, **of_timers, **of_sample, **of_ends}
     )
 
 

@@ -1,9 +1,9 @@
 """What a user asked to be run, checked whole before a database is opened."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from designs import Design
 from results.store.records import State, TrialKey
@@ -60,6 +60,8 @@ class Request:
     keep: Keep | None = None
     crosscheck: Sample | None = None
     """What of another campaign it emulates."""
+    interop: Mapping[str, Any] | None = None
+    """Of an interoperability campaign, the `ends`, and the `cells` of pairs that cannot meet."""
 
     @property
     def engine(self) -> EngineName:

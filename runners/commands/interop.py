@@ -1,6 +1,7 @@
 """`fecbench interop`: which clients work with which servers."""
 
 import re
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -56,7 +57,8 @@ def interop(
     if not ends:
         raise Refusal("no implementation is built: make build")
     design, cells = design_of_pairs(load(catalogue()[DESIGN]), ends)
-    wanted = request(
+    unsupported = [asdict(cell) for cell in cells]
+    asked = request(
         design,
         known,
         name=name or f"{DESIGN}-{re.sub('[^A-Za-z0-9]+', '-', '-'.join(end.name for end in ends))}",
@@ -64,11 +66,12 @@ def interop(
         jobs=parse_jobs("--jobs", jobs),
         calibrate=not no_calibrate,
     )
+    wanted = replace(asked, interop={"ends": [end.name for end in ends], "cells": unsupported})
     isolation.require("fecbench interop")
     with open_database(db, create=True) as database:
         done = run_here(wanted, database)
-        run = interoperability.of_all_variants(database, done)
-    matrix = Matrix([end.name for end in ends], [*run.cells, *cells])
+        matrix = interoperability.of_campaign(database, done)
+    assert matrix is not None  # its record has the ends
     if as_json:
         print_document(_document(done.name, matrix))
     else:

@@ -50,6 +50,8 @@ def test_the_report_shows_the_matrix(ran: tuple[Path, Any], tmp_path: Path) -> N
         page = report(database, campaign, tmp_path).html.read_text()
     assert "Which clients work with which servers" in page
     assert page.count("<td>✓</td>") == 4
+    assert page.count("<td>?</td>") == 5
+    assert "? client rquic, server udp: udp has no workload download" in page
 
 
 @pytest.mark.usefixtures("can_run_trials")
