@@ -2,7 +2,7 @@
 the same numbers, which give a row for each metric and leave the table still to be made; then each command
 that reads all of it.
 
-    python -m bench.results_cost [TRIALS]
+    python -m bench.results_cost [TRIALS] [--commands]
 
 Each way is a process of its own, imports included. The memory is that of it and of the processes that it
 starts, what they share counted for each. The campaign is that of `bench.synthetic`.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,10 +68,12 @@ class Load:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("trials", type=int, nargs="?", default=TRIALS)
-    run(parser.parse_args().trials)
+    parser.add_argument("--commands", action="store_true", help="the commands alone: pandas has no room")
+    arguments = parser.parse_args()
+    run(arguments.trials, {} if arguments.commands else WAYS)
 
 
-def run(trials: int = TRIALS) -> None:
+def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
     """Print tables of time, CPU time and memory. The campaign has about that many trials, in full points."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "load.sqlite"
@@ -80,7 +83,7 @@ def run(trials: int = TRIALS) -> None:
         made = count(path, "trials")
         ways = {
             way: [sys.executable, "-c", f"path, name = {str(path)!r}, {NAME!r}; {code}"]
-            for way, code in WAYS.items()
+            for way, code in codes.items()
         }
         rounds = [
             {way: load(way, command, str(made if "trials" in way else rows)) for way, command in ways.items()}
@@ -103,7 +106,10 @@ def run(trials: int = TRIALS) -> None:
         ("s of CPU", "cpu_s", []),
         ("MiB", "mib", [Row("most that it may be", [MOST_MIB])]),
     ):
-        print_table(what, unit, [Row(way, [getattr(each[way], field) for each in rounds]) for way in WAYS])
+        if ways:
+            print_table(
+                what, unit, [Row(way, [getattr(each[way], field) for each in rounds]) for way in ways]
+            )
         took = [Row(command, [getattr(each, field)]) for command, each in commands.items()]
         print_table("each command once", unit, bound + took)
     sizes = {"most that the page may have": MOST_PAGE_MB, "the page": page_mb, "all files": files_mb}
