@@ -35,6 +35,7 @@ def digests(database: Path, campaign: str) -> Digests:
     ("implementation", "sample", "design", "filters"),
     [
         ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=7", "repetition=3")),
+        ("noq-fec", "networking2019-virtual", "networking2019-uniform", ("point=16", "repetition=0")),
         ("noq-fec", "networking2019-virtual", "networking2019-ge", ("point=100", "repetition=0")),
         ("rquic", "rquic2021-virtual", "rquic2021-page", ("point=3", "repetition=1")),
         ("rquic", "demo", "demo", ("point=20", "repetition=7")),
