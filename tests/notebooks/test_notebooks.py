@@ -43,7 +43,10 @@ RECORDED = {
         "rquic2021-virtual": {
             f"rquic2021-{name}" for name in ("bulk", "page", "bto", "page-more", "bto-more")
         },
-        "rquic2021-recovery2020": {f"rquic2021-{name}-recovery2020" for name in ("bulk", "page", "bto")},
+        "rquic2021-recovery2020": {
+            *(f"rquic2021-{name}-recovery2020" for name in ("bulk", "page", "bto")),
+            *(f"rquic2021-{name}-recovery2020-more" for name in ("bulk", "page")),
+        },
     },
     "how-much-fec.ipynb": {},
 }

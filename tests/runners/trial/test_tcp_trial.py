@@ -119,13 +119,18 @@ def test_a_handshake_is_a_round_trip_of_tcp_and_one_of_tls(carry_out: Callable[[
 
 @pytest.mark.parametrize("controller", [name for name in ("cubic", "bbr") if name in tcp.controllers()])
 def test_without_losses_it_takes_the_rate_of_the_link(
-    carry_out: Callable[[Task], Finished], controller: str
+    carry_out: Callable[[Task], Finished], patiently: Callable[..., float], controller: str
 ) -> None:
+    """A machine that stands still for a tenth of a second makes a transfer of four longer by too much."""
     long = task("single-path", [pair(5_000_000, congestion_control=controller)], owd_ms=25)
-    done = carry_out(long.model_copy(update={"validity": Validity()}))
-    client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]
-    # With the slow start, which lasts some round trips.
-    assert link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) >= 0.95 * 10e6
+
+    def share_of_the_rate(_: int) -> float:
+        done = carry_out(long.model_copy(update={"validity": Validity()}))
+        client, link = metrics(done, "client"), done.outcome.links["internet"].directions["down"]
+        # With the slow start, which lasts some round trips.
+        return float(link.bytes_out * 8 / (client["dct_s"] - client["handshake_s"]) / 10e6)
+
+    assert patiently(share_of_the_rate, lambda share: share < 0.95) >= 0.95
 
 
 def test_multipath_tcp_fills_both_paths(carry_out: Callable[[Task], Finished]) -> None:
