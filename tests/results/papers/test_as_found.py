@@ -31,17 +31,20 @@ def found(sample: Path) -> Found:
     """
     claims: Found = {}
     with results.open(str(sample)) as database:
-        names = sorted(database.campaigns()["campaign"], key=lambda name: name.endswith(("-more", "-r")))
-        for name in names:
+        for name in sorted(database.campaigns()["campaign"], key=has_more):
             campaign = database[name]
             trials = campaign.trials()
             for figure in papers.figures_of(campaign.info):
                 number = figure.number.rpartition(" ")[2]
                 for claim in figure.claims(trials, campaign.info):
                     key = (number, claim.text.removeprefix(OURS), claim.paper)
-                    if key not in claims or claims[key].holds is None:
+                    if claims[key].holds is None if key in claims else not has_more(name):
                         claims[key] = claim
     return claims
+
+
+def has_more(campaign: str) -> bool:
+    return campaign.endswith(("-more", "-r"))
 
 
 def rows(samples: Sequence[Found]) -> list[str]:
