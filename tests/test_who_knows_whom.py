@@ -19,9 +19,12 @@ ROOMS = {
     "results": set[str](),
     "runners.refusal": set[str](),
     "runners.probe": set[str](),
+    "runners.scratch": set[str](),
     "runners.options": {"runners.refusal"},
     "runners.sandbox": {"runners.refusal"},
-    "runners.implementations": {"runners.refusal", "runners.options", "runners.probe", "runners.sandbox"},
+    "runners.implementations": {
+        *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch"),
+    },
     "runners.workloads": {"runners.refusal", "runners.options", "topologies"},
     "runners.trial": {
         *("dropper", "topologies", "results.store.records"),
@@ -31,7 +34,9 @@ ROOMS = {
         *("dropper", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.trial"),
     },
-    "runners.engines": {"results.store.records", "runners.refusal", "runners.sandbox", "runners.trial"},
+    "runners.engines": {
+        *("results.store.records", "runners.refusal", "runners.sandbox", "runners.scratch", "runners.trial"),
+    },
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
@@ -39,8 +44,8 @@ ROOMS = {
     },
     "runners.cluster": {
         *("designs", "dropper", "results.store", "topologies"),
-        *("runners.refusal", "runners.sandbox", "runners.implementations", "runners.trial"),
-        *("runners.engines", "runners.campaign"),
+        *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),
+        *("runners.trial", "runners.engines", "runners.campaign"),
     },
     "runners.commands": {"designs", "dropper", "fecbench", "results", "runners", "topologies"},
     "bench": {"designs", "dropper", "results", "runners", "topologies"},

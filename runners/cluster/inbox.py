@@ -16,11 +16,11 @@ from typing import Self
 from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
+from runners import scratch
 from runners.cluster import messages
 from runners.cluster.address import Place
 from runners.cluster.messages import Answer, Proposal
 from runners.cluster.messenger import CONNECTED, Configuration, Line
-from runners.engines import scratch
 from runners.refusal import first_problem
 from runners.sandbox import rights
 

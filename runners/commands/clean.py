@@ -1,9 +1,9 @@
 """`fecbench clean`: removes what a killed harness left, and nothing else."""
 
+from runners import scratch
 from runners.commands import arguments
 from runners.commands.document import print_document
 from runners.commands.terminal import say
-from runners.engines import scratch
 from runners.trial import cgroup
 
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
+from runners import scratch
 from runners.campaign import interop_check, simulator_check
 from runners.commands import arguments
 from runners.commands.choice import implementations_in
 from runners.commands.document import print_document
 from runners.commands.terminal import say
-from runners.engines import scratch
 from runners.implementations.declaration import Declaration
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
 from results.store.records import TrialKey
-from runners.engines import scratch
+from runners import scratch
 from runners.engines.admission import Ended, Jobs, admission
 from runners.engines.engine import Finished
 from runners.engines.worker import MARGIN_S, Order

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Self
 
 from results.store.records import TrialKey
-from runners.engines import scratch
+from runners import scratch
 from runners.engines.admission import Jobs
 from runners.engines.engine import EngineError, Finished
 from runners.engines.simulator import Simulator, SimulatorEnded

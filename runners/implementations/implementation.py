@@ -10,7 +10,6 @@ import os
 import shlex
 import shutil
 import stat
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
+from runners import scratch
 from runners.implementations import interop
 from runners.implementations.declaration import Declaration
 from runners.implementations.interop import Bundle, Command
@@ -237,8 +237,7 @@ class Implementation:
         Raises Refusal, which begins with what stands beside the command, for one that did not answer.
         """
         commands = [command for command, _ in questions]
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            home = Path(folder)
+        with scratch.folder() as home:
             answers = ask(commands, self.folder, home, environment(home), CHECK_LIMIT_S)
         for answer, ((program, *_), where) in zip(answers, questions, strict=False):
             if isinstance(answer, NoAnswer):

@@ -26,7 +26,7 @@ from dropper.command import Attachment, attach
 from dropper.model import Pattern
 from fecbench.checkout import REPOSITORY
 from results.store.database import Database
-from runners.engines import scratch
+from runners import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
 from tests.waiting import wait_until
 

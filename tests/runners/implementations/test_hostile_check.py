@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from runners import scratch
 from runners.sandbox import kernel
 from runners.sandbox.rights import FIRST_USER
 
@@ -158,6 +159,11 @@ sys.exit("no")
     assert time.monotonic() - begun < 200  # theirs would end after 300
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     assert mark not in listed
+
+
+def test_it_begins_in_a_folder_that_clean_knows_should_the_harness_be_killed(refused: Refused) -> None:
+    refusal = refused("import os, sys\nsys.exit(os.getcwd())")
+    assert scratch.OF_PROCESS.fullmatch(Path(refusal.rpartition(": ")[2].strip()).name)
 
 
 @pytest.mark.parametrize("output", [1, 2])

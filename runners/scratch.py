@@ -28,7 +28,8 @@ def folder() -> Iterator[Path]:
         try:
             yield path
         finally:
-            shutil.rmtree(path)
+            # A program of somebody else may have left what cannot be removed.
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def abandoned() -> list[Path]:
