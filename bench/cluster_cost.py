@@ -26,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 import designs
+from bench.arguments import from_one
 from results.store.database import Database
 
 DESIGN = "networking2019-uniform"
@@ -53,7 +54,7 @@ class Cost:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=3, help="of the design, so many")
+    parser.add_argument("--repetitions", type=from_one, default=3, help="of the design, so many")
     sys.exit("\n".join(run(parser.parse_args().repetitions)) or 0)
 
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import designs
+from bench.arguments import from_one
 from bench.simulator_cost import cpu_s
 from designs import Design
 from fecbench.checkout import REPOSITORY
@@ -77,7 +78,9 @@ def main() -> None:
     parser.add_argument(
         "designs", metavar="DESIGN", nargs="*", help=f"of {', '.join(BOUNDS)}; by default all"
     )
-    parser.add_argument("--repetitions", type=int, help="fewer than the design has; then no bound is checked")
+    parser.add_argument(
+        "--repetitions", type=from_one, help="fewer than the design has; then no bound is checked"
+    )
     parser.add_argument("--no-emulation", dest="emulation", action="store_false", help="needs no root")
     asked = parser.parse_args()
     chosen = asked.designs or list(BOUNDS)

@@ -3,9 +3,10 @@ the same numbers, which give a row for each metric and leave the table still to 
 that reads all of it.
 
     python -m bench.results_cost [TRIALS] [--commands]
+    python -m bench.results_cost --database FILE
 
 Each way is a process of its own, imports included. The memory is that of it and of the processes that it
-starts, what they share counted for each. The campaign is that of `bench.synthetic`.
+starts, what they share counted for each. The campaign is that of `bench.synthetic`, or that of a database.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.arguments import from_one
 from bench.soak import descendants_of
 from bench.synthetic import SIZES, VARIANTS, fill
 from bench.table import Row, print_table
@@ -54,6 +56,7 @@ COMMANDS = {
     "fecbench explain": ["explain"],
     "fecbench report": ["report", "--output"],
 }
+UNITS = {"s": "seconds", "s of CPU": "cpu_s", "MiB": "mib"}
 
 
 @dataclass(frozen=True)
@@ -67,10 +70,16 @@ class Load:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("trials", type=int, nargs="?", default=TRIALS)
+    parser.add_argument("trials", type=from_one, nargs="?", default=TRIALS)
     parser.add_argument("--commands", action="store_true", help="the commands alone: pandas has no room")
-    arguments = parser.parse_args()
-    run(arguments.trials, {} if arguments.commands else WAYS)
+    parser.add_argument("--database", type=Path, help="the commands alone, of a campaign that was run")
+    asked = parser.parse_args()
+    if asked.database is None:
+        run(asked.trials, {} if asked.commands else WAYS)
+    elif asked.database.is_file():
+        run_commands(asked.database)
+    else:
+        parser.error(f"{asked.database}: there is no such file")
 
 
 def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
@@ -79,8 +88,7 @@ def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
         path = Path(folder) / "load.sqlite"
         points = -(-trials // AT_A_POINT)
         fill(str(path), NAME, points, REPETITIONS)
-        rows = count(path, "metrics")
-        made = count(path, "trials")
+        rows, made = count(path, "metrics"), count(path, "trials")
         ways = {
             way: [sys.executable, "-c", f"path, name = {str(path)!r}, {NAME!r}; {code}"]
             for way, code in codes.items()
@@ -89,29 +97,30 @@ def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:
             {way: load(way, command, str(made if "trials" in way else rows)) for way, command in ways.items()}
             for _ in range(ROUNDS)
         ]
+        for unit, field in UNITS.items() if ways else ():
+            table = [Row(way, [getattr(each[way], field) for each in rounds]) for way in ways]
+            print_table(f"loading {made:,} trials of {points:,} points, {ROUNDS} rounds", unit, table)
+        run_commands(path)
+
+
+def run_commands(database: Path) -> None:
+    """Print what each command takes that reads the whole campaign of a database."""
+    made, rows = count(database, "trials"), count(database, "metrics")
+    print(
+        f"{made:,} trials; a trial has {database.stat().st_size / made:.0f} bytes, {rows / made:.1f} metrics"
+    )
+    with tempfile.TemporaryDirectory() as folder:
         program, output = str(Path(sys.executable).parent / "fecbench"), Path(folder) / "report"
-        commands = {
-            what: load(
-                what,
-                [program, *words, *([str(output)] if words[-1] == "--output" else []), "--db", str(path)],
-            )
-            for what, words in COMMANDS.items()
-        }
+        loads = {}
+        for what, words in COMMANDS.items():
+            into = [str(output)] if words[-1] == "--output" else []
+            loads[what] = load(what, [program, *words, *into, "--db", str(database)])
         page_mb = (output / "report.html").stat().st_size / 1e6
         files_mb = sum(file.stat().st_size for file in output.iterdir()) / 1e6
-        print(f"a trial has {path.stat().st_size / made:.0f} bytes, {rows / made:.1f} metrics")
-    what = f"loading {made:,} trials of {points:,} points, {ROUNDS} rounds"
-    for unit, field, bound in (
-        ("s", "seconds", []),
-        ("s of CPU", "cpu_s", []),
-        ("MiB", "mib", [Row("most that it may be", [MOST_MIB])]),
-    ):
-        if ways:
-            print_table(
-                what, unit, [Row(way, [getattr(each[way], field) for each in rounds]) for way in ways]
-            )
-        took = [Row(command, [getattr(each, field)]) for command, each in commands.items()]
-        print_table("each command once", unit, bound + took)
+    for unit, field in UNITS.items():
+        bound = [Row("most that it may be", [MOST_MIB])] if unit == "MiB" else []
+        table = [Row(command, [getattr(each, field)]) for command, each in loads.items()]
+        print_table("each command once", unit, bound + table)
     sizes = {"most that the page may have": MOST_PAGE_MB, "the page": page_mb, "all files": files_mb}
     print_table("the report", "MB", [Row(of, [size]) for of, size in sizes.items()])
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.arguments import from_one
 from fecbench.checkout import REPOSITORY
 
 DESIGN = REPOSITORY / "bench" / "soak.toml"
@@ -50,14 +51,14 @@ class Sample:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jobs", default="1", help="trials at the same time")
-    parser.add_argument("--trials", type=int, default=1000, help="trials in the campaign, in tens")
+    parser.add_argument("--trials", type=from_one, default=1000, help="trials in the campaign, in tens")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         temporary, database = Path(folder) / "temporary", Path(folder) / "soak.sqlite"
         temporary.mkdir()
         said = Path(folder) / "said"
         design = Path(folder) / "soak.toml"
-        repetitions = f"repetitions = {asked.trials // TRIALS_PER_REPETITION}"
+        repetitions = f"repetitions = {-(-asked.trials // TRIALS_PER_REPETITION)}"
         design.write_text(DESIGN.read_text().replace("repetitions = 100", repetitions))
         command = [str(Path(sys.executable).parent / "fecbench"), "run", "--no-calibrate", str(design)]
         harness = subprocess.Popen(

@@ -20,16 +20,18 @@ OF_PROCESS = re.compile(rf"{PREFIX}(?P<process>[0-9]+)-[a-z0-9_]{{8}}")
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
-    """A temporary folder of our own, removed at the end."""
+def folder(*, of_others: bool = False) -> Iterator[Path]:
+    """A temporary folder of our own, removed at the end.
+
+    `of_others`: programs that are not ours write into it, and may leave what cannot be removed. That is left.
+    """
     path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     with (path / LOCK).open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             yield path
         finally:
-            # A program of somebody else may have left what cannot be removed.
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=of_others)
 
 
 def abandoned() -> list[Path]:

@@ -385,7 +385,8 @@ def sentences(agreement: Agreement | None) -> list[str]:
     if agreement.pairs and not agreement.other_losses:
         found.append("Both met the same losses in all of them.")
     if "cannot tell" in {comparison.verdict for comparison in agreement.comparisons}:
-        found.append(f"More emulated trials would tell more; an interval needs {FEWEST}.")
+        more = "A greater share" if agreement.share < 1 else "A design of more repetitions"
+        found.append(f"{more} would tell more; an interval needs {FEWEST} trials.")
     return found
 
 

@@ -137,7 +137,7 @@ def _check(known: Implementations, name: str) -> list[Part]:
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     if implementation.declaration.interop is not None:
         return [declared, *interop_check.check(implementation)]
-    with scratch.folder() as folder:
+    with scratch.folder(of_others=True) as folder:
         parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts

@@ -237,7 +237,7 @@ class Implementation:
         Raises Refusal, which begins with what stands beside the command, for one that did not answer.
         """
         commands = [command for command, _ in questions]
-        with scratch.folder() as home:
+        with scratch.folder(of_others=True) as home:
             answers = ask(commands, self.folder, home, environment(home), CHECK_LIMIT_S)
         for answer, ((program, *_), where) in zip(answers, questions, strict=False):
             if isinstance(answer, NoAnswer):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,15 @@ def test_a_folder_of_another_name_is_left_alone(tmp_path: Path, name: str) -> No
 def test_a_file_of_such_a_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / NAME).touch()
     assert scratch.remove_abandoned() == []
+
+
+@pytest.mark.parametrize("of_others", [False, True])
+def test_what_cannot_be_removed_is_an_error_unless_programs_of_others_left_it(
+    monkeypatch: pytest.MonkeyPatch, of_others: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError("Operation not permitted")
+
+    expected = nullcontext() if of_others else pytest.raises(PermissionError)
+    with expected, scratch.folder(of_others=of_others):
+        monkeypatch.setattr(os, "rmdir", refuse)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,13 @@ def test_too_few_trials_cannot_tell(compare: Callable[..., Agreement]) -> None:
     assert found.verdict == "cannot tell"
     assert found.count("cannot tell") == len(found.comparisons)
     assert all(math.isnan(comparison.interval[0]) for comparison in found.comparisons)
+
+
+def test_it_says_what_would_tell_more(compare: Callable[..., Agreement]) -> None:
+    found = compare(points=5)
+    assert agreement.sentences(replace(found, share=0.5))[-1].startswith("A greater share would tell more")
+    whole = agreement.sentences(replace(found, share=1.0))[-1]
+    assert whole.startswith("A design of more repetitions would tell more")
 
 
 @pytest.mark.parametrize(("size_bytes", "verdict"), [(10_000, "differs"), (10_001, "agrees")])
