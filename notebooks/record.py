@@ -4,7 +4,7 @@
 
 Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
 follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
-took, packets' verdicts, and all metrics but METRICS. Keys, states, digests and the whole provenance stay, so
+took, packets' verdicts, all checks but CHECKS, and all metrics but METRICS. Keys, states, digests and the whole provenance stay, so
 the sample tells how to run the campaigns again and what must come out. Campaigns of several databases become
 those of one.
 
@@ -48,6 +48,8 @@ WITH_VERDICTS = ("networking2019-mss", "starlink2022-")
 # and about these, which of them had data.
 WITH_CONTENT = "starlink2022-"
 
+# Of what the harness saw of a trial, this.
+CHECKS = ("digest", "stalled_s")
 # Columns of `trials` that hold JSON, and that nothing here reads.
 _EMPTIED = ("links", "stderr", "overhead_s", "seeds")
 # Tables with ids of their own, each after those that it refers to; which column refers to which table.
@@ -99,8 +101,10 @@ def _shrink(connection: sqlite3.Connection) -> None:
     connection.execute(f"UPDATE trials SET {emptied} WHERE id NOT IN ({_trials_of(WITH_CONTENT)})")
     connection.execute("UPDATE trials SET duration_s = round(duration_s, 1), task_id = NULL")
     connection.execute("DELETE FROM tasks")
+    # A patch leaves out what is null: only emulated trials stall.
+    kept = ", ".join(f"'{name}', json_extract(checks, '$.{name}')" for name in CHECKS)
     connection.execute(
-        "UPDATE trials SET checks = json_object('digest', json_extract(checks, '$.digest'))"
+        f"UPDATE trials SET checks = json_patch('{{}}', json_object({kept}))"
         " WHERE json_extract(checks, '$.digest') IS NOT NULL"
     )
     for beginning, metrics in METRICS.items():

@@ -20,8 +20,8 @@ Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "notebooks" / "samples").glob("*.sqlite.xz"))
-WHOLE = {"networking2019.sqlite.xz", "rquic2021.sqlite.xz"}
-"""The samples that have all that was measured; notebooks/record.py leaves out much of the others."""
+WHOLE = {"rquic2021.sqlite.xz"}
+"""The sample that has all that was measured; notebooks/record.py leaves out much of the others."""
 
 # The files in which our endpoints name what they report, and how they do.
 SOURCES = {
