@@ -93,6 +93,7 @@ def _link_document(report: LinkReport) -> dict[str, Any]:
         return report.model_dump()
     directions = {
         direction: {name: getattr(counted, name) for name in (*digest.COUNTERS, "late", "conserved")}
+        | ({"outage_dropped": counted.outage_dropped} if counted.outage_dropped else {})
         for direction, counted in report.directions.items()
     }
     return {"backend": report.backend, "directions": directions}

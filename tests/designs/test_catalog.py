@@ -177,6 +177,42 @@ def test_in_the_designs_of_the_thesis_nothing_paces_and_blocks_span_messages(nam
     assert set(codes) <= known
 
 
+OF_PATHS = {  # Table 5.1 of Michel's thesis; the Markov losses of Section 5.9 have k = 1 and h = 0
+    "homogeneous": ["loss.p", "loss.r", "owd_ms"],
+    "losses": ["path1.loss.p", "path1.loss.r", "path2.loss.p", "path2.loss.r", "owd_ms"],
+    "heterogeneous": [f"path{path}.{name}" for path in (1, 2) for name in ("loss.p", "loss.r", "owd_ms")],
+}
+
+
+@pytest.mark.parametrize("kind", OF_PATHS)
+def test_the_designs_of_two_paths_have_the_ranges_and_the_arms_of_the_thesis(kind: str) -> None:
+    whole, short, more = (
+        designs.load(CATALOG / f"thesis2018-multipath-{kind}{length}.toml")
+        for length in ("", "-short", "-more")
+    )
+    assert {name: (factor.min, factor.max) for name, factor in whole.factors.items()} == {
+        name: TABLE_5_1[re.sub(r"^path\d\.", "", name)] for name in OF_PATHS[kind]
+    }
+    options = [whole.constants[f"option.{name}"] for name in ("congestion_control", "flush")]
+    assert options == ["none", "never"]
+    arms = [
+        (variant.options["scheme"], variant.options.get("scheduler"), variant.options["paths"])
+        for variant in whole.variants
+    ]
+    of_paths = [(None, 1), ("round-robin", 2), ("highrb", 2)]
+    assert arms == [(scheme, *paths) for scheme in ("none", "rs", "rlc") for paths in of_paths]
+    for other in (short, more):
+        assert (other.factors, other.constants) == (whole.factors, whole.constants)
+        assert (other.workloads, other.topology) == (whole.workloads, whole.topology)
+        assert (other.repetitions, other.statistic) == (whole.repetitions, whole.statistic) == (3, "median")
+    assert short.variants == whole.variants
+    assert [variant.options for variant in more.variants] == [
+        variant.options for variant in whole.variants if variant.options["scheme"] == "rs"
+    ]
+    points = [len(design.plan().points) for design in (short, whole, more)]
+    assert points == [24, 130, 1024]
+
+
 def test_smoke_is_a_dozen_trials() -> None:
     assert trials(CATALOG / "smoke.toml") == 12
 
