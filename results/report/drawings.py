@@ -122,14 +122,25 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     )
 
 
-def of_messages(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Drawing]:
-    """How many messages were whole by when they were played, of a campaign that sent some."""
+def of_messages(
+    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, series: pd.DataFrame | None
+) -> Iterator[Drawing]:
+    """How many messages were whole by when they were played, of a campaign that sent some; and how late each
+    was, of trials that left their `series` (None: none did)."""
     if any(workload["name"] == "messages" for workload in campaign.workloads):
         yield folder.draw(
             "on-time",
             "Share of messages that were whole within the playout delay, counted from when they were due: the"
             " median over points, with its 95 % interval. All delays are read from the same trials.",
             lambda: figures.on_time(frame, campaign),
+        )
+    if series is not None:
+        yield folder.draw(
+            "latency",
+            "Latency of each message, from when it was due until it was whole, of the variants that left the"
+            " series messages. A message that never was whole is in no step: a curve ends at the share of"
+            " those that were.",
+            lambda: figures.latency_ecdf(series, campaign),
         )
     for label, metric in metrics.of_workloads(campaign).items():
         if metrics.playout(metric) is not None:

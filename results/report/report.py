@@ -131,7 +131,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         ),
         drawings=[
             *(drawing for part in parts for drawing in of_all_workloads(folder, frame, part)),
-            *of_messages(folder, frame, campaign),
+            *of_messages(folder, frame, campaign, _messages(database, campaign)),
         ],
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
@@ -193,6 +193,13 @@ def _words(compared: Sequence[Metric]) -> _Words:
 
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
+
+
+def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None:
+    """When each message was due and whole, of the trials that left this series; None where none did."""
+    if "messages" not in database.series_columns(campaign.id):
+        return None
+    return frames.series(database, campaign, "messages", ["t_s", "whole_s"])
 
 
 def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[str]]:

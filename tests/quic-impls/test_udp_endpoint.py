@@ -2,10 +2,14 @@
 
 import signal
 import socket
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from runners.trial.content import content
 
 HELLO, WELCOME, PART, SOURCE, REPAIR, END, DONE = (
     *(b"\x10", b"\x11", b"\x20"),
@@ -128,3 +132,37 @@ def test_a_part_that_comes_twice_and_numbers_that_go_back_are_taken_once(
     metrics = client.metrics()
     assert len(rows_of("client", "messages")) == len(set(sources))
     assert metrics["packets_recovered"] == 0
+
+
+def resident_bytes(process: int) -> int:
+    (line,) = (
+        line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS:")
+    )
+    return 1024 * int(line.split()[1])
+
+
+def test_a_flood_of_symbols_under_ever_new_numbers_takes_no_memory(
+    endpoints: Any, assignment: dict[str, Any], peer: socket.socket, rows_of: Any
+) -> None:
+    """Any may be the first of a block: copies of one part, and repair symbols over what never comes."""
+    flood = 10_000
+    peer.bind((assignment["address"], assignment["port"]))
+    client = endpoints.start("client", {**assignment, "series": ["messages"]})
+    _, address = peer.recvfrom(2000)
+    before = resident_bytes(client.process.pid)
+    part = bytes(6) + content(assignment["content_seed"], 1000)
+    for number in range(flood):
+        source = (1000 * number).to_bytes(4, "big")
+        protected = (2**31 + 1000 * number + 1).to_bytes(4, "big")  # a variable-length integer
+        peer.sendto(SOURCE + source + part, address)
+        peer.sendto(REPAIR + b"\x02" + protected + bytes([2, 1, 0, 0, 0]) + part, address)
+        if number % 20 == 0:
+            time.sleep(0.002)  # the client's socket has room for no more
+    time.sleep(0.2)
+    grown = resident_bytes(client.process.pid) - before
+    peer.sendto(END, address)
+    metrics = client.metrics()
+    # Had it kept them, these were 18 MB at least.
+    assert metrics["source_received"] + metrics["repair_received"] > 0.9 * 2 * flood
+    assert grown < 4 * 2**20
+    assert [(row["message"], row["part"]) for row in rows_of("client", "messages")] == [(0, 0)]

@@ -7,6 +7,7 @@ than its own baseline.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import pandas as pd
@@ -30,8 +31,22 @@ from results.store.records import CampaignInfo
 # Ours: the slides' least gain is 2 %, and without losses, times differ by less than a packet.
 _LEAST_GAIN = 0.01
 
-Cells = dict[tuple[str, int, float], Estimate]
-"""Ratios by variant, size and loss rate."""
+
+@dataclass(frozen=True)
+class Measured:
+    """Mean times of a variant with FEC and of its baseline, and the ratio of the former to the latter."""
+
+    with_fec_s: float
+    without_s: float
+    ratio: Estimate
+
+    def __str__(self) -> str:
+        times = " / ".join(shown(1000 * time, ".0f") for time in (self.with_fec_s, self.without_s))
+        return f"{self.ratio:.2f} ({times} ms)"
+
+
+Cells = dict[tuple[str, int, float], Measured]
+"""By variant, size and loss rate."""
 Table = Callable[[float], Cells]
 """With intervals of confidence 1 - the level that it is given."""
 
@@ -41,7 +56,9 @@ def claims(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, wa
     def cells(level: float) -> Cells:
         table = ratios(frame, campaign, direction, ways, level)
         return {
-            (row["variant"], row["size_bytes"], row["loss"]): Estimate(row["ratio"], row["low"], row["high"])
+            (row["variant"], row["size_bytes"], row["loss"]): Measured(
+                row["with_fec_s"], row["without_s"], Estimate(row["ratio"], row["low"], row["high"])
+            )
             for row in table.to_dict("records")
         }
 
@@ -57,19 +74,19 @@ def _of_cell(cells: Table, direction: Direction, size_bytes: int, loss: float) -
     slides = TABLE[size_bytes, loss]
     times = f"{slides.with_fec_ms:.0f} / {slides.without_ms:.0f} ms"
 
-    def of_variants(level: float) -> dict[str, Estimate]:
+    def of_variants(level: float) -> dict[str, Measured]:
         return {
-            variant: ratio
-            for (variant, of_size, of_loss), ratio in cells(level).items()
+            variant: measured
+            for (variant, of_size, of_loss), measured in cells(level).items()
             if (of_size, of_loss) == (size_bytes, loss)
         }
 
-    measured = "; ".join(f"{variant}: {ratio:.2f}" for variant, ratio in of_variants(LEVEL).items())
+    measured = "; ".join(f"{variant}: {ours}" for variant, ours in of_variants(LEVEL).items())
     return Claim(
         f"{direction}s of {size(size_bytes)} at {_percent(loss)} loss: mean time with FEC / without",
         f"{slides.ratio:.2f} ({times}; judged here: below {1 - _LEAST_GAIN:g} with one of the codes)",
         measured or "not measured",
-        one_holds(lambda level: [ratio.below(1 - _LEAST_GAIN) for ratio in of_variants(level).values()]),
+        one_holds(lambda level: [ours.ratio.below(1 - _LEAST_GAIN) for ours in of_variants(level).values()]),
     )
 
 
@@ -86,7 +103,7 @@ def _of_growth(cells: Table, variant: str) -> Claim:
             for size_bytes in SIZES
         }
         return {
-            size_bytes: (first, last)
+            size_bytes: (first.ratio, last.ratio)
             for size_bytes, (first, last) in ends.items()
             if first is not None and last is not None
         }

@@ -69,12 +69,16 @@ def ratios(
 ) -> pd.DataFrame:
     """The mean time with FEC divided by that without, of each variant with FEC and cell of the slides.
 
-    One row a (variant, size_bytes, loss), of the means over the repetitions. Columns besides: `ratio`, `low`
-    and `high`, an interval of confidence 1 - `level`, and `pairs`. Raises NothingToDraw where there is none.
+    One row a (variant, size_bytes, loss), of the means over the repetitions. Columns besides: `with_fec_s`
+    and `without_s`, their `ratio`, `low` and `high`, an interval of confidence 1 - `level`, and `pairs`.
+    Raises NothingToDraw where there is none.
     """
     trials = _trials(frame, campaign, direction, ways)
+    arms = {"variant": "with_fec_s", "baseline": "without_s"}
     rows = [
-        ratio_intervals(paired(trials, baseline, variant, DCT, "mean"), "mean", level).assign(variant=variant)
+        ratio_intervals(paired(trials, baseline, variant, DCT, "mean"), "mean", level)
+        .rename(columns=arms)
+        .assign(variant=variant)
         for variant, baseline in with_fec(campaign).items()
     ]
     table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -152,6 +153,14 @@ def test_what_the_slides_measured_agrees_with_what_they_claim() -> None:
     columns = [claim for text, claim in of.items() if "at 3 % loss / at 7 %" in text]
     assert len(columns) == 2 * 3
     assert {claim.verdict for claim in columns} == {"agrees"}
+
+
+def test_a_cell_has_our_mean_times_beside_the_slides() -> None:
+    (claim,) = (each for text, each in claims(plant()).items() if text.startswith("uploads of 5 MB at 3 %"))
+    assert "41865 / 70281 ms" in claim.paper
+    of_rlc = re.search(rf"{RLC}: 0\.6\d \(.*?\) \((\d+) / (\d+) ms\)", claim.measured)
+    assert of_rlc is not None, claim.measured
+    assert [int(ms) for ms in of_rlc.groups()] == pytest.approx([41865, 70281], rel=0.01)
 
 
 def test_a_cell_differs_where_no_code_gains_and_more_losses_take_longer() -> None:

@@ -81,8 +81,8 @@ def test_every_trial_has_the_metrics_of_messages_and_keeps_no_series(
         assert campaign.info.workloads[0].get("metric") == "messages.on_time_ratio_22ms"
 
 
-def test_the_series_is_kept_by_who_receives_when_the_design_wants_it(
-    made_up: WriteDesign, run: Run, tmp_path: Path
+def test_the_series_is_kept_by_who_receives_when_the_design_wants_it_and_drawn(
+    made_up: WriteDesign, run: Run, fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     path = made_up(more=DESIGN)
     path.write_text(
@@ -99,6 +99,10 @@ def test_the_series_is_kept_by_who_receives_when_the_design_wants_it(
     receivers = {(row.workload, row.endpoint) for row in series.itertuples()}
     assert receivers == {("messages-3-down", "client"), ("messages-3-up", "server")}
     assert series["variant"].nunique() == 1
+    done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "report")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "report").glob("**/latency.png"))
+    assert "a curve ends at the share of those that were" in (tmp_path / "report" / "report.html").read_text()
 
 
 def test_a_campaign_is_not_gone_on_with_another_trace(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
@@ -132,6 +136,7 @@ def test_a_report_draws_the_share_on_time(
     done = fecbench_here("report", "--db", tmp_path / "x.sqlite", "--output", tmp_path / "report")
     assert done.returncode == 0, done.stderr
     assert list((tmp_path / "report").glob("**/on-time*"))
+    assert not list((tmp_path / "report").glob("**/latency*"))  # nobody left the series
     page = (tmp_path / "report" / "report.html").read_text()
     assert "Share of messages that were whole within the playout delay" in page
 

@@ -1,0 +1,108 @@
+"""Trials of messages over the emulated link: without losses each takes the link's delay and its own bits,
+however it is delivered."""
+
+import os
+from typing import Any
+
+import pytest
+
+from dropper.command import COMMAND as DROPPER
+from results.store.records import TrialKey
+from runners.engines.engine import Finished
+from runners.engines.namespaces import NamespaceEngine
+from runners.implementations.finding import ours
+from runners.trial.judge import judge
+from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from runners.trial.validity import Validity
+from runners.workloads import messages, traffic
+from topologies.link import LinkSettings
+from topologies.programs import WIRE
+
+# Neither window nor pacing where an implementation can do without, for both keep a message back.
+OPTIONS = {
+    "udp": {"scheme": "none"},
+    "noq-fec": {"scheme": "none", "congestion_control": "none"},
+    "rquic": {"scheme": "none"},
+}
+MODES = [("udp", "datagram")]
+MODES += [
+    (name, each) for name in ("noq-fec", "rquic") for each in ("datagram", "deadline", "stream", "reliable")
+]
+FOUND = {name: ours().find(name, "tests") for name in OPTIONS}
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+    pytest.mark.skipif(any(found.missing_programs() for found in FOUND.values()), reason="needs make build"),
+]
+
+MBPS, OWD_MS, PARTS, PART_BYTES = 10, 20.0, 8, 1000
+LEAST_MS = OWD_MS + 8e-3 * PARTS * PART_BYTES / MBPS
+MOST_MS = OWD_MS + 8e-3 * PARTS * 1342 / MBPS  # a packet has no more, with what IP and Ethernet add
+ENDPOINTS_MS = 8.0  # for waking up, encryption and system calls; a wait of less than 2 ms is no stall
+TOO_SOON_MS, IN_TIME_MS = LEAST_MS - 0.1, 5000.0
+
+
+def task(name: str, delivery: str) -> Task:
+    workload: dict[str, Any] = {
+        "name": "messages",
+        "direction": "down",
+        "delivery": delivery,
+        "deadline_ms": IN_TIME_MS,
+        "part_bytes": PART_BYTES,
+        "timetable": traffic.regular(30, PARTS * PART_BYTES, 1.5),
+    }
+    end = EndpointTask(
+        implementation=name,
+        options=dict(FOUND[name].options(OPTIONS[name], "tests")),
+        local_addresses=FOUND[name].declaration.local_addresses,
+    )
+    settings, losses = LinkSettings.symmetric(MBPS, OWD_MS), {"model": "none"}
+    return Task(
+        topology="single-path",
+        backend="wire",
+        links={
+            "internet": LinkTask(
+                settings=settings,
+                late_bound_us=1000_000,
+                losses={"up": losses, "down": losses},
+            )
+        },
+        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
+        pairs=[
+            PairTask(
+                client=end,
+                server=end,
+                workload=workload,
+                demand=messages.demand(workload),
+                playout_ms=[TOO_SOON_MS, IN_TIME_MS],
+            )
+        ],
+        completion="dct_s",
+        timeout_s=30,
+        # A busy machine makes messages late, by no more than it says.
+        validity=Validity(stall_share=1000, stolen_share=1000, late_time_share=1000),
+    )
+
+
+@pytest.mark.parametrize(("name", "delivery"), MODES)
+def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
+    patiently: Any, name: str, delivery: str
+) -> None:
+    asked, commands = task(name, delivery), {name: {role: FOUND[name].command(role) for role in ROLES}}
+
+    def attempt(number: int) -> Finished:
+        with NamespaceEngine(1, commands, {name: FOUND[name].folder}) as engine:
+            for finished in engine.run([(TrialKey(name, delivery, 0, number), asked)]):
+                engine.judged(finished, valid=True)
+        return finished
+
+    done = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
+    judged = judge(asked, done.outcome)
+    assert (judged.state, judged.reason) == ("ok", "")
+    down = done.outcome.links["internet"].directions["down"]
+    late_ms = 1e3 * (done.outcome.stalled_s or 0.0) + down.lateness_us.max / 1e3
+    measured = judged.messages
+    assert measured["latency_p50_ms"] >= LEAST_MS
+    assert measured["latency_max_ms"] <= MOST_MS + ENDPOINTS_MS + late_ms
+    on_time = [measured[f"on_time_ratio_{playout_ms:g}ms"] for playout_ms in (TOO_SOON_MS, IN_TIME_MS)]
+    assert on_time == [0, 1]
