@@ -150,6 +150,11 @@ impl Decoding {
         self.decoder.outdated()
     }
 
+    /// How many repair symbols were ignored, since to use them would have cost more arithmetic than the peer has paid for.
+    pub fn ignored(&self) -> u64 {
+        self.decoder.ignored()
+    }
+
     fn remember(
         &mut self,
         recovered: std::result::Result<Vec<Recovered>, Malformed>,

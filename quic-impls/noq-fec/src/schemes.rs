@@ -82,8 +82,12 @@ impl Factory for Schemes {
             Some(look_back) => self.coding.decoding_back_over(look_back, longest),
             None => self.coding.decoding(longest),
         };
-        let complaints = self.look_back.map(|look_back| (look_back, self.complaints.clone()));
-        Box::new(Decoding { decoding, complaints })
+        Box::new(Decoding {
+            decoding,
+            look_back: self.look_back,
+            has_told_of_ignored: false,
+            complaints: self.complaints.clone(),
+        })
     }
 
     fn encoder(&self, peer: Announcement) -> Option<Box<dyn Encoder>> {
@@ -182,19 +186,29 @@ impl Encoder for Encoding {
 #[derive(Debug)]
 struct Decoding {
     decoding: host::coding::Decoding,
-    /// Where to say that the decoder should look back further than it does, until that is said.
-    complaints: Option<(usize, Complaints)>,
+    /// What is too little if symbols come too late, until that is said.
+    look_back: Option<usize>,
+    has_told_of_ignored: bool,
+    complaints: Complaints,
 }
 
 impl Decoding {
     fn complain_of_outdated(&mut self) {
         if self.decoding.outdated() > 0
-            && let Some((look_back, complaints)) = self.complaints.take()
+            && let Some(look_back) = self.look_back.take()
         {
-            complaints.add(format!(
+            self.complaints.add(format!(
                 "look_back = {look_back}: symbols came later than that, and could not be used: it must be as many packets as \
                  the paths carry in the difference of their delays"
             ));
+        }
+    }
+
+    /// No honest sender's are.
+    fn complain_of_ignored(&mut self) {
+        if self.decoding.ignored() > 0 && !mem::replace(&mut self.has_told_of_ignored, true) {
+            self.complaints
+                .add("the peer's repair symbols are so small for what they protect that some are ignored".into());
         }
     }
 }
@@ -214,6 +228,7 @@ impl Decoder for Decoding {
     fn repair(&mut self, payload: &[u8]) -> Result<Vec<Recovered>, Malformed> {
         let recovered = taken(self.decoding.repair(payload));
         self.complain_of_outdated();
+        self.complain_of_ignored();
         recovered
     }
 
@@ -273,6 +288,23 @@ mod tests {
                 assert_eq!(payload[1], count, "symbols that are protected, window_trim = {window_trim}");
             }
         }
+    }
+
+    /// Repair symbols of one byte, after long ones over as many source symbols, none of which has come.
+    #[test]
+    fn that_repair_symbols_are_ignored_is_told_once() {
+        let mut schemes = schemes(Code::RLC, 3, 2);
+        schemes.coding.window = fec::MAX_SPAN;
+        let mut decoder = schemes.decoder();
+        let mut repair = |sid: u64, length: usize| {
+            let header = [&(sid | 1 << 31).to_be_bytes()[4..], &[255, 1, (sid >> 8) as u8, sid as u8, 15]].concat();
+            decoder.repair(&[header, vec![1; length]].concat()).unwrap();
+            schemes.complaints.take().len()
+        };
+        let long: usize = (0..255).map(|sid| repair(1000 + sid, 1400)).sum();
+        assert_eq!(long, 0);
+        let small: usize = (255..1000).map(|sid| repair(1000 + sid, 1)).sum();
+        assert_eq!(small, 1);
     }
 
     #[test]
