@@ -76,10 +76,14 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.database is None:
         run(asked.trials, {} if asked.commands else WAYS)
-    elif asked.database.is_file():
-        run_commands(asked.database)
-    else:
+        return
+    if not asked.database.is_file():
         parser.error(f"{asked.database}: there is no such file")
+    try:
+        count(asked.database, "trials")
+    except sqlite3.Error as error:
+        parser.error(f"{asked.database} is no database of campaigns: {error}")
+    run_commands(asked.database)
 
 
 def run(trials: int = TRIALS, codes: Mapping[str, str] = WAYS) -> None:

@@ -1,8 +1,8 @@
 """A design of the catalogue means what it has always meant: the same points, order and seeds.
 
-catalogue.json has their digests as version 0.1.0 made them, but for the demo's, which has more points and
-repetitions since it runs in virtual time, and rquic2021-bulk-short's, which has the paper's sizes where nothing
-is lost. Who changes a design on purpose changes its line.
+catalogue.json has their digests as version 0.1.0 made them, but for two: the demo has more points and
+repetitions since it runs in virtual time, and rquic2021-bulk-short the paper's sizes where nothing is lost.
+Who changes a design on purpose changes its line.
 """
 
 import hashlib
