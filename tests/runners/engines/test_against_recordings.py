@@ -28,7 +28,9 @@ RECORDED = {
     "networking2019-uniform-short": "networking2019",
     "networking2019-ge-short": "networking2019",
     "networking2019-noloss-short": "networking2019",
+    "rquic2021-bulk-short": "rquic2021",
     "rquic2021-page-short": "rquic2021",
+    "rquic2021-bto-short": "rquic2021",
 }
 """The sample that has each."""
 TIMES = (0.98, 1.005)
