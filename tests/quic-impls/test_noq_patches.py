@@ -1,7 +1,8 @@
-"""noq-proto.sh: the patches give the tree that gives the patches, and no edit is thrown away."""
+"""noq-proto.sh: the patches give the tree that gives the patches, no edit is thrown away; FEC comes last."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from runners.implementations.toolchains import TOOLCHAINS
 
 FOLDER = Path(__file__).parents[2] / "quic-impls" / "noq-fec"
+FEC = re.compile(r"(?<![a-z])fec(?![a-z])|erasure|symbol|repair", re.IGNORECASE)
 GIT = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
 
 pytestmark = pytest.mark.skipif(
@@ -42,6 +44,19 @@ def test_the_series_is_made_again_as_it_was(folder: Path) -> None:
     before = series(folder)
     assert run(folder, "refresh") == ""
     assert series(folder) == before
+
+
+def test_patches_without_fec_come_first_and_do_not_mention_it() -> None:
+    patches = [path.read_text() for path in sorted((FOLDER / "patches").iterdir())]
+    first = next(number for number, patch in enumerate(patches) if "+++ b/src/fec.rs" in patch)
+    assert [mentions_fec(patch) for patch in patches] == [number >= first for number in range(len(patches))]
+
+
+def mentions_fec(patch: str) -> bool:
+    """Whether FEC is in a patch's message, in the names of its files or in the lines that it adds."""
+    message, *files = patch.split("\ndiff --git ")
+    added = [line for file in files for line in file.splitlines() if line.startswith("+")]
+    return any(FEC.search(line) for line in [*message.splitlines(), *added])
 
 
 def test_an_edit_becomes_a_patch_once_it_is_committed_and_is_never_thrown_away(folder: Path) -> None:
