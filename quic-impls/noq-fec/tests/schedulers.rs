@@ -184,17 +184,24 @@ fn highrb_uses_both_paths_without_losses_and_the_better_one_with_them() {
     assert!(count(&paths, 0) > 2 * count(&paths, 1), "{} and {}", count(&paths, 0), count(&paths, 1));
 }
 
+/// On the path that carried fewest of the symbols that it protects. Of several such paths it is the one that carried fewest repair
+/// symbols: they take turns.
 #[test]
 fn a_repair_symbol_with_other_is_on_the_path_that_carried_least_of_what_it_protects() {
-    let cases =
-        [(Scheduling::LowestRtt, [10, 100]), (Scheduling::RoundRobin, [25, 25]), (Scheduling::HighRb, [25, 25])];
+    let cases: [(_, &[u64]); 5] = [
+        (Scheduling::LowestRtt, &[10, 100]),
+        (Scheduling::RoundRobin, &[25, 25]),
+        (Scheduling::HighRb, &[25, 25]),
+        (Scheduling::LowestRtt, &[25, 10, 25]),
+        (Scheduling::RoundRobin, &[25, 25, 25]),
+    ];
     for (scheduler, owd_ms) in cases {
         for rlc in [false, true] {
             let schemes = if rlc { schemes(Code::RLC, 3, 2) } else { blocks(6, 4) };
             let schemes = Schemes { look_back: Some(1024), repair_path: RepairPath::Other, ..schemes };
-            let outcome = send(&setting(&owd_ms, scheduler, schemes), 300);
-            let mut carriers = Vec::new();
-            let mut repairs = 0;
+            let outcome = send(&setting(owd_ms, scheduler, schemes), 300);
+            let paths = 0..owd_ms.len() as u32;
+            let (mut carriers, mut repairs) = (Vec::new(), Vec::new());
             for (path, _, symbol) in &outcome.symbols {
                 match *symbol {
                     Symbol::Source(sid) => {
@@ -202,17 +209,25 @@ fn a_repair_symbol_with_other_is_on_the_path_that_carried_least_of_what_it_prote
                         carriers.push(*path);
                     }
                     Symbol::Repair(first, protected) => {
-                        repairs += 1;
                         let protected = &carriers[first as usize..(first + protected) as usize];
-                        let own = protected.iter().filter(|carrier| *carrier == path).count();
-                        assert!(own * 2 <= protected.len(), "{own} of {} were on path {path:?}", protected.len());
+                        let burden = |path: &u32| (count(protected, *path), count(&repairs, *path));
+                        let least = paths.clone().map(|path| burden(&path)).min().unwrap();
+                        let own =
+                            paths.clone().find(|id| PathId::from(*id) == *path).map(|path| burden(&path)).unwrap();
+                        assert_eq!(own, least, "{path:?} of {owd_ms:?}, {scheduler:?}: {protected:?} and {repairs:?}");
+                        repairs.push(*path);
                     }
                 }
             }
-            assert!(repairs >= 140, "{repairs} repair symbols");
+            assert!(repairs.len() >= 140, "{} repair symbols", repairs.len());
             if scheduler == Scheduling::RoundRobin {
-                let (first, second) = (count(&carriers, 0), count(&carriers, 1));
-                assert!(first.abs_diff(second) <= 1, "{first} and {second}: repair symbols are not in turn");
+                let counts: Vec<_> = paths.clone().map(|path| count(&carriers, path)).collect();
+                let (most, fewest) = (counts.iter().max().unwrap(), counts.iter().min().unwrap());
+                assert!(most - fewest <= 1, "{counts:?}: repair symbols are not in turn");
+            }
+            if scheduler == Scheduling::LowestRtt && owd_ms.len() == 3 {
+                let counts = [0, 1, 2].map(|path| count(&repairs, path));
+                assert!(counts[1] == 0 && counts[0].abs_diff(counts[2]) <= 1, "{counts:?}: they take turns");
             }
             assert_eq!(outcome.lost, 0);
         }
