@@ -32,7 +32,7 @@ Logs = NDArray[np.float64]
 
 
 class NothingToCompare(ValueError):
-    """Fewer than two pairs are ok."""
+    """Fewer than two pairs are ok and have values, or some are not above 0."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Equality:
     """For how long each of two campaigns ran; None for two variants of one."""
     metrics: tuple[str, ...] = ()
     """What was compared: a name for each metric; none where values were compared that have no name."""
+    without: int = 0
+    """How many more pairs are ok, of which one has no value (NaN) or neither has."""
 
     @property
     def differ(self) -> bool:
@@ -61,11 +63,12 @@ class Equality:
 
 
 def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
-    """Compare values in pairs: `first[i]` and `second[i]` met the same losses.
+    """Compare values in pairs: `first[i]` and `second[i]` met the same losses. Those of which one was not
+    measured (NaN) are left out.
 
     Raises NothingToCompare for fewer than two pairs, or values that are not above 0.
     """
-    logs = _log_ratios(first, second)
+    logs, without = _log_ratios(first, second)
     ratios = np.exp(logs)
     return Equality(
         pairs=len(logs),
@@ -75,17 +78,22 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
         beyond={bound: float(np.mean(np.abs(ratios - 1) > bound)) for bound in (0.01, 0.05)},
         p_value=signed_rank(logs),
         pairs_needed={difference: pairs_needed(logs, difference) for difference in DIFFERENCES},
+        without=without,
     )
 
 
-def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
-    values = np.array([first, second], dtype=np.float64)
+def _log_ratios(first: Sequence[float], second: Sequence[float]) -> tuple[Logs, int]:
+    """Of the pairs that have both values, and how many have not."""
+    pairs = np.array([first, second], dtype=np.float64)
+    values = pairs[:, ~np.isnan(pairs).any(axis=0)]
+    without = pairs.shape[1] - values.shape[1]
     if values.shape[1] < 2:
-        raise NothingToCompare(f"{values.shape[1]} pairs are ok; a comparison needs at least 2")
+        lacking = f", {without} more without a value" if without else ""
+        raise NothingToCompare(f"{values.shape[1]} pairs are ok{lacking}; a comparison needs at least 2")
     if not (values > 0).all():
         raise NothingToCompare("some values are not above 0, and a ratio of these has no logarithm")
     logs: Logs = np.log(values[1] / values[0])
-    return logs
+    return logs, without
 
 
 def pairs_needed(logs: Logs, difference: float) -> int:
@@ -183,6 +191,11 @@ def sentences(equality: Equality) -> list[str]:
     return [
         f"{equality.pairs} pairs; median ratio {equality.median:.4f}"
         f" ({interval}){f' of {nouns}' if nouns else ''}.",
+        *(
+            [f"Left out: {equality.without} pairs more, in which a trial has no value."]
+            if equality.without
+            else []
+        ),
         f"Quantiles of the ratio: {spread}; {beyond} off 1.",
         f"Wilcoxon signed-rank test: p = {equality.p_value:.3g}, {verdict} at level {LEVEL:g}"
         " (equal arms differ in that share of comparisons).",

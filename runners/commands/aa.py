@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from designs import Design
+from results import metrics
 from results.analysis import equality
 from results.analysis import hosts as of_hosts
 from results.analysis.equality import Equality, NothingToCompare
@@ -23,7 +24,7 @@ from runners.commands import arguments
 from runners.commands.choice import comparing, design_of, implementations_in, one_campaign, open_database
 from runners.commands.document import print_document
 from runners.commands.running import run_here
-from runners.commands.terminal import say
+from runners.commands.terminal import note, say
 from runners.engines.admission import Jobs, parse_jobs
 from runners.refusal import Refusal
 from runners.sandbox import isolation
@@ -196,6 +197,7 @@ def compare_with_itself(
     db: str, design: Design, label: str, manner: Manner, metric: str = ""
 ) -> tuple[str, Equality]:
     """Run a variant against itself: what was compared, in words, and how equal it is."""
+    _note_a_metric_that_is_not_known(metric)
     twice = against_itself(design, label)
     name = f"{AA_PREFIX}{design.name}-{re.sub('[^A-Za-z0-9]+', '-', label).strip('-')}"
     wanted = manner.request(twice, name, parse_jobs("--jobs", manner.jobs), resume=manner.resume)
@@ -211,6 +213,7 @@ def compare_jobs(
     numbers = parse_jobs("--against-jobs", against_jobs), parse_jobs("--jobs", manner.jobs)
     if numbers[0] == numbers[1]:
         raise Refusal(f"--against-jobs {against_jobs}: must be another number than --jobs has")
+    _note_a_metric_that_is_not_known(metric)
     # Whoever was interrupted during the first campaign has not begun the second.
     requests = [
         manner.request(design, f"{design.name}-jobs-{number}", number, resume=manner.resume and index == 0)
@@ -230,6 +233,12 @@ def compare_campaigns(db: str, first: str, second: str, metric: str = "") -> tup
         if one.design_text != other.design_text:
             raise Refusal(f"{database.address}: campaigns {first!r} and {second!r} ran different designs")
         return f"{second} against {first}", _compared(equality.between, database, metric, one, other)
+
+
+def _note_a_metric_that_is_not_known(metric: str) -> None:
+    """It may be an implementation's own: only trials tell, and a campaign can take hours."""
+    if metric and not metrics.of(metric).meaning:
+        note(f"--metric {metric}: compared if trials measure it; fecbench list metrics has no such metric")
 
 
 def _compared(

@@ -62,6 +62,10 @@ def test_a_variant_against_itself_is_a_campaign_that_can_be_resumed(
     again = fecbench(*arguments, "--db", database, "--no-calibrate", "--resume")
     assert json.loads(again.stdout) == found
     assert "0 trials to run" in again.stderr
+    wrong = fecbench(*arguments, "--db", database, "--no-calibrate", "--resume", "--metric", "client.dct")
+    told = wrong.stderr.splitlines()
+    assert (wrong.returncode, told[0][:34]) == (2, "note: --metric client.dct: compare")
+    assert "no trial measured 'client.dct'; did you mean 'client.dct_s'?" in told[-1]
     keys = [trial["key"] for trial in fecbench.trials(database)]
     assert {key["variant"] for key in keys} == {"xor, 4/5 (A)", "xor, 4/5 (B)"}
     assert len(keys) == 12
