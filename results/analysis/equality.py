@@ -56,6 +56,8 @@ class Equality:
     """What was compared: a name for each metric; none where values were compared that have no name."""
     without: int = 0
     """How many more pairs are ok, of which one has no value (NaN) or neither has."""
+    one_sided: int = 0
+    """Of these, how many have one value: in equal arms few, and as many of the first as of the second."""
 
     @property
     def differ(self) -> bool:
@@ -68,7 +70,8 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
 
     Raises NothingToCompare for fewer than two pairs, or values that are not above 0.
     """
-    logs, without = _log_ratios(first, second)
+    lacking = np.isnan(np.array([first, second], dtype=np.float64)).sum(axis=0)
+    logs = _log_ratios(first, second)
     ratios = np.exp(logs)
     return Equality(
         pairs=len(logs),
@@ -78,12 +81,13 @@ def compare(first: Sequence[float], second: Sequence[float]) -> Equality:
         beyond={bound: float(np.mean(np.abs(ratios - 1) > bound)) for bound in (0.01, 0.05)},
         p_value=signed_rank(logs),
         pairs_needed={difference: pairs_needed(logs, difference) for difference in DIFFERENCES},
-        without=without,
+        without=int((lacking > 0).sum()),
+        one_sided=int((lacking == 1).sum()),
     )
 
 
-def _log_ratios(first: Sequence[float], second: Sequence[float]) -> tuple[Logs, int]:
-    """Of the pairs that have both values, and how many have not."""
+def _log_ratios(first: Sequence[float], second: Sequence[float]) -> Logs:
+    """Of the pairs that have both values."""
     pairs = np.array([first, second], dtype=np.float64)
     values = pairs[:, ~np.isnan(pairs).any(axis=0)]
     without = pairs.shape[1] - values.shape[1]
@@ -93,7 +97,7 @@ def _log_ratios(first: Sequence[float], second: Sequence[float]) -> tuple[Logs, 
     if not (values > 0).all():
         raise NothingToCompare("some values are not above 0, and a ratio of these has no logarithm")
     logs: Logs = np.log(values[1] / values[0])
-    return logs, without
+    return logs
 
 
 def pairs_needed(logs: Logs, difference: float) -> int:
@@ -192,7 +196,10 @@ def sentences(equality: Equality) -> list[str]:
         f"{equality.pairs} pairs; median ratio {equality.median:.4f}"
         f" ({interval}){f' of {nouns}' if nouns else ''}.",
         *(
-            [f"Left out: {equality.without} pairs more, in which a trial has no value."]
+            [
+                f"Left out: {equality.without} pairs more, in which a trial has no value;"
+                f" in {equality.one_sided} of them the other trial has one."
+            ]
             if equality.without
             else []
         ),

@@ -156,8 +156,9 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     """As of a latency at p95, where fewer than 95 % of the messages arrived."""
     nan = math.nan
     found = compare([1.0, nan, 2.0, 1.0, nan, 4.0], [2.0, 1.0, 4.0, nan, nan, 8.0])
-    assert (found.pairs, found.without, found.median) == (3, 3, 2.0)
-    assert "Left out: 3 pairs more, in which a trial has no value." in equality.sentences(found)
+    assert (found.pairs, found.without, found.one_sided, found.median) == (3, 3, 2, 2.0)
+    told = "Left out: 3 pairs more, in which a trial has no value; in 2 of them the other trial has one."
+    assert told in equality.sentences(found)
     assert not any("Left out" in sentence for sentence in equality.sentences(compare([1.0] * 3, [1.0] * 3)))
     with pytest.raises(NothingToCompare, match="1 pairs are ok, 2 more without a value; a comparison needs"):
         compare([1.0, nan, 2.0], [1.0, 1.0, nan])
