@@ -69,8 +69,9 @@ pub struct Paths {
     clients: [Option<SocketAddr>; MOST],
     /// Of paths that are no more.
     closed: [PathCounters; MOST],
-    /// Whether the peer allows no further path until one is no more.
-    is_refused: bool,
+    /// If the peer allows no further path, how often it had told how many it allows. It is asked again once it has told that
+    /// again, or a path is no more: of the two, either may come first.
+    refused_at: Option<u64>,
 }
 
 impl Paths {
@@ -86,16 +87,19 @@ impl Paths {
             numbers: BTreeMap::from([(PathId::ZERO, 0)]),
             clients: [None; MOST],
             closed: Default::default(),
-            is_refused: false,
+            refused_at: None,
         }
     }
 
     /// Opens those that are missing, as far as the peer allows. Its connection IDs for them come after the handshake.
     pub fn open(&mut self, now: Instant, connection: &mut Connection) {
-        let Some(server) = self.server.filter(|_| self.addresses.len() > 1 && !self.is_refused) else {
+        let Some(server) = self.server.filter(|_| self.addresses.len() > 1) else {
             return;
         };
         if !connection.is_multipath_negotiated() || connection.is_closed() {
+            return;
+        }
+        if self.refused_at.is_some_and(|told| told == limits_told(connection)) {
             return;
         }
         for (number, address) in self.addresses.iter().enumerate() {
@@ -105,7 +109,8 @@ impl Paths {
             match connection.open_path(FourTuple::new(server, Some(*address)), PathStatus::Available, now) {
                 Ok(id) => drop(self.numbers.insert(id, number)),
                 Err(error) => {
-                    self.is_refused = matches!(error, PathError::MaxPathIdReached);
+                    let is_refused = error == PathError::MaxPathIdReached;
+                    self.refused_at = is_refused.then(|| limits_told(connection));
                     return;
                 }
             }
@@ -118,7 +123,7 @@ impl Paths {
             Event::Path(PathEvent::Established { .. }) => self.number_all(connection),
             Event::Path(PathEvent::Abandoned { .. }) => self.number_all(connection),
             Event::Path(PathEvent::Discarded { id, path_stats, .. }) => {
-                self.is_refused = false;
+                self.refused_at = None;
                 if let Some(number) = self.numbers.remove(id) {
                     self.closed[number].add(&PathCounters::of(path_stats));
                 }
@@ -163,4 +168,9 @@ impl Paths {
         }
         counters
     }
+}
+
+/// How often the peer has told how many paths it allows, beyond those of the handshake.
+fn limits_told(connection: &mut Connection) -> u64 {
+    connection.stats().frame_rx.max_path_id
 }

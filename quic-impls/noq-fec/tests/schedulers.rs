@@ -88,6 +88,8 @@ struct Outcome {
     recovered: u64,
     /// Packets that were declared lost.
     lost: u64,
+    /// What the client measured on each path, in milliseconds.
+    rtt_ms: Vec<f64>,
 }
 
 impl Outcome {
@@ -123,11 +125,13 @@ fn send(setting: &Setting, count: u64) -> Outcome {
     }
     let (received, counters) =
         (world.server.applications().flat_map(|receiver| receiver.0.clone()).collect(), world.server.counters());
+    let client = world.client.counters();
     Outcome {
         symbols,
         received,
         recovered: counters.recovered - counters.recovered_spurious,
-        lost: world.client.counters().losses_declared,
+        lost: client.losses_declared,
+        rtt_ms: client.paths.iter().filter_map(|path| path.smoothed_rtt_ms).collect(),
     }
 }
 
@@ -230,6 +234,19 @@ fn a_repair_symbol_with_other_is_on_the_path_that_carried_least_of_what_it_prote
                 assert!(counts[1] == 0 && counts[0].abs_diff(counts[2]) <= 1, "{counts:?}: they take turns");
             }
             assert_eq!(outcome.lost, 0);
+        }
+    }
+}
+
+/// Each ACK travels on the path of what it acknowledges.
+#[test]
+fn each_path_has_the_round_trip_time_of_its_link() {
+    for owd_ms in [[100, 10], [10, 100]] {
+        let outcome = send(&setting(&owd_ms, Scheduling::RoundRobin, schemes(Code::RLC, 3, 2)), 300);
+        assert_eq!(outcome.rtt_ms.len(), 2);
+        for (rtt_ms, owd_ms) in outcome.rtt_ms.iter().zip(owd_ms) {
+            let ratio = rtt_ms / (2 * owd_ms) as f64;
+            assert!((1.0..1.1).contains(&ratio), "{owd_ms} ms: {rtt_ms}");
         }
     }
 }
