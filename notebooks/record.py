@@ -5,14 +5,15 @@
 Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
 follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
 took, packets' verdicts, all checks but CHECKS, and all metrics but METRICS. Keys, states, digests and the
-whole provenance stay, so the sample tells how to run the campaigns again and what must come out. Campaigns of
-several databases become those of one.
+whole provenance stay, so the sample tells how to run the campaigns again and what must come out; of paths in the
+command, the last part stays. Campaigns of several databases become those of one.
 
 Refused: a sample of which a claim or a digest differs from those of its databases.
 """
 
 from __future__ import annotations
 
+import json
 import lzma
 import sqlite3
 import sys
@@ -116,6 +117,18 @@ def _shrink(connection: sqlite3.Connection) -> None:
     with_verdicts = " UNION ".join(_trials_of(beginning) for beginning in WITH_VERDICTS)
     connection.execute(f"DELETE FROM verdicts WHERE trial_id NOT IN ({with_verdicts})")
     connection.execute(f"UPDATE trials SET dropper = '{{}}' WHERE id NOT IN ({with_verdicts})")
+    connection.create_function("without_folders", 1, _without_folders, deterministic=True)
+    for table in ("campaigns", "starts"):
+        connection.execute(
+            f"UPDATE {table} SET provenance ="
+            " json_set(provenance, '$.command', json(without_folders(provenance ->> '$.command')))"
+        )
+
+
+def _without_folders(command: str) -> str:
+    """The command, a JSON array, without where on the machine its files are."""
+    words: list[str] = json.loads(command)
+    return json.dumps([Path(word).name if Path(word).is_absolute() else word for word in words])
 
 
 def _trials_of(beginning: str) -> str:

@@ -23,12 +23,26 @@ QUERY = """
     FROM trials JOIN campaigns ON campaigns.id = campaign_id
     WHERE name = ? AND superseded = 0
 """
+COMMANDS = """
+    SELECT json_each.value FROM (SELECT provenance FROM campaigns UNION ALL SELECT provenance FROM starts),
+    json_each(provenance, '$.command')
+"""
 Digests = dict[tuple[str, str, int, int], str]
 
 
 def digests(database: Path, campaign: str) -> Digests:
     with closing(sqlite3.connect(database)) as connection:
         return {tuple(key): digest for *key, digest in connection.execute(QUERY, [campaign])}
+
+
+@pytest.mark.parametrize("sample", sorted(SAMPLES.glob("*.sqlite.xz")), ids=lambda sample: sample.name)
+def test_a_sample_tells_no_folder_of_the_machine(sample: Path, tmp_path: Path) -> None:
+    path = tmp_path / sample.stem
+    path.write_bytes(lzma.decompress(sample.read_bytes()))
+    with closing(sqlite3.connect(path)) as connection:
+        words = [word for (word,) in connection.execute(COMMANDS)]
+    assert "run" in words
+    assert [word for word in words if Path(word).is_absolute()] == []
 
 
 @pytest.mark.parametrize(

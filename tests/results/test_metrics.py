@@ -20,8 +20,6 @@ Filled = Callable[..., tuple[Database, CampaignInfo]]
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = sorted((ROOT / "notebooks" / "samples").glob("*.sqlite.xz"))
-WHOLE = {"rquic2021.sqlite.xz"}
-"""The sample that has all that was measured; notebooks/record.py leaves out much of the others."""
 
 # The files in which our endpoints name what they report, and how they do.
 SOURCES = {
@@ -40,7 +38,7 @@ def test_every_metric_of_the_recorded_campaigns_is_registered(sample: Path, tmp_
     path.write_bytes(lzma.decompress(sample.read_bytes()))
     with Database.open(str(path)) as database:
         names = {name for campaign in database.campaigns() for name in database.metric_names(campaign.id)}
-    assert {"client.dct_s", *(["server.packets_lost"] if sample.name in WHOLE else ())} <= names
+    assert "client.dct_s" in names
     assert [name for name in sorted(names) if not metrics.of(name).meaning] == []
 
 
@@ -59,8 +57,7 @@ def test_every_column_of_a_frame_of_trials_is_described(sample: Path, tmp_path: 
             columns = {
                 re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", each) for each in campaign.trials()
             }
-            measured = {"seed.LINK.DIRECTION", "internet.up.lost"} if sample.name in WHOLE else set()
-            assert measured | {"stalled_s", "host"} <= columns
+            assert {"stalled_s", "host"} <= columns
             assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import platform
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import results
 from fecbench.checkout import REPOSITORY
+from results import metrics
 from results.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
@@ -79,6 +82,18 @@ def test_fec_recovers_packets_and_its_baseline_sends_no_repair(fecbench: Any, co
     assert counts["off"] == [0, 0]
     assert counts["xor, 4/5"][0] > 0
     assert counts["xor, 4/5"][1] > 0
+
+
+def test_every_column_of_what_was_measured_is_described(complete: Path) -> None:
+    described = {column.name for column in metrics.COLUMNS}
+    with results.open(str(complete)) as opened:
+        campaign = opened[opened.campaigns()["campaign"][0]]
+        own = {*campaign.points(), *campaign.info.workloads[0]["parameters"]}
+        columns = {
+            re.sub(r"^seed\.\w+\.(up|down)$", "seed.LINK.DIRECTION", each) for each in campaign.trials()
+        }
+    assert {"seed.LINK.DIRECTION", "internet.up.lost", "server.packets_lost", "stalled_s"} <= columns
+    assert {each for each in columns - own - described if not metrics.of(each).meaning} == set()
 
 
 def test_a_campaign_goes_on_with_what_is_missing_and_a_complete_one_is_not_run_again(

@@ -28,6 +28,7 @@ RECORDED = {
     "networking2019-uniform-short": "networking2019",
     "networking2019-ge-short": "networking2019",
     "networking2019-noloss-short": "networking2019",
+    "rquic2021-bulk": "rquic2021",
     "rquic2021-bulk-short": "rquic2021",
     "rquic2021-page-short": "rquic2021",
     "rquic2021-bto-short": "rquic2021",
