@@ -5,8 +5,8 @@
 Of trials it leaves out what no claim, figure or table of the notebooks and the guide reads: seeds, which
 follow from the design, what was asked for, what links counted, what endpoints wrote, how long the harness
 took, packets' verdicts, all checks but CHECKS, and all metrics but METRICS. Keys, states, digests and the
-whole provenance stay, so the sample tells how to run the campaigns again and what must come out; of paths in the
-command, the last part stays. Campaigns of several databases become those of one.
+whole provenance stay, so the sample tells how to run the campaigns again and what must come out; of paths in
+the command, the last part stays. Campaigns of several databases become those of one.
 
 Refused: a sample of which a claim or a digest differs from those of its databases.
 """

@@ -35,7 +35,7 @@ class Fecbench:
         self._has_invalid_trials = has_invalid_trials
 
     def __call__(
-        self, *arguments: object, within: Sequence[str] = (), **environment: str
+        self, *arguments: object, within: Sequence[str] = (), limit_s: int = LIMIT_S, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """`within` is a command that runs the one after it, such as `nice`."""
         return subprocess.run(
@@ -44,7 +44,7 @@ class Fecbench:
             env={**os.environ, **environment},
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
         )
 
     def run(
