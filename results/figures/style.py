@@ -228,8 +228,9 @@ def _round_numbers(low: float, high: float) -> Iterator[Sequence[float]]:
 
 
 def _evenly_apart(low: float, high: float) -> Iterator[Sequence[float]]:
+    steps = [1, 2, 2.5, 5, 10]
     return (
-        list(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)) for most in range(8, 0, -1)
+        list(MaxNLocator(most, steps=steps, min_n_ticks=1).tick_values(low, high)) for most in range(8, 0, -1)
     )
 
 

@@ -5,7 +5,7 @@ How a fenced block begins says what it is:
 
     ```sh            commands, run one after another; each must do what the page says it does
     ```sh refused    a command that ends with one line and status 2
-    ```sh long       a `fecbench run` that takes an hour: here for one repetition of one point and workload
+    ```sh long       a `fecbench run` that takes an hour: here for one repetition of one point and workload; then others
     ```sh setup      what makes the checkout itself, not run here: its targets must exist in the Makefile
     ```text          what the block before it prints: these lines, in this order; … stands for anything
     ```toml FILE     a file that the reader writes; so with any other language
@@ -98,11 +98,12 @@ class Reader:
                 assert done.stderr.count("\n") == 1, done.stderr
                 self.printed = done.stderr
             case "sh", "long":
-                (command,) = commands_of(block)
+                command, *others = commands_of(block)
                 workload = design_of(Path(command.split()[2])).workloads[0].label
                 self.printed = self._run(
                     f'{command} --filter point=0 --filter repetition=0 --filter "workload={workload}"'
                 )
+                self.printed += "".join(self._run(other) for other in others)
             case "sh", "setup":
                 assert all(command.split()[0] in ("make", "source") for command in commands_of(block))
             case "text", "":
