@@ -5,7 +5,7 @@ How a fenced block begins says what it is:
 
     ```sh            commands, run one after another; each must do what the page says it does
     ```sh refused    a command that ends with one line and status 2
-    ```sh long       a `fecbench run` that takes an hour: here for one repetition of one point and workload; then others
+    ```sh long       a `fecbench run` that takes an hour: here for a trial a variant; then, commands on it
     ```sh setup      what makes the checkout itself, not run here: its targets must exist in the Makefile
     ```text          what the block before it prints: these lines, in this order; … stands for anything
     ```toml FILE     a file that the reader writes; so with any other language
