@@ -170,7 +170,11 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
     for number in range(times):
         jobs = moments.choice((1, 2))
         harness = subprocess.Popen(
-            command(design, database, "--jobs", jobs), cwd=REPOSITORY, stderr=subprocess.PIPE, text=True
+            command(design, database, "--jobs", jobs),
+            cwd=REPOSITORY,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         assert harness.stderr
         said = ""
@@ -181,6 +185,7 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
         time.sleep(moments.uniform(0, 1.0))
         harness.send_signal(kinds[number % len(kinds)])
         harness.communicate(timeout=60)
+        assert harness.returncode, "the campaign had ended before the kill"
     ended = subprocess.run(command(design, database), cwd=REPOSITORY, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
 
@@ -188,7 +193,7 @@ def kills(design: Path, database: Path, times: int, seed: int) -> None:
 def undisturbed_and_killed(
     made_up: WriteDesign, run: Run, digest: Callable[[object], str], folder: Path, times: int
 ) -> None:
-    design = made_up("sleeps", more="repetitions = 40\n")
+    design = made_up("sleeps", more=f"repetitions = {20 * times}\n")
     assert run(design, folder / "a.sqlite", "--jobs", 2).returncode == 0
     kills(design, folder / "b.sqlite", times, seed=20261122)
     assert digest(folder / "a.sqlite") == digest(folder / "b.sqlite")
