@@ -15,6 +15,11 @@ fn the_corpus_is_reassembled_as_if_it_were_received() {
         let heard = reassembly::recovered_as_received(&std::fs::read(&script).unwrap()).expect("a script");
         let read: usize = heard.streams.values().map(|stream| stream.read.len()).sum();
         println!("{name}: {read} bytes were read, and {:?}", heard.end);
+        // RFC 9000, section 4.5.
+        if name.contains("end-before") {
+            let end = heard.end.expect("why it ended");
+            assert!(end.contains("different final size"), "{name}: {end}");
+        }
     }
 }
 
