@@ -160,6 +160,10 @@ def _alternatives(parameter: str, value: Any, key: str) -> list[Value]:
     return values
 
 
+FEWEST_OF_P95 = 20
+"""Repetitions of a design whose statistic is the 95th percentile: of fewer, it would be the worst of them."""
+
+
 class Design(Table):
     """A design file, checked. See README.md of this folder for each key."""
 
@@ -169,7 +173,8 @@ class Design(Table):
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     topology: Name
     repetitions: Annotated[int, Field(ge=1, le=10_000)]
-    statistic: Literal["median", "mean"] = "median"
+    statistic: Literal["median", "mean", "p95"] = "median"
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
     plan_settings: Annotated[AnyPlanSettings, Field(alias="plan")]
     factors: Annotated[dict[str, Factor], BeforeValidator(lambda table: dotted(table, is_factor))]
@@ -192,6 +197,12 @@ class Design(Table):
             with about(f"constants.{name}", value):
                 check_unit(name, value)
         self.plan_settings.check(self.factors)
+        return self
+
+    @model_validator(mode="after")
+    def _check_statistic(self) -> Self:
+        if self.statistic == "p95" and self.repetitions < FEWEST_OF_P95:
+            raise refused(f"p95 needs {FEWEST_OF_P95} repetitions or more", "statistic", self.statistic)
         return self
 
     def _check_linked(self) -> None:

@@ -120,9 +120,9 @@ class Campaign:
     def intervals(
         self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False
     ) -> pd.DataFrame:
-        """The ratios by point with their intervals and verdicts, as `intervals.ratio_intervals`."""
+        """The ratios by point with their intervals and verdicts, as `intervals.of_campaign`."""
         pairing = self.paired(baseline, variant, metric, first_attempts=first_attempts)
-        return intervals.ratio_intervals(pairing, self.info.statistic)
+        return intervals.of_campaign(pairing, choose(self.info, metric))
 
 
 class Results:

@@ -12,7 +12,7 @@ Too few units give no interval (NaN): even when all of five lie on one side, tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,18 @@ import scipy
 from numpy.typing import NDArray
 
 from results import metrics
+from results.analysis.margins import margins_of
 from results.analysis.pairing import Pairing, in_order, median_ratio
+from results.analysis.point_statistic import place_of_p95
+from results.store.records import P95, CampaignInfo
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6  # units of an interval of that confidence
-VERDICTS = ("gain", "harm", "undecided")
+FEWEST_OF_TAIL = (
+    100  # pairs of an interval of the 95th percentile: of fewer, it would hold the truth too seldom
+)
+VERDICTS = ("gain", "harm", "equivalent", "undecided")
+EFFECTS = VERDICTS[:2]
 SHARES = (
     *("workload", "points", *VERDICTS, "by_chance"),
     *("discovered_gain", "discovered_harm", "median", "low", "high"),
@@ -40,47 +47,96 @@ Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 
-def ratio_intervals(pairing: Pairing, statistic: str = "median", level: float = LEVEL) -> pd.DataFrame:
+def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
+    """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
+    return ratio_intervals(pairing, campaign.statistic, margins=margins_of(campaign))
+
+
+def ratio_intervals(
+    pairing: Pairing,
+    statistic: str = "median",
+    level: float = LEVEL,
+    margins: float | Mapping[str, float] = 0.0,
+) -> pd.DataFrame:
     """The rows of `pairing.ratios`, how sure each ratio is, and what it says.
 
-    Columns added:
+    `margins`: the difference that does not matter, as a share (0.02 for 2 %), or one a workload, by its
+    label. Columns added:
 
     - `low` and `high`, the interval of confidence 1 - `level` of the ratio of the statistics over the
-      repetitions: `_of_medians` or `_of_means`. NaN below FEWEST pairs, and for means with a timeout;
-    - `verdict`: "gain" (the whole interval is on the better side of 1: below it, but for a metric of which
-      more is better), "harm" (on the worse side), "undecided" (it contains 1, or there is none);
-    - `p_value`, of arms that are equal at this point (`signed_rank`), NaN where there is no interval;
-    - `discovery`: the verdicts that are left when no more than the share LEVEL of those of a workload may be
-      false (`_discoveries`).
+      repetitions: `_of_medians` or `_of_means`. NaN below FEWEST pairs (FEWEST_OF_TAIL for the 95th
+      percentile), and for means with a timeout;
+    - `margin`, and `verdict`, by the interval against the margin (`verdicts`);
+    - `p_value`, of arms that differ by no more than the margin at this point (`signed_rank` of the log ratios
+      less the margin), NaN where there is no interval;
+    - `discovery`: the verdicts that are left when no more than the share LEVEL of gains and harms of a
+      workload may be false (`_discoveries`).
 
-    Of equal arms, the share `level` of points is called gain or harm at most by the median; by the mean about
-    that share.
+    Where arms differ by no more than the margin, the share `level` of points is called gain or harm at most
+    by the median; by the mean about that share.
     """
     ratios = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
+    ratios = ratios.assign(
+        margin=margins if isinstance(margins, float) else [margins[label] for label in ratios["workload"]]
+    ).astype({"margin": np.float64})
     groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
-    of_statistic = _of_means if statistic == "mean" else _of_medians
+    sizes = groups["baseline"].transform("size")
     for pairs in sorted(set(ratios.loc[ratios["pairs"] >= FEWEST, "pairs"])):
-        alike = pairing.matched[groups["baseline"].transform("size") == pairs]
         baseline, variant, ratio = (
-            alike[column].to_numpy(np.float64).reshape(-1, pairs)
+            pairing.matched.loc[sizes == pairs, column].to_numpy(np.float64).reshape(-1, pairs)
             for column in ("baseline", "variant", "ratio")
         )
         rows = ratios["pairs"] == pairs
-        ratios.loc[rows, ["low", "high"]] = of_statistic(baseline, variant, level)
+        more = ratios.loc[rows, "metric"].map(lambda name: metrics.of(name).more_is_better).to_numpy(bool)
+        ratios.loc[rows, ["low", "high"]] = _intervals(baseline, variant, statistic, level, more)
+        of_rows = ratios.loc[rows, ["ratio", "margin"]].to_numpy(np.float64).T
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios.loc[rows, "p_value"] = _signed_ranks(np.log(ratio))
+            ratios.loc[rows, "p_value"] = _beyond_margin(np.log(ratio), np.log(of_rows[0]), of_rows[1])
     more_is_better = ratios["metric"].map(lambda name: metrics.of(name).more_is_better).astype(bool)
-    verdict = verdicts(ratios["low"], ratios["high"], more_is_better)
+    verdict = verdicts(ratios["low"], ratios["high"], more_is_better, ratios["margin"])
     ratios = ratios.assign(verdict=verdict, p_value=ratios["p_value"].where(ratios["low"].notna()))
     return ratios.assign(discovery=_discoveries(ratios))
 
 
-def _of_medians(baseline: Floats, variant: Floats, level: float) -> Floats:
-    """The intervals (points × 2) of the ratios of the medians of two arms, each points × pairs.
+def _intervals(
+    baseline: Floats, variant: Floats, statistic: str, level: float, more_is_better: NDArray[np.bool_]
+) -> Floats:
+    """The intervals (points × 2) of the ratios of the statistics of two arms, each points × pairs;
+    `more_is_better` of the metric of each point."""
+    if statistic == "mean":
+        return _of_means(baseline, variant, level)
+    pairs = baseline.shape[1]
+    if statistic != P95:
+        return _of_quantiles(baseline, variant, level, (pairs - 1) // 2, pairs // 2)
+    if pairs < FEWEST_OF_TAIL:
+        return np.full((len(baseline), 2), math.nan)
+    place = place_of_p95(pairs)
+    found = _of_quantiles(baseline, variant, level, place, place)
+    if more_is_better.any():
+        from_below = _of_quantiles(baseline, variant, level, pairs - 1 - place, pairs - 1 - place)
+        found[more_is_better] = from_below[more_is_better]
+    return found
+
+
+def _beyond_margin(logs: Floats, of_points: Floats, margins: Floats) -> Floats:
+    """The p-values that the arms of each point differ by no more than the margin: `logs` has the log ratios
+    of the pairs (points × pairs), `of_points` those of the statistics. 1 where these are within it."""
+    bounds = np.copysign(np.log1p(margins), of_points)
+    p_values = _signed_ranks(logs - bounds[:, np.newaxis])
+    within = np.abs(of_points) <= np.abs(bounds)
+    beyond: Floats = np.where(within & (margins > 0), 1.0, p_values)
+    return beyond
+
+
+def _of_quantiles(baseline: Floats, variant: Floats, level: float, lower: int, upper: int) -> Floats:
+    """The intervals (points × 2) of the ratios of a quantile of two arms, each points × pairs.
+
+    The quantile is the mean of the values at the places `lower` and `upper`, from 0, of the pairs in order:
+    both are in the middle for the median.
 
     The percentile bootstrap (Efron 1979), with Student's quantile for the normal distribution's: without it,
     the interval of seven values ends at the second of them, and holds the median in 88 % of cases. A timeout
-    is an infinite value; a resample of which both medians are may be anything. NaN where there are too few
+    is an infinite value; a resample of which both quantiles are may be anything. NaN where there are too few
     pairs for so small a `level`.
     """
     points, pairs = baseline.shape
@@ -94,7 +150,9 @@ def _of_medians(baseline: Floats, variant: Floats, level: float) -> Floats:
     for first in range(0, points, at_once):
         part = slice(first, first + at_once)
         with np.errstate(divide="ignore", invalid="ignore"):
-            medians = [_medians_of_resamples(arm[part], times_drawn) for arm in (variant, baseline)]
+            medians = [
+                _quantiles_of_resamples(arm[part], times_drawn, lower, upper) for arm in (variant, baseline)
+            ]
             ratios = np.divide(*(np.where(np.isneginf(median), 0, median) for median in medians))
         lowest, highest = (np.where(np.isnan(ratios), end, ratios) for end in (0, math.inf))
         low = np.partition(lowest, place, axis=1)[:, place]
@@ -103,8 +161,9 @@ def _of_medians(baseline: Floats, variant: Floats, level: float) -> Floats:
     return np.concatenate(intervals)
 
 
-def _medians_of_resamples(arm: Floats, times_drawn: NDArray[np.int32]) -> Floats:
-    """The medians (points × resamples) of resamples of an arm (points × pairs).
+def _quantiles_of_resamples(arm: Floats, times_drawn: NDArray[np.int32], first: int, second: int) -> Floats:
+    """A quantile (points × resamples) of resamples of an arm (points × pairs): the mean of the values at the
+    places `first` and `second` in order.
 
     `times_drawn`: pairs × resamples, how often each resample has drawn each pair. So the values of a point
     are sorted once, and not with each resample.
@@ -115,8 +174,8 @@ def _medians_of_resamples(arm: Floats, times_drawn: NDArray[np.int32]) -> Floats
     lower, upper, drawn = (np.zeros((points, times_drawn.shape[1]), dtype=np.int32) for _ in range(3))
     for place in range(pairs):
         drawn += times_drawn[order[:, place]]
-        lower += drawn < (pairs + 1) // 2
-        upper += drawn < pairs // 2 + 1
+        lower += drawn <= first
+        upper += drawn <= second
     middle = (np.take_along_axis(ascending, place, axis=1) for place in (lower, upper))
     medians: Floats = sum(middle, np.zeros(lower.shape)) / 2
     return medians
@@ -192,24 +251,37 @@ def _discoveries(ratios: pd.DataFrame) -> pd.Series:
     share LEVEL is expected to be of equal arms (Journal of the Royal Statistical Society B 57, 1995). Each
     workload is a family of its own, as it is a row in tables.
 
-    A point that its interval leaves undecided has the p-value 1 here. That only makes p-values greater, so
-    the bound holds, and nothing is discovered that its own interval denies.
+    A point whose interval says neither gain nor harm has the p-value 1 here. That only makes p-values
+    greater, so the bound holds, and nothing is discovered that its own interval denies.
     """
-    p_values = ratios["p_value"].mask(ratios["verdict"] == "undecided", 1.0)
+    has_effect = ratios["verdict"].isin(EFFECTS)
+    p_values = ratios["p_value"].where(has_effect, 1.0)
     discovery = ratios["verdict"].copy()
     for _, family in p_values[ratios["low"].notna()].groupby(ratios["workload"], observed=True):
         false = scipy.stats.false_discovery_control(family.to_numpy()) > LEVEL
-        discovery[family.index[false]] = "undecided"
+        discovery[family.index[false & has_effect[family.index]]] = "undecided"
     return discovery
 
 
-def verdicts(low: pd.Series, high: pd.Series, more_is_better: pd.Series | bool = False) -> pd.Series:
-    """Of intervals of ratios: "gain" on the better side of 1, "harm" on the other, else "undecided";
-    a categorical."""
-    below, above = high < 1, low > 1
+def verdicts(
+    low: pd.Series,
+    high: pd.Series,
+    more_is_better: pd.Series | bool = False,
+    margin: pd.Series | float = 0.0,
+) -> pd.Series:
+    """What intervals of ratios say against a margin of practical equivalence; a categorical of VERDICTS.
+
+    "gain": the whole interval is on the better side of 1 by more than the margin; "harm": on the worse side;
+    "equivalent": the whole interval is within 1 / (1 + margin) and 1 + margin, so there is no difference that
+    matters; else, and where there is no interval, "undecided". An interval of 95 % makes that two one-sided
+    tests at 2.5 % each (TOST: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987).
+    """
+    least, greatest = 1 / (1 + margin), 1 + margin
+    below, above = high < least, low > greatest
+    equivalent = (low >= least) & (high <= greatest)
     gain = np.where(more_is_better, above, below)
     harm = np.where(more_is_better, below, above)
-    words = np.select([gain, harm], ["gain", "harm"], "undecided")
+    words = np.select([gain, harm, equivalent], VERDICTS[:3], VERDICTS[3])
     return pd.Series(pd.Categorical(words, VERDICTS), low.index, name="verdict")
 
 
@@ -232,7 +304,7 @@ def shares(intervals: pd.DataFrame) -> pd.DataFrame:
                 "by_chance": LEVEL * int(of_workload["low"].notna().sum()),
                 **{
                     f"discovered_{verdict}": float((of_workload["discovery"] == verdict).mean())
-                    for verdict in VERDICTS[:2]
+                    for verdict in EFFECTS
                 },
                 "median": median,
                 "low": low,

@@ -22,8 +22,9 @@ import numpy as np
 import pandas as pd
 
 from results import metrics
+from results.analysis.point_statistic import by_group
 from results.metrics import Metric
-from results.store.records import CampaignInfo
+from results.store.records import FEWEST_OF_P95, CampaignInfo
 
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
@@ -68,10 +69,10 @@ def paired(
     """Compare two variants in each workload and point, over the repetitions in which each is ok or timed out.
 
     `metric` names the metric for all workloads, or for each by its label. The ratio is that of the statistics
-    ("median" or "mean") over these repetitions (Networking 2019, §IV-A: the median DCT of the runs of a
-    configuration is considered), not the statistic of ratios. A point is unpaired as a whole where it has no
-    ratio: where both statistics are timeouts, and where the baseline's is 0, since its other repetitions are
-    those in which the metric was greater.
+    (of `point_statistic.STATISTICS`) over these repetitions (Networking 2019, §IV-A: the median DCT of the
+    runs of a configuration is considered), not the statistic of ratios. A point is unpaired as a whole where
+    it has no ratio: where both statistics are timeouts, where the baseline's is 0, since its other
+    repetitions are those in which the metric was greater, and where there are too few repetitions for a p95.
     """
     if isinstance(metric, str):
         return _paired_by(metrics.of(metric), frame, baseline, variant, statistic)
@@ -108,18 +109,19 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     for lacking, reason in (
         (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a timeout"),
         (points["baseline"] == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
+        (points["baseline"].isna(), f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
     ):
         at_point = pairs.set_index(_POINT).index.isin(points.index[lacking])
         pairs.loc[comparable & at_point, "reason"] = reason
     complete = pairs["reason"] == ""
     matched = pairs.loc[complete, [*PAIR, *values.values()]].reset_index(drop=True)
-    ratios = points[~unknown & (points["baseline"] != 0)]
+    ratios = points[~unknown & (points["baseline"] != 0) & points["baseline"].notna()]
     by_kind = points[["baseline_timeouts", "variant_timeouts", "both_timeouts"]]
     better = points["variant"].gt if metric.more_is_better else points["variant"].lt
     compared = by_kind.assign(
         faster=better(points["baseline"]), equal=points["variant"] == points["baseline"]
     )
-    decided = compared.drop(columns="both_timeouts")[~unknown]
+    decided = compared.drop(columns="both_timeouts")[~unknown & points["baseline"].notna()]
     unpaired = pairs[~complete].groupby(["workload", "reason"], observed=True).size()
     return Pairing(
         baseline,
@@ -145,12 +147,16 @@ def _points(pairs: pd.DataFrame, metric: Metric, statistic: str) -> pd.DataFrame
     the `baseline` or the `variant` alone timed out, or `both`."""
     timed_out = pairs[["baseline", "variant"]] == metric.worst
     both = timed_out.all(axis=1)
-    by_point = pairs.assign(
+    counted = pairs.assign(
         baseline_timeouts=timed_out["baseline"] & ~both,
         variant_timeouts=timed_out["variant"] & ~both,
         both_timeouts=both,
-    ).groupby(_POINT, observed=True)
-    statistics = {arm: by_point[arm].agg(statistic) for arm in ("baseline", "variant")}
+    )
+    by_point = counted.groupby(_POINT, observed=True)
+    statistics = {
+        arm: by_group(counted, _POINT, arm, statistic, metric.more_is_better)
+        for arm in ("baseline", "variant")
+    }
     timeouts = by_point[["baseline_timeouts", "variant_timeouts", "both_timeouts"]].sum()
     return pd.DataFrame({"pairs": by_point.size(), **statistics}).join(timeouts)
 

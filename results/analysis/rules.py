@@ -29,7 +29,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
 from results import metrics
-from results.analysis.intervals import LEVEL, median_ratio_interval, ratio_intervals
+from results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign
 from results.analysis.pairing import Pairing
 from results.analysis.units import number, quantity
 from results.store.records import CampaignInfo
@@ -140,7 +140,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     if len(names) > 1:
         raise NothingToExplain(f"different metrics are compared ({', '.join(names)}): choose one of them")
     metric = metrics.of(names[0])
-    ratios = ratio_intervals(pairing, campaign.statistic)
+    ratios = of_campaign(pairing, campaign)
     if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
         raise NothingToExplain(f"{metric.name} is 0 at some points, so that its ratio has no logarithm")
     factors = _factors(ratios, campaign)

@@ -18,7 +18,7 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
     its `median` over `whole_groups`, of a design with one point with timeouts, of one with several
     `median_by_pairs` (`by_pairs`); and against its baseline: `points` that have a ratio, `planned_points`,
-    `median_ratio` over those that have one (`pairing.median_ratio`); `decided_points`, with those at which
+    `median_ratio` over those that have one (`pairing.median_ratio`); `compared_points`, with those at which
     the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
     (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
     is none. Where all workloads compare the default metric, one column stands for two: `median_dct_s` or
@@ -49,7 +49,7 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
                     "points": len(ratios),
                     "planned_points": len(campaign.points) if variant in pairings else 0,
                     "median_ratio": median_ratio(ratios),
-                    "decided_points": len(faster),
+                    "compared_points": len(faster),
                     "faster": faster.mean(),
                     "whole_groups": int(measured.sum()),
                     "compared_with": baselines.get(variant, ""),
@@ -71,7 +71,7 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
 
 def _ratios_of_all_points(rows: pd.DataFrame) -> pd.Series:
     """The median ratios of the summary; NaN where the baseline is 0 at some points, which have no ratio."""
-    return rows["median_ratio"].mask(rows["decided_points"] > rows["points"])
+    return rows["median_ratio"].mask(rows["compared_points"] > rows["points"])
 
 
 def median_column(campaign: CampaignInfo) -> str:

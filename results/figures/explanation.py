@@ -52,7 +52,7 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
     """
     compared = metrics.of(metric or explanation.metric)
     lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
-    markers = {lower: _DOWN, higher: _UP, "undecided": "o"}
+    markers = {lower: _DOWN, higher: _UP, "equivalent": "s", "undecided": "o"}
     if explanation.surface.empty:
         raise NothingToDraw("A map needs enough points, and two factors that vary.")
     across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)

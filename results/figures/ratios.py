@@ -17,7 +17,8 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from results.analysis import frames
-from results.analysis.intervals import FEWEST, median_ratio_interval, ratio_intervals
+from results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval, of_campaign
+from results.analysis.margins import margins_of, percent
 from results.analysis.pairing import baselines_of, median_ratios
 from results.analysis.units import axis_label, number, quantity
 from results.figures.distributions import (
@@ -73,7 +74,7 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
     """
     compared = compared_with_baseline(frame, choose(campaign, metric))
     of_variants = [
-        ratio_intervals(pairing, campaign.statistic).assign(variant=variant)
+        of_campaign(pairing, campaign).assign(variant=variant)
         for variant, pairing in compared.items()
         if len(pairing.ratios)
     ]
@@ -165,7 +166,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                     alpha=0.6,
                     rasterized=pixels,
                 )
-                undecided = rows["low"].notna() & (rows["verdict"] == "undecided")
+                undecided = rows["low"].notna() & ~rows["verdict"].isin(EFFECTS)
                 for chosen, color in (
                     (~rows["censored"] & ~undecided, look.color),
                     (~rows["censored"] & undecided, _pale(look.color)),
@@ -201,7 +202,8 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                 for name, look in zip(names_of_ratios(baselines).values(), look_of.values(), strict=True)
             ],
         )
-        intervals = " · line: 95 % interval over repetitions, pale: it holds 1"
+        pale = f"pale: neither helps nor harms by more than {percent(margins_of(campaign)[workload])}"
+        intervals = f" · line: 95 % interval over repetitions, {pale}"
         lines = intervals if some["low"].notna().any() else ""
         hollow = " · hollow: timed out, beyond the axis" if some["censored"].any() else ""
         heading(
@@ -213,7 +215,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
 
 
 def _pale(color: tuple[float, float, float]) -> tuple[float, float, float]:
-    """The colour of what is undecided."""
+    """The colour of a point without an effect."""
     red, green, blue = (1 - _PALE * (1 - part) for part in color)
     return red, green, blue
 

@@ -21,9 +21,20 @@ import jinja2
 import pandas as pd
 
 from results import figures
-from results.analysis import agreement, attempts, equality, frames, hosts, interoperability, repair, timers
+from results.analysis import (
+    agreement,
+    attempts,
+    comparison,
+    equality,
+    frames,
+    hosts,
+    interoperability,
+    repair,
+    timers,
+)
 from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
+from results.analysis.margins import percent
 from results.analysis.pairing import baselines_of, comparisons
 from results.analysis.starts import starts_of
 from results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
@@ -61,6 +72,8 @@ class ReportPaths:
     pngs: list[Path]
     svgs: list[Path]
     pdfs: list[Path]
+    comparisons: list[dict[str, Any]]
+    """What each variant comes to against its baseline (`comparison.document`)."""
 
 
 def report(
@@ -79,16 +92,19 @@ def report(
     """
     try:
         saved = Folder(Path(folder))
-        page = _page(database, choose(campaign, metric), saved, first_attempts)
+        page, table = _page(database, choose(campaign, metric), saved, first_attempts)
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
         raise DatabaseError(f"{folder}: the report cannot be written here: {error.strerror}") from error
     pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)
-    return ReportPaths(html, pngs, svgs, pdfs)
+    return ReportPaths(html, pngs, svgs, pdfs, comparison.document(table[table["compared_with"] != ""]))
 
 
-def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_attempts: bool) -> str:
+def _page(
+    database: Database, campaign: CampaignInfo, folder: Folder, first_attempts: bool
+) -> tuple[str, pd.DataFrame]:
+    """The page, and the `findings` that it shows."""
     run = frames.trials(database, campaign)
     frame = attempts.first_attempts(run) if first_attempts else run
     of_variants = attempts.by_variant(database, campaign)
@@ -98,7 +114,7 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
     filters = repeating.filters_of(run, campaign)
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
     crosscheck = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
-    return _TEMPLATES.get_template("report.html").render(
+    page = _TEMPLATES.get_template("report.html").render(
         campaign=campaign,
         headline=[
             *headline(frame, campaign, table, run),
@@ -158,10 +174,12 @@ def _page(database: Database, campaign: CampaignInfo, folder: Folder, first_atte
         all_points=repeating.ALL_POINTS,
         isnan=pd.isna,
         ratio_text=number,
+        percent_text=percent,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=_base64(hashlib.sha256(script.encode()).digest()),
     )
+    return page, table
 
 
 def _lateness_unknown(frame: pd.DataFrame) -> int:
@@ -179,15 +197,15 @@ class _Words:
     better: str
     worse: str
     gain_side: str
-    """On which side of 1 gain is, and on which harm."""
+    """On which side of 1 it is better."""
 
 
 def _words(compared: Sequence[Metric]) -> _Words:
     if len(compared) > 1:
-        sides = "on the better side of 1, or on the other"
+        sides = "on the better side of 1"
         return _Words(True, "median ratio", "better", "worse", sides)
     metric = compared[0]
-    sides = "above 1, or below it" if metric.more_is_better else "below 1, or above it"
+    sides = "above 1" if metric.more_is_better else "below 1"
     return _Words(False, f"median {metric.ratio}", *metric.comparative, sides)
 
 

@@ -52,7 +52,8 @@ def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     more_is_better = found["workload"].map(lambda label: metrics.of(names[label]).more_is_better).astype(bool)
     low, high = found["low"].astype(float), found["high"].astype(float)
     columns = ["workload", "variant", "points", "median_ratio", "low", "high"]
-    return found[columns].assign(verdict=verdicts(low, high, more_is_better).astype(str))
+    verdict = verdicts(low, high, more_is_better, found["margin"].astype(float))
+    return found[columns].assign(verdict=verdict.astype(str))
 
 
 def _of_medians(table: pd.DataFrame) -> Iterator[str]:

@@ -12,6 +12,12 @@ from results.store.error import DatabaseError
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
 STATES: tuple[State, ...] = get_args(State)
 Value = float | int | str
+DEFAULT_MARGIN = 0.02
+"""The margin of practical equivalence of a design that names none."""
+P95 = "p95"
+"""The statistic of a point that is the 95th percentile of its repetitions."""
+FEWEST_OF_P95 = 20
+"""Repetitions: of fewer, the 95th percentile would be the worst of them."""
 Kind = Literal["comparison", "against-itself"]
 """What a campaign compares: different variants, or one with itself (A/A)."""
 EngineWord = Literal["virtual", "emulated"]
@@ -118,6 +124,9 @@ class CampaignInfo(NewCampaign):
     id: int
     created_at: str
     """UTC, ISO 8601."""
+    margin: float = DEFAULT_MARGIN
+    """The relative difference below which two variants count as equal: 0.02 is 2 %. It stands in the design;
+    `results.analysis.margins` says what it comes to for a workload."""
 
     @property
     def planned_trials(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from results.metrics import DEFAULT
 from results.store import schema
 from results.store.records import (
+    DEFAULT_MARGIN,
     CampaignInfo,
     Claimant,
     Group,
@@ -114,6 +116,7 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
         statistic=campaign.statistic,
         provenance=campaign.provenance,
         kind=campaign.kind,
+        margin=_margin(campaign.design_text),
         points=[row.factors for row in parts(schema.points, "point")],
         variants=[
             Variant(
@@ -135,6 +138,14 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
             for row in parts(schema.workloads, "position")
         ],
     )
+
+
+def _margin(design_text: str) -> float:
+    """The margin in the text of a design; the default where the text is no design, or names none."""
+    try:
+        return float(tomllib.loads(design_text).get("margin", DEFAULT_MARGIN))
+    except (tomllib.TOMLDecodeError, TypeError, ValueError):
+        return DEFAULT_MARGIN
 
 
 def write_start(connection: sa.Connection, campaign_id: int, start: NewStart) -> Start:

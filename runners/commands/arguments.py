@@ -1,7 +1,7 @@
 """The options and arguments that several commands have: each has one name and one help text everywhere."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -29,6 +29,21 @@ Metric = Annotated[
         help="Compare this metric, client.dct_s for example, and not the one that each workload names."
         " fecbench list metrics tells what there is.",
     ),
+]
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        "--margin",
+        metavar="0.02",
+        min=0,
+        max=0.99,
+        help="The difference that does not matter, as a share: 0.02 is 2 %. By default the design's; in"
+        " virtual time no less than that is true to.",
+    ),
+]
+Statistic = Annotated[
+    Literal["median", "mean", "p95"] | None,
+    typer.Option("--statistic", help="Over the repetitions of a point; by default the design's."),
 ]
 FirstAttempts = Annotated[
     bool,

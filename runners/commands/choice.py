@@ -1,5 +1,6 @@
 """Which database, campaign or design a command means."""
 
+import dataclasses
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from designs import Design
 from fecbench.hints import nearest
 from results.metrics import choose
 from results.store.database import Database
-from results.store.records import CampaignInfo, StoredTrial
+from results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
 from runners.commands import arguments
 from runners.commands.terminal import note
 from runners.implementations.finding import Implementations, search_path
@@ -56,11 +57,28 @@ def one_campaign(database: Database, name: str) -> CampaignInfo:
     return chosen[0]
 
 
-def comparing(database: Database, campaign: CampaignInfo, metric: str) -> CampaignInfo:
-    """The campaign with this metric compared on all its workloads; as it is for no metric.
+def comparing(
+    database: Database,
+    campaign: CampaignInfo,
+    metric: str,
+    margin: float | None = None,
+    statistic: str | None = None,
+) -> CampaignInfo:
+    """The campaign with this metric compared on all its workloads, by this margin and this statistic of
+    repetitions; as it is for none.
 
-    Raises Refusal for a metric that no trial has.
+    Raises Refusal for a metric that no trial has, and for p95 of too few repetitions.
     """
+    if statistic == P95 and campaign.repetitions < FEWEST_OF_P95:
+        raise Refusal(
+            f"--statistic {P95}: needs {FEWEST_OF_P95} repetitions or more; campaign {campaign.name!r} has"
+            f" {campaign.repetitions}"
+        )
+    campaign = dataclasses.replace(
+        campaign,
+        margin=campaign.margin if margin is None else margin,
+        statistic=statistic or campaign.statistic,
+    )
     # Loaded when a metric is named: pandas takes longer to load than most commands take to run.
     from results.analysis import frames
 

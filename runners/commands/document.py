@@ -1,13 +1,14 @@
 """The JSON documents of campaigns and trials. What stands in them stays: scripts rely on it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from results.analysis.starts import starts_of
+from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.postgresql_url import without_passwords
 from results.store.records import CampaignInfo, Start, StoredTrial
@@ -20,18 +21,21 @@ def print_document(document: object, indent: int | None = 1) -> None:
     print(json.dumps(document, indent=indent))
 
 
-def database_document(database: Database, campaigns: Iterable[CampaignInfo]) -> Document:
-    """Campaigns, with every trial and every start of them.
+def database_document(
+    database: Database, campaigns: Sequence[CampaignInfo], compared: Sequence[CampaignInfo]
+) -> Document:
+    """Campaigns, with every trial and every start of them; `compared` says of each how it is compared.
 
     A task is there once, though many trials have it: `task_index` of a trial is its place in `tasks`.
     """
     document: Document = {"campaigns": [], "starts": [], "tasks": [], "trials": []}
     indices: dict[str, int] = {}
-    for campaign in campaigns:
+    for campaign, comparing in zip(campaigns, compared, strict=True):
         ran = starts_of(database, campaign)
         document["campaigns"].append(
             {
                 **campaign_document(campaign),
+                "comparisons": comparisons_document(database, comparing),
                 "attempts": attempts_document(database, campaign),
                 "start_differences": [asdict(difference) for difference in ran.differences],
             }
@@ -87,6 +91,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "seed": campaign.seed,
         "repetitions": campaign.repetitions,
         "statistic": campaign.statistic,
+        "margin": campaign.margin,
         "planned_trials": campaign.planned_trials,
         "points": campaign.points,
         "variants": campaign.variants,
@@ -96,6 +101,15 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "checks": campaign.checked,
         "provenance": without_passwords(campaign.provenance),
     }
+
+
+def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Document]:
+    """What each variant comes to against its baseline, a row a (workload, variant)."""
+    # Imported here: SciPy takes longer to load than most commands take to run.
+    from results.analysis import comparison, frames
+
+    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    return comparison.document(comparison.of_frame(trials, campaign))
 
 
 def attempts_document(database: Database, campaign: CampaignInfo) -> list[Document]:

@@ -36,6 +36,8 @@ def explain(
         str, typer.Option(help="Compare with this variant, not with what the design says.")
     ] = "",
     metric: arguments.Metric = "",
+    margin: arguments.Margin = None,
+    statistic: arguments.Statistic = None,
     output: arguments.OptionalOutputFolder = None,
     as_json: arguments.Json = False,
 ) -> None:
@@ -44,7 +46,7 @@ def explain(
         check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
         address = database.address
-        info = comparing(database, one_campaign(database, campaign), metric)
+        info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         comparisons = compare(database, info, arms_of(address, info, baseline, variant))
     if all(isinstance(comparison.result, str) for comparison in comparisons):
         reasons = "; ".join(f"{comparison.arms}: {comparison.result}" for comparison in comparisons)

@@ -13,19 +13,22 @@ def report(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     metric: arguments.Metric = "",
+    margin: arguments.Margin = None,
+    statistic: arguments.Statistic = None,
     first_attempts: arguments.FirstAttempts = False,
     as_json: arguments.Json = False,
 ) -> None:
     """Draw the figures of a campaign (PNG, SVG and PDF) and write its page (HTML)."""
     check_folder("--output", output)  # before minutes of computing
     with open_database(db) as database:
-        info = comparing(database, one_campaign(database, campaign), metric)
+        info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         paths = write(database, info, output, first_attempts=first_attempts)
     document = {
         "html": str(paths.html),
         "pngs": [str(path) for path in paths.pngs],
         "svgs": [str(path) for path in paths.svgs],
         "pdfs": [str(path) for path in paths.pdfs],
+        "comparisons": paths.comparisons,
     }
     if as_json:
         print_document(document)

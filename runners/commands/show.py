@@ -34,6 +34,8 @@ def show(
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     metric: arguments.Metric = "",
+    margin: arguments.Margin = None,
+    statistic: arguments.Statistic = None,
     trials: Annotated[bool, typer.Option("--trials", help="A line for every trial.")] = False,
     overhead: Annotated[
         bool, typer.Option("--overhead", help="The time of a trial that is not the client's.")
@@ -59,6 +61,10 @@ def show(
     """
     if trial is not None and (trials or overhead or metric):
         raise Refusal(f"--trials, --overhead and --metric are of all trials: leave out {trial}")
+    if (trial is not None or trials or overhead or hosts or digest) and (margin, statistic) != (None, None):
+        raise Refusal(
+            "--margin and --statistic are of the table of ratios: leave out what asks for other things"
+        )
     if first_attempts and (trial is not None or trials or overhead or as_json):
         raise Refusal("--first-attempts is of the table of ratios: leave out what asks for something else")
     if plot is not None and trial is None:
@@ -78,9 +84,9 @@ def show(
             return
         if trial is None:
             campaigns = campaigns_of(database, campaign)
-            chosen = [comparing(database, info, metric) for info in campaigns]
+            chosen = [comparing(database, info, metric, margin, statistic) for info in campaigns]
             if as_json:
-                print_document(database_document(database, campaigns))
+                print_document(database_document(database, campaigns, chosen))
             else:
                 _print_campaigns(database, chosen, trials, overhead, first_attempts)
             return

@@ -1,16 +1,25 @@
 """What a campaign comes to: a line for each workload and variant, what is left out, and the states."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from results.analysis import attempts, frames, repair, timers
+from results.analysis import attempts, comparison, frames, repair, timers
+from results.analysis.margins import margins_text
 from results.analysis.pairing import comparisons, left_out
-from results.analysis.summary import summary
+from results.analysis.summary import median_column, summary
 from results.analysis.units import number
 from results.metrics import of_workloads
 from results.store.database import Database
 from results.store.records import CampaignInfo, State
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import say
+
+_KEY = ["workload", "variant"]
+_FIRST = (*_KEY, "trials", "ok")
+_LAST = (*comparison.COUNTS, "median_ratio", "interval", "tail_ratio", "p95_ratio", "compared_with")
+_TEXTS = (*_KEY, "metric", "compared_with")
+_OF_COMPARISONS = [*_KEY, *comparison.COUNTS, "low", "high", "tail_ratio", "p95_ratio"]
+_WITHIN = "equivalent: within it; tail_ratio: 95 % of the points have this ratio or a better one"
 
 
 def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts: bool = False) -> None:
@@ -22,11 +31,16 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         trials = attempts.first_attempts(run)
         left_out_groups = attempts.groups(run) - attempts.groups(trials)
         say(f"first attempts alone: {left_out_groups} of {attempts.groups(run)} groups are left out")
-    table = summary(trials, campaign)
-    numbers = [column for column in table.columns if table[column].dtype.kind in "fi"]
-    rows = [[_shown(value) for value in row] for row in table.itertuples(index=False)]
-    print_table(table_of(list(table.columns), rows, right=numbers))
-    for variant, pairing in comparisons(trials, campaign).items():
+    pairings = comparisons(trials, campaign)
+    compared = comparison.of_pairings(pairings, campaign)
+    table = summary(trials, campaign).merge(compared[_OF_COMPARISONS], how="left", on=_KEY)
+    metric = ["metric"] if "metric" in table else []
+    first = [*_FIRST, *metric, median_column(campaign)]
+    rows, heads = [_row(row, first) for row in table.to_dict("records")], [*first, *_LAST]
+    print_table(table_of(heads, rows, right=[head for head in heads if head not in _TEXTS]))
+    if len(compared):
+        say(f"helps and harms: by more than the margin, {margins_text(campaign)}; {_WITHIN}")
+    for variant, pairing in pairings.items():
         if sentence := left_out(pairing, campaign, pairing.baseline_label, variant):
             say(sentence)
     for sentence in timers.sentences(campaign):
@@ -35,6 +49,21 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(sentence)
     for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
         say(sentence)
+
+
+def _row(values: Mapping[Any, Any], first: Sequence[str]) -> list[str]:
+    """A row of the table: what was measured, and what the comparison with a baseline comes to."""
+    compared = bool(values["compared_with"])
+    counts = [f"{values[name]:.0f}" if compared else "-" for name in comparison.COUNTS]
+    interval = f"[{number(values['low'], '.3f')}, {number(values['high'], '.3f')}]"
+    return [
+        *(_shown(values[name]) for name in first),
+        *counts,
+        _shown(values["median_ratio"]),
+        "-" if values["low"] != values["low"] else interval,
+        *(_shown(values[name]) for name in ("tail_ratio", "p95_ratio")),
+        values["compared_with"] or "-",
+    ]
 
 
 def states_line(states: Mapping[State, int], planned: int) -> str:

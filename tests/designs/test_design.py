@@ -131,8 +131,19 @@ REFUSED = [
     (
         "repetitions = 3",
         "repetitions = 3\nstatistic = 'mode'",
-        "statistic = 'mode': must be 'median' or 'mean'",
+        "statistic = 'mode': must be 'median', 'mean' or 'p95'",
     ),
+    (
+        "repetitions = 3",
+        "repetitions = 19\nstatistic = 'p95'",
+        "statistic = 'p95': p95 needs 20 repetitions or more",
+    ),
+    (
+        "repetitions = 3",
+        "repetitions = 3\nmargin = -0.01",
+        "margin = -0.01: must be greater than or equal to 0",
+    ),
+    ("repetitions = 3", "repetitions = 3\nmargin = 1", "margin = 1: must be less than 1"),
     ("repetitions = 3", "repetitions = 3\ntimeout_s = 0", "timeout_s = 0: must be greater than 0"),
     ("repetitions = 3", "repetitions = 3\ntimeout_s = nan", "timeout_s = nan: must be"),
     ('name = "trial-run"', 'name = "trial run"', "name = 'trial run': must be a name of letters"),

@@ -97,7 +97,7 @@ def test_the_headline_names_what_each_variant_is_compared_with(
     table = findings(*measured, ratio_figures.table(*measured))
     said = " ".join(headline(*measured, table))
     for variant, baseline in BASELINES.items():
-        assert f"{variant} was faster than {baseline} at" in said
+        assert f"{variant} against {baseline}, " in said
 
 
 def test_invalid_attempts_are_held_against_those_of_the_own_baseline(filled: Filled) -> None:

@@ -65,7 +65,7 @@ def test_a_campaign_compares_two_of_its_variants(read: Results) -> None:
     assert pairing.ratios["ratio"].tolist() == [1.0, 1.0]
     assert len(pairing.matched) == 12
     assert pairing.unpaired["repetitions"].tolist() == [1]
-    assert campaign.intervals(OFF, XOR)["verdict"].tolist() == ["undecided"] * 2
+    assert campaign.intervals(OFF, XOR)["verdict"].tolist() == ["equivalent"] * 2
 
 
 def test_matched_repetitions_are_those_whose_statistics_make_the_ratios(read: Results) -> None:

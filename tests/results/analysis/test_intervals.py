@@ -492,15 +492,16 @@ def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn(pairs:
     arm[random.random(arm.shape) < 0.2] = math.inf
     drawn = random.integers(pairs, size=(100, pairs))
     counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
+    middle = (pairs - 1) // 2, pairs // 2
     np.testing.assert_array_equal(
-        intervals._medians_of_resamples(arm, counts), np.median(arm[:, drawn], axis=2)
+        intervals._quantiles_of_resamples(arm, counts, *middle), np.median(arm[:, drawn], axis=2)
     )
 
 
-def test_arms_without_spread_are_undecided_where_they_are_equal_and_decided_elsewhere() -> None:
+def test_arms_without_spread_are_equivalent_where_they_are_equal_and_decided_elsewhere() -> None:
     same, longer = np.full((1, 6), 1.5), np.full((1, 6), 1.6)
     equal = intervals.ratio_intervals(pairing(same, same)).iloc[0]
-    assert (equal["low"], equal["high"], equal["verdict"], equal["p_value"]) == (1, 1, "undecided", 1)
+    assert (equal["low"], equal["high"], equal["verdict"], equal["p_value"]) == (1, 1, "equivalent", 1)
     harm = intervals.ratio_intervals(pairing(same, longer)).iloc[0]
     assert harm["low"] == harm["high"] == harm["ratio"]
     assert (harm["verdict"], harm["p_value"]) == ("harm", 2 / 2**6)

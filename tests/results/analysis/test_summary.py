@@ -67,7 +67,7 @@ def test_a_summary_has_a_row_for_each_workload_and_variant_of_the_design(filled:
             if compared and 0 not in compared:
                 assert row.median_ratio == pytest.approx(statistics.median(compared))
             decided = pairing.decided[(pairing.decided["workload"] == row.workload) & (row.variant == XOR)]
-            assert row.decided_points == len(decided) >= row.points
+            assert row.compared_points == len(decided) >= row.points
             if len(decided):
                 assert row.faster * len(decided) == pytest.approx(decided["faster"].sum())
 
@@ -112,7 +112,7 @@ def test_a_variant_that_timed_out_where_the_baseline_did_not_is_not_faster_by_th
     )
     frame = frames.trials(database, campaign)
     row = summary(frame, campaign).query("variant == @XOR and workload == 'download-10000'").iloc[0]
-    assert (row["points"], row["planned_points"], row["decided_points"]) == (20, 20, 20)
+    assert (row["points"], row["planned_points"], row["compared_points"]) == (20, 20, 20)
     assert (row["median_ratio"], row["faster"]) == (math.inf, 7 / 20)
     there, back = (paired(frame, *arms) for arms in ((OFF, XOR), (XOR, OFF)))
     assert left_out(there, campaign, OFF, XOR) == (
@@ -157,7 +157,7 @@ def test_a_summary_of_the_default_metric_names_its_median_by_whether_it_is_of_on
 ) -> None:
     _, campaign = filled({}, points=[{"owd_ms": n} for n in range(points)])
     columns = (
-        f"workload variant trials ok {median} points planned_points median_ratio decided_points faster"
+        f"workload variant trials ok {median} points planned_points median_ratio compared_points faster"
         " whole_groups compared_with"
     )
     assert list(summary(frame_with({}), campaign)) == columns.split()

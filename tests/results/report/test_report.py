@@ -127,8 +127,9 @@ def test_the_headline_says_how_many_trials_are_ok_and_where_fec_was_faster(fille
     database, campaign = filled(some, repetitions=3)
     assert headline_of(database, campaign) == [
         "22 of 24 planned trials are ok (not ok: 1, not run: 1).",
-        "rquic-xor was faster than rquic-off at 1 of 2 points for 10 kB (median DCT ratio 0.85)"
-        " and 0 of 2 points for 2 kB (median DCT ratio 1.25)."
+        "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
+        " median DCT ratio 0.85. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
+        " median DCT ratio 1.25."
         " Of 12 planned pairs of rquic-xor and rquic-off, 11 have a ratio."
         f" rquic-xor alone timed out in 0 pairs, rquic-off alone in 1, both in 0: {WORSE}",
     ]
@@ -143,16 +144,17 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
         repetitions=3,
     )
     said = (
-        "rquic-xor was faster than rquic-off at 1 of 2 points for 10 kB"
-        " (median DCT ratio ∞) and 0 of 2 points for 2 kB (median DCT ratio ∞)."
+        "rquic-xor against rquic-off, 10 kB: faster at 1 of 2 points, too few repetitions to decide;"
+        " median DCT ratio ∞. 2 kB: faster at 0 of 2 points, too few repetitions to decide;"
+        " median DCT ratio ∞."
         " Of 12 planned pairs of rquic-xor and rquic-off, 8 have a ratio."
         f" rquic-xor alone timed out in 6 pairs, rquic-off alone in 0, both in 0: {WORSE}"
     )
     assert headline_of(database, campaign)[1:] == [said]
     page = Page(report(database, campaign, tmp_path).html)
     assert said in page.text
-    assert "download-10000 rquic-xor 2 / 4 1 of 2 2 of 2 ∞ rquic-off 0 0 0 0 2 0.0" in page.text
-    assert "download-2000 rquic-xor 0 / 4 0 of 2 2 of 2 ∞ rquic-off 0 0 0 0 2 0.0" in page.text
+    assert "download-10000 rquic-xor rquic-off 2 / 4 0 (0) 0 (0) 0 2 2 ∞ – – 2 %" in page.text
+    assert "download-2000 rquic-xor rquic-off 0 / 4 0 (0) 0 (0) 0 2 2 ∞ – – 2 %" in page.text
 
 
 def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_
         {key: ("timeout" if key.variant == XOR else "ok", 1.0) for key in KEYS}, repetitions=3
     )
     page = Page(report(database, campaign, tmp_path).html)
-    assert "rquic-xor was faster than rquic-off at 0 of 2 points for 10 kB (median DCT ratio ∞)" in page.text
+    assert "rquic-xor against rquic-off, 10 kB: faster at 0 of 2 points, too few repetitions" in page.text
     assert "rquic-xor alone timed out in 12 pairs, rquic-off alone in 0" in page.text
 
 
@@ -174,8 +176,8 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
         TrialKey(variant, "download-2000", point, n)
         for variant, point, n in product((OFF, XOR), range(8), range(FEWEST))
     ]
-    # Three points with gain, one with harm, and four where it is now so, now so.
-    factors = [0.5, 0.5, 0.5, 2.0, *[None] * 4]
+    # Three points with gain, one with harm, one where it is the same, and three where it is now so, now so.
+    factors = [0.5, 0.5, 0.5, 2.0, 1.01, *[None] * 3]
     outcomes = {
         key: ("ok", 1.0 if key.variant == OFF else factors[key.point] or (0.5, 2.0)[key.repetition % 2])
         for key in repeated
@@ -185,13 +187,17 @@ def test_gain_and_harm_are_counted_where_repetitions_decide(filled: Filled) -> N
     frame = frames.trials(database, campaign)
     found = findings(frame, campaign, ratio_figures.table(frame, campaign))
     row = found.query("variant == @XOR and workload == 'download-2000'").iloc[0]
-    assert (row["gain"], row["harm"], row["undecided"]) == (3 / 8, 1 / 8, 4 / 8)
+    assert (row["helps"], row["harms"], row["equivalent"], row["undecided"]) == (3, 1, 1, 3)
     assert row["low"] <= row["median_ratio"] <= row["high"]
     # Six pairs say no more than p = 2 · 2⁻⁶: no four of eight points are discoveries at 5 %.
-    assert (row["discovered_gain"], row["discovered_harm"], row["by_chance"]) == (0, 0, pytest.approx(0.4))
-    said = "; gain at 0, harm at 0, of which 5 % may be false; by each point's interval alone at 3 and 1,"
-    assert f"{said} of equal arms at about 0.4" in headline_of(database, campaign)[1]
-    assert found.query("variant == @OFF")["gain"].isna().all()
+    assert (row["helps_discovered"], row["harms_discovered"]) == (0, 0)
+    assert row["by_chance"] == pytest.approx(0.4)
+    said = "faster at 3 of 8 points by more than 2 %, slower at 1, no difference that matters at 1"
+    assert (
+        f"rquic-xor against rquic-off, 2 kB: {said}, undecided at 3; median DCT ratio"
+        in headline_of(database, campaign)[1]
+    )
+    assert found.query("variant == @OFF")["helps"].isna().all()
 
 
 def test_every_trial_that_is_not_ok_is_listed_with_its_reason(

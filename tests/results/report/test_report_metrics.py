@@ -57,9 +57,9 @@ def text_of(page: Path) -> str:
             LESS,
             "server-spurious-losses",
             [
-                f"{XOR} was better than {OFF} at 0 of 2 points for 10 kB",
+                f"{XOR} against {OFF}, 10 kB: better at 0 of 2 points",
                 "median ratio of the number of packets declared lost that were not (server) 2.00",
-                "is below 1, or above it",
+                "is below 1 by more than the margin",
                 "where a curve is left of the line at 1, the variant is better",
                 "Number of packets declared lost that were not of every trial whose group is whole",
             ],
@@ -68,9 +68,9 @@ def text_of(page: Path) -> str:
             MORE,
             "competition-foreground-mbps",
             [
-                f"{XOR} was better than {OFF} at 2 of 2 points for 10 kB",
+                f"{XOR} against {OFF}, 10 kB: better at 2 of 2 points",
                 "median ratio of the rate of the foreground 2.00",
-                "is above 1, or below it",
+                "is above 1 by more than the margin",
                 "where a curve is right of the line at 1, the variant is better",
                 "above 1, the variant is better",
             ],
@@ -79,7 +79,7 @@ def text_of(page: Path) -> str:
             NEITHER,
             "server-packets-sent",
             [
-                f"{XOR} was lower than {OFF} at 0 of 2 points for 10 kB",
+                f"{XOR} against {OFF}, 10 kB: lower at 0 of 2 points",
                 "A trial that timed out counts as higher than any that is ok",
             ],
         ),
@@ -105,12 +105,13 @@ def test_workloads_of_different_metrics_have_figures_and_sentences_of_their_own(
     assert {"ratio-dct", "dct", "ratio-competition-foreground-mbps", "competition-foreground-mbps"} <= stems
     assert {f"cells-{XOR}-dct", f"cells-{XOR}-competition-foreground-mbps"} <= stems
     text = text_of(paths.html)
-    assert f"{XOR} was faster than {OFF} at 0 of 2 points for 10 kB (median DCT ratio 2.00)." in text
-    assert f"{XOR} was better than {OFF} at 2 of 2 points for 2 kB" in text
-    assert f"{LARGE} {XOR} 4 / 4 download completion time (s) 0 of 2" in text
-    assert f"{SMALL} {XOR} 4 / 4 rate of the foreground (Mbit/s) 2 of 2" in text
+    few = "too few repetitions to decide"
+    assert f"10 kB: faster at 0 of 2 points, {few}; median DCT ratio 2.00." in text
+    assert f"2 kB: better at 2 of 2 points, {few}" in text
+    assert f"{LARGE} {XOR} {OFF} 4 / 4 download completion time (s) 0 (0) 0 (0) 0 2 2 2.000" in text
+    assert f"{SMALL} {XOR} {OFF} 4 / 4 rate of the foreground (Mbit/s) 0 (0) 0 (0) 0 2 2 2.000" in text
     assert "A trial that timed out counts as worse" in text
-    assert "on the better side of 1, or on the other" in text
+    assert "on the better side of 1 by more than the margin" in text
 
 
 def test_one_figure_does_not_mix_metrics(database: Database, campaign: CampaignInfo) -> None:

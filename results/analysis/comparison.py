@@ -1,0 +1,140 @@
+"""What a comparison of two variants comes to: the three numbers that a person wants, in this order.
+
+At how many networks does the variant help by more than the margin, at how many does it harm, and at how many
+does it make no difference that matters (`intervals.verdicts`)? Then the median ratio over networks, with its
+interval. Then the tail: the ratio at the bad end of the networks, and the ratio of the p95 of repetitions.
+
+Tables, headline, `show`, JSON documents and figures count from here, so a word has one meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from results import metrics
+from results.analysis.intervals import EFFECTS, LEVEL, median_ratio_interval, of_campaign
+from results.analysis.margins import margins_of
+from results.analysis.pairing import Pairing, comparisons, in_order, is_censored, median_ratio, ratio_of
+from results.analysis.point_statistic import by_group, p95
+from results.store.records import P95, CampaignInfo
+
+COUNTS = ("helps", "harms", "equivalent", "undecided")
+"""Each point that has a ratio is in one of these counts."""
+COLUMNS = (
+    *("workload", "variant", "compared_with", "metric", "statistic", "margin", "points", "planned_points"),
+    *(*COUNTS, "helps_discovered", "harms_discovered", "by_chance"),
+    *("median_ratio", "low", "high", "tail_ratio", "p95_ratio"),
+)
+_NUMBERS = ("median_ratio", "low", "high", "tail_ratio")
+_VERDICT_OF = {"helps": "gain", "harms": "harm", "equivalent": "equivalent", "undecided": "undecided"}
+
+
+def of_pairings(
+    pairings: Mapping[str, Pairing], campaign: CampaignInfo, known: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The comparisons of a campaign (`pairing.comparisons`), one row a (workload, variant) of its design.
+
+    `known`: their `intervals.of_campaign` as one table with a column `variant`, where it was made before.
+    Columns: `workload`, `variant`, `compared_with` (the label of the baseline), the `metric`, the `statistic`
+    of the repetitions of a point, and the `margin`, a share; `points` that have a ratio, `planned_points`;
+
+    - `helps`, `harms`, `equivalent`, `undecided`: at how many points each verdict stands, `points` in all;
+    - `helps_discovered`, `harms_discovered`: how many of them are left when no more than 5 % may be false
+      (`intervals.ratio_intervals`), and `by_chance`: how many points would be called either at most, on
+      average, if no difference were greater than the margin;
+    - `median_ratio` over points, with its interval `low` to `high`, NaN for too few points;
+    - `tail_ratio`: 95 % of the points have a ratio that is as good, or better; NaN for fewer than 20 points;
+    - `p95_ratio`: the median over points of the ratio of the p95 of the repetitions; NaN for fewer than 20.
+    """
+    margins, of_workloads = margins_of(campaign), metrics.of_workloads(campaign)
+    rows = []
+    for variant, pairing in pairings.items():
+        ratios = of_campaign(pairing, campaign) if known is None else _of_variant(known, variant)
+        for workload, name in of_workloads.items():
+            rows.append(
+                {
+                    "workload": workload,
+                    "variant": variant,
+                    "compared_with": pairing.baseline_label,
+                    "metric": name,
+                    "statistic": campaign.statistic,
+                    "margin": margins[workload],
+                    "planned_points": len(campaign.points),
+                    **_counts(_of_workload(ratios, workload), metrics.of(name)),
+                    "p95_ratio": _p95_ratio(pairing, workload, metrics.of(name)),
+                }
+            )
+    order = {label: place for place, label in enumerate(of_workloads)}
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return table.sort_values(
+        "workload", key=lambda labels: labels.map(order), kind="stable", ignore_index=True
+    )
+
+
+def of_frame(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The same of a frame of trials."""
+    return of_pairings(comparisons(frame, campaign), campaign)
+
+
+def _of_variant(ratios: pd.DataFrame, variant: str) -> pd.DataFrame:
+    return ratios[ratios["variant"] == variant] if len(ratios) else ratios
+
+
+def _of_workload(rows: pd.DataFrame, workload: str) -> pd.DataFrame:
+    return rows[rows["workload"] == workload] if len(rows) else rows
+
+
+def _counts(ratios: pd.DataFrame, metric: metrics.Metric) -> dict[str, Any]:
+    """Of `intervals.ratio_intervals`, the rows of one workload."""
+    if ratios.empty:
+        none = dict.fromkeys((*COUNTS, "helps_discovered", "harms_discovered"), 0)
+        return {"points": 0, **none, "by_chance": 0.0, **dict.fromkeys(_NUMBERS, math.nan)}
+    median, low, high = median_ratio_interval(ratios, ratios["point"])
+    return {
+        "points": len(ratios),
+        **{count: int((ratios["verdict"] == verdict).sum()) for count, verdict in _VERDICT_OF.items()},
+        **{
+            f"{count}_discovered": int((ratios["discovery"] == verdict).sum())
+            for count, verdict in _VERDICT_OF.items()
+            if verdict in EFFECTS
+        },
+        "by_chance": LEVEL * int(ratios["low"].notna().sum()),
+        "median_ratio": median,
+        "low": low,
+        "high": high,
+        "tail_ratio": max(p95(in_order(ratios), metric.more_is_better), 0.0),
+    }
+
+
+def _p95_ratio(pairing: Pairing, workload: str, metric: metrics.Metric) -> float:
+    pairs = _of_workload(pairing.matched, workload)
+    if pairs.empty:
+        return math.nan
+    arms = pd.DataFrame(
+        {arm: by_group(pairs, ["point"], arm, P95, metric.more_is_better) for arm in ("baseline", "variant")}
+    ).dropna()
+    if arms.empty:
+        return math.nan
+    return median_ratio(arms.assign(ratio=ratio_of(arms, metric), censored=is_censored(arms, metric)))
+
+
+def document(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `of_pairings` as JSON has them, which knows neither NaN nor ∞: null."""
+    return [
+        {
+            **{name: row[name] for name in ("workload", "variant", "metric", "statistic", "margin")},
+            "baseline": row["compared_with"],
+            **{name: int(row[name]) for name in ("points", "planned_points", *COUNTS)},
+            **{name: _finite(row[name]) for name in ("median_ratio", "tail_ratio", "p95_ratio")},
+            "interval": None if math.isnan(row["low"]) else [_finite(row["low"]), _finite(row["high"])],
+        }
+        for row in table.to_dict("records")
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

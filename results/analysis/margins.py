@@ -1,0 +1,54 @@
+"""How small a difference matters: the margin of practical equivalence of a comparison.
+
+Where nothing is lost, trials in virtual time have next to no spread, so any difference is seen, and one of
+0.3 % helps nobody. A design names the least difference that matters, as a share: with a margin of 0.02, a
+ratio from 1 / 1.02 to 1.02 is no difference. The range is symmetric on a logarithmic scale, so exchanging the
+two variants exchanges the verdicts.
+
+Virtual time is true within a tolerance only (`docs/virtual-time.md`). No margin is below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from results.store.records import CampaignInfo
+
+SHORT_BYTES = 10_000
+"""A transfer of so many bytes, or fewer, is a short one."""
+VOUCHED_SHORT, VOUCHED = 0.01, 0.04
+"""How far a ratio in virtual time may be from the emulated one: of short transfers, and of all others."""
+
+
+def margins_of(campaign: CampaignInfo) -> dict[str, float]:
+    """The margin of each workload, by its label: that of the campaign, in virtual time no less than what is
+    vouched for."""
+    return {
+        workload["label"]: max(campaign.margin, _vouched(campaign, workload["parameters"]))
+        for workload in campaign.workloads
+    }
+
+
+def _vouched(campaign: CampaignInfo, parameters: Mapping[str, Any]) -> float:
+    if campaign.engine != "virtual":
+        return 0.0
+    size_bytes = parameters.get("size_bytes")
+    is_short = isinstance(size_bytes, int) and size_bytes <= SHORT_BYTES
+    return VOUCHED_SHORT if is_short else VOUCHED
+
+
+def margins_text(campaign: CampaignInfo) -> str:
+    """The margins in words: "2 %", or "2 % (4 % for download-50000, which virtual time is true to)"."""
+    margins = margins_of(campaign)
+    labels: dict[float, list[str]] = {}
+    for label, margin in margins.items():
+        labels.setdefault(margin, []).append(label)
+    if len(labels) == 1:
+        return percent(next(iter(labels)))
+    return ", ".join(f"{percent(margin)} for {' and '.join(names)}" for margin, names in labels.items())
+
+
+def percent(share: float) -> str:
+    """A share as people write it: 0.025 is "2.5 %"."""
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,42 @@
+"""The statistic over the repetitions of a point: the median, the mean, or the 95th percentile.
+
+The 95th percentile is the bad end of a metric: 95 % of the repetitions are as good as it, or better. It is
+one of the values, as the inverse of the empirical distribution function gives it, so a timeout may be it.
+Fewer than FEWEST_OF_P95 repetitions have none: it would be the worst of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from results.store.records import FEWEST_OF_P95, P95
+
+STATISTICS = ("median", "mean", P95)
+
+
+def by_group(
+    table: pd.DataFrame, by: list[str], column: str, statistic: str, more_is_better: bool = False
+) -> pd.Series:
+    """The statistic of a column in each group of rows that have the same values in the columns `by`."""
+    groups = table.groupby(by, observed=True)[column]
+    if statistic != P95:
+        found: pd.Series = groups.agg(statistic)
+        return found
+    ordered = table.sort_values(column, ascending=not more_is_better, kind="stable")
+    in_order = ordered.groupby(by, observed=True)[column]
+    chosen = ordered[in_order.cumcount() == in_order.transform("count").map(place_of_p95)]
+    at_the_end = chosen.set_index(by)[column]
+    return at_the_end.reindex(groups.count().index).where(groups.count() >= FEWEST_OF_P95)
+
+
+def p95(values: pd.Series, more_is_better: bool = False) -> float:
+    """The value at the bad end of these; NaN for fewer than FEWEST_OF_P95."""
+    known = values.dropna().sort_values(ascending=not more_is_better)
+    return math.nan if len(known) < FEWEST_OF_P95 else float(known.iloc[place_of_p95(len(known))])
+
+
+def place_of_p95(count: int) -> int:
+    """Its place, from 0, among so many values in order."""
+    return math.ceil(0.95 * count) - 1
