@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 import pytest
 
 import results
 from bench.synthetic import SIZES, VARIANTS, fill
 from results.analysis import equality, frames
-from results.analysis.intervals import ratio_intervals
-from results.analysis.pairing import comparisons
+from results.analysis.intervals import EFFECTS, FEWEST, of_campaign
+from results.analysis.pairing import Pairing, comparisons
 from results.analysis.rules import explain
 from results.report.drawings import parts_of
 from results.report.findings import findings, headline
@@ -54,15 +56,33 @@ def test_readers_bear_ties(path: str) -> None:
         campaign = database.campaigns()[0]
         frame = frames.trials(database, campaign, ["client.dct_s"])
     pairing = comparisons(frame, campaign)["RLC (3, 2)"]
-    sure = ratio_intervals(pairing)
-    tied = sure[sure["ratio"] == 1]
-    assert (tied["verdict"] == "undecided").all()
+    sure = of_campaign(pairing, campaign)
+    assert not (sure["ratio"].eq(1) & sure["verdict"].isin(EFFECTS)).any()
+    # Where each pair ties there is no spread: so sure is nothing else. Where some differ, more may be true.
+    unspread = sure[_every_pair_ties(pairing, sure) & (sure["pairs"] >= FEWEST)]
+    assert len(unspread) > POINTS / 2
+    assert (unspread["verdict"] == "equivalent").all()
+    assert (unspread[["low", "high"]] == 1).all(axis=None)
     explanation = explain(pairing, campaign)
     assert [str(rule) for rule in explanation.rules if rule.ratio == rule.low == rule.high == 1]
     table = findings(frame, campaign, pd.concat([part.ratios for part in parts_of(frame, campaign)]))
     sentence = next(each for each in headline(frame, campaign, table) if each.startswith("RLC"))
-    equal = int(pairing.decided.query("workload == 'download-1000'")["equal"].sum())
-    assert f"of {POINTS} points, equal at {equal}, for 1 kB" in sentence
+    smallest = sentence[sentence.index("1 kB: ") : sentence.index("10 kB: ")]
+    found = re.search(
+        rf"faster at (\d+) of {POINTS} points .*, slower at (\d+), no difference that matters at (\d+)",
+        smallest,
+    )
+    assert found
+    faster, slower, equivalent = map(int, found.groups())
+    assert (faster, slower) == (0, 0)
+    assert len(unspread.query("workload == 'download-1000'")) <= equivalent <= POINTS
+
+
+def _every_pair_ties(pairing: Pairing, ratios: pd.DataFrame) -> pd.Series:
+    """Of each of these ratios, whether both arms took the same time in every repetition."""
+    place = ["workload", "point"]
+    ties = pairing.matched.groupby(place, observed=True)["ratio"].agg(lambda pairs: (pairs == 1).all())
+    return ties.loc[pd.MultiIndex.from_frame(ratios[place])].set_axis(ratios.index)
 
 
 def test_two_campaigns_that_are_the_same_to_the_bit_do_not_differ(path: str) -> None:
