@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from runners.implementations.finding import ours
+from tests import ordinary
 from topologies import tcp
 
 CONTROLLERS = ["reno", "cubic", "bbr"]
@@ -86,9 +87,10 @@ def test_a_controller_that_the_user_may_not_choose_is_unsupported_with_one_line(
     options = {"congestion_control": refused[0], "paths": 1}
     client = {**assignment, "role": "client", "options": options, "authority": str(authority)}
     document.write_text(json.dumps(client))
-    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
     with socket.create_server((assignment["address"], assignment["port"])):
-        ended = subprocess.run([*nobody, program, document], capture_output=True, text=True, timeout=30)
+        ended = subprocess.run(
+            [*ordinary.command(), program, document], capture_output=True, text=True, timeout=30
+        )
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (127, "", 1)
     assert f'congestion_control = "{refused[0]}": the connection got' in ended.stderr
     assert ALLOWED.read_text().strip() in ended.stderr

@@ -25,13 +25,13 @@ from results.store.database import Database
 from results.store.digest import of_trial
 from runners.campaign import share
 from runners.engines import virtual
+from tests import ordinary
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import TwoImplementations, WriteDesign
 from tests.runners.engines.conftest import HERE
 
 KILLS = 3
 TRIALS = 3 * 2 * 2
-NOBODY = 65534
 FOLDER = ("--implementations", HERE)
 
 Run = Callable[..., Any]
@@ -522,7 +522,7 @@ def test_a_campaign_into_postgresql_comes_to_the_same(
 def of_nobody() -> Iterator[Path]:
     """A folder of a user without rights, whom pytest's own folders do not let in."""
     folder = Path(tempfile.mkdtemp(prefix="of-nobody-"))
-    os.chown(folder, NOBODY, NOBODY)
+    os.chown(folder, ordinary.USER, ordinary.USER)
     yield folder
     shutil.rmtree(folder)
 
@@ -543,7 +543,7 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
 ) -> None:
     run(made_up("sleeps"), tmp_path / "x.sqlite")
     design = shutil.copy(made_up("sleeps"), of_nobody)
-    user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "--no-new-privs"]
+    user = [*ordinary.command(), "setpriv", "--no-new-privs"]
     environment = {**os.environ, "HOME": str(of_nobody), "TMPDIR": str(of_nobody)}
 
     def as_nobody(*words: str) -> str:

@@ -19,8 +19,8 @@ from fecbench.checkout import REPOSITORY
 from runners import scratch
 from runners.sandbox import kernel
 from runners.sandbox.rights import FIRST_USER
+from tests import ordinary
 
-NOBODY = 65534
 PASSWORD = "postgresql://u:secretpw@h/db"
 Refused = Callable[..., str]
 
@@ -38,12 +38,11 @@ except Refusal as refusal:
 """
 
 
-def as_harness(user: str) -> dict[str, Any]:
-    """How a harness is started that has a user's rights."""
+def as_harness(user: str) -> list[str]:
+    """How the command of a harness begins that has a user's rights."""
     if user == "root" and not kernel.may_administer():
         pytest.skip("needs root: gives rights away")
-    is_changed = user == "ordinary" and os.geteuid() == 0
-    return {"user": NOBODY, "group": NOBODY, "extra_groups": []} if is_changed else {}
+    return ordinary.command() if user == "ordinary" else []
 
 
 @pytest.fixture(params=["root", "ordinary"])
@@ -64,12 +63,11 @@ def refused(request: pytest.FixtureRequest, folder: Path) -> Iterator[Refused]:
             (implementation / "check").write_text(f"#!/usr/bin/python3\n{program}")
             (implementation / "check").chmod(0o755)
             asked = subprocess.run(
-                [sys.executable, "-c", ASK, str(implementation), str(limit_s)],
+                [*harness, sys.executable, "-c", ASK, str(implementation), str(limit_s)],
                 cwd=REPOSITORY,
                 env={**os.environ, "FECBENCH_DB": PASSWORD, "PYTHONDONTWRITEBYTECODE": "1"},
                 capture_output=True,
                 text=True,
-                **harness,
             )
             assert asked.returncode == 0, asked.stderr
             return asked.stdout

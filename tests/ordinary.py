@@ -1,0 +1,60 @@
+"""Has an ordinary user run a program wherever the checkout lies: nobody but root enters a home such as /root.
+
+Where a folder that he needs is closed to him, he runs the program in a mount namespace of its own. What
+closes it is covered there by an empty folder, in which his lies at its own path. No rights are changed.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.sandbox import kernel, rights, view
+
+USER = 65534
+FOLDERS = sorted({REPOSITORY, Path(sys.prefix), *rights.prefixes(Path(sys.executable))})
+"""What he needs of our programs, and of the Python that runs them; those that have others first."""
+
+
+def command() -> list[str]:
+    """How a command begins that root has him run; of other users it is empty.
+
+    Skips the test where he can be given no way to our folders.
+    """
+    if os.geteuid() != 0:
+        return []
+    if _closed() and not kernel.may_administer():
+        pytest.skip("needs CAP_SYS_ADMIN: an ordinary user may not go to where this checkout lies")
+    return [sys.executable, "-P", __file__]
+
+
+def _closed() -> list[Path]:
+    """The folders that he cannot go to."""
+    return [path for path in FOLDERS if not view.is_reachable(path, view.open_path(path))]
+
+
+def _open(closed: list[Path]) -> None:
+    """Show them at their own paths, to this process and what it starts."""
+    here = Path.cwd()
+    kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    os.umask(0o022)
+    for path, descriptor in [(path, view.open_path(path)) for path in closed]:
+        if not view.is_reachable(path, descriptor):  # one within another is there by now
+            view.show(path, descriptor)
+    os.chdir(here)  # by a way that he may go
+
+
+def _main() -> None:
+    if closed := _closed():
+        _open(closed)
+    os.setgroups([])
+    os.setresgid(USER, USER, USER)
+    os.setresuid(USER, USER, USER)
+    os.execvp(sys.argv[1], sys.argv[1:])
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,77 @@
+"""What tests have an ordinary user run works in a checkout that lies in a folder that he may not enter."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.sandbox import kernel, view
+from tests import ordinary
+
+SHARED = {Path("/"), Path("/tmp"), Path("/var/tmp")}
+"""Folders that nobody closes."""
+HOSTILE_CHECK = "tests/runners/implementations/test_hostile_check.py"
+VIRTUAL_CAMPAIGN = "tests/runners/campaign/test_virtual_campaign.py"
+TESTS = [
+    f"{HOSTILE_CHECK}::test_what_it_writes_is_bounded[ordinary-1]",
+    f"{VIRTUAL_CAMPAIGN}::test_a_user_without_rights_runs_and_replays_a_campaign[here]",
+]
+
+pytestmark = [
+    pytest.mark.skipif(not kernel.may_administer(), reason="needs CAP_SYS_ADMIN: makes mount namespaces"),
+    pytest.mark.skipif(REPOSITORY.parent in SHARED, reason="needs a checkout in a folder that can be closed"),
+]
+
+
+def close_the_folder_above() -> None:
+    """Of this process, which gets a mount namespace for it: as a clone in /root has it."""
+    kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    checkout = view.open_path(REPOSITORY)
+    kernel.mount("tmpfs", REPOSITORY.parent, "tmpfs", 0, "mode=700")
+    REPOSITORY.mkdir(0o755)
+    kernel.mount(f"/proc/self/fd/{checkout}", REPOSITORY, "", kernel.MS_BIND | kernel.MS_REC)
+    os.chdir(REPOSITORY)
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run() -> Run:
+    """Runs a command below the closed folder."""
+
+    def run(*words: str) -> "subprocess.CompletedProcess[str]":
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(
+            words, preexec_fn=close_the_folder_above, env=environment, capture_output=True, text=True
+        )
+
+    return run
+
+
+WHO = """
+import os, runners
+print(os.getuid(), os.getcwd(), runners.__path__[0])
+"""
+
+
+def test_a_user_comes_to_a_checkout_that_is_closed_to_him(run: Run) -> None:
+    python = [sys.executable, "-P", "-c", WHO]
+    as_user = ["setpriv", f"--reuid={ordinary.USER}", f"--regid={ordinary.USER}", "--clear-groups", "--"]
+    refused = run(*as_user, "env", *python)
+    assert "Permission denied" in refused.stderr
+    let_in = run(*ordinary.command(), *python)
+    assert let_in.stderr == ""
+    assert let_in.stdout.split() == [str(ordinary.USER), str(REPOSITORY), str(REPOSITORY / "runners")]
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_that_becomes_him_passes_there(name: str, run: Run) -> None:
+    tested = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", name)
+    assert tested.returncode == 0, tested.stdout
+    assert "1 passed" in tested.stdout
