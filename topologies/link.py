@@ -79,7 +79,8 @@ class DirectionSettings:
     queue: Queue = "droptail"
     """codel: RFC 8289 (target 5 ms, interval 100 ms, no ECN) drops at the head besides."""
     outage_s: tuple[float, float] | None = None
-    """From and to when it drops whatever comes, counted from Topology.start(); what is inside comes out."""
+    """From and to when it drops whatever comes, counted from the client's first frame after Topology.start();
+    what is inside comes out."""
 
     @property
     def rate_bps(self) -> int:

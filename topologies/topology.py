@@ -18,6 +18,7 @@ from topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, Topolo
 from topologies.link_report import LinkReport
 from topologies.multipath import multipath
 from topologies.netem_link import NetemLink, netem_is_available
+from topologies.origin import Origin
 from topologies.single_path import SINGLE_PATH
 from topologies.wire_link import WireLink, wire_is_available
 
@@ -126,6 +127,7 @@ class Topology:
 
         self.backend = backend
         self._links: dict[str, Link] = {}
+        self._origin: Origin | None = None  # where a link has an outage
         self._reports: dict[str, LinkReport] | None = None
         self._hosts: list[Host] = []
         self._network = Network(layout)
@@ -189,7 +191,8 @@ class Topology:
             self._network.set_subflows(host.name, paths - 1)
 
     def start(self) -> None:
-        """Outages of links are counted from now on; to be called just before the client starts.
+        """Outages of links are counted from the first frame that the first pair's client sends from now on;
+        to be called just before it starts.
 
         Raises LinkError if a link died or doesn't answer.
         """
@@ -213,6 +216,8 @@ class Topology:
             host.kill_processes()
         for link in self._links.values():
             link.close()
+        if self._origin is not None:
+            self._origin.close()
         self._network.close()
 
     def __enter__(self) -> Self:
@@ -230,6 +235,8 @@ class Topology:
         return host
 
     def _make_links(self, settings: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]) -> None:
+        if any(link.has_outages for link in settings.values()):
+            self._origin = Origin()
         for link in self._network.layout.links:
             late_bound_us = late_bounds_us.get(link.name, DEFAULT_LATE_BOUND_US)
             self._links[link.name] = self._start_link(link, settings[link.name], late_bound_us)
@@ -242,7 +249,11 @@ class Topology:
         near, far = self._end(link.near), self._end(link.far)
         if self.backend == "netem":
             return NetemLink(near, far, settings, late_bound_us)
-        return WireLink(near, far, settings, late_bound_us)
+        if self._origin is None:
+            return WireLink(near, far, settings, late_bound_us)
+        layout = self._network.layout
+        clients = layout.addresses(layout.pairs[0][0])
+        return WireLink(near, far, settings, late_bound_us, clients, self._origin)
 
     def _end(self, port: Port) -> LinkEnd:
         return LinkEnd(self._network.netns_path(port.node), port.interface)

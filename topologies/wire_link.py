@@ -8,10 +8,12 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from typing import IO
 
 from topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import LinkReport
+from topologies.origin import Origin
 from topologies.programs import WIRE
 
 _ANSWER_TIMEOUT_S = 10.0
@@ -34,11 +36,24 @@ class WireLink:
 
     backend = "wire"
 
-    def __init__(self, near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bound_us: int) -> None:
+    def __init__(
+        self,
+        near: LinkEnd,
+        far: LinkEnd,
+        settings: LinkSettings,
+        late_bound_us: int,
+        clients: Sequence[str] = (),
+        origin: Origin | None = None,
+    ) -> None:
+        """`clients`: the addresses of the measured client; without any, whoever sends upwards is the client.
+        `origin`: what the links of a topology have in common; without it, the link counts for itself."""
         if not WIRE.exists():
             raise LinkError(f"{WIRE} is missing; `make build` builds it")
+        shared = [] if origin is None else ["--origin-fd", str(origin.fd)]
+        clients_options = [word for address in clients for word in ("--client", address)]
         self._process = subprocess.Popen(
-            [str(WIRE), *wire_arguments(near, far, settings, late_bound_us)],
+            [str(WIRE), *wire_arguments(near, far, settings, late_bound_us), *shared, *clients_options],
+            pass_fds=() if origin is None else (origin.fd,),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -53,7 +68,8 @@ class WireLink:
         self._answer("ready")
 
     def start(self, at_ns: int) -> None:
-        """Outages are counted from this time of CLOCK_MONOTONIC on, and the first frame is looked for."""
+        """The first frame is looked for from this time of CLOCK_MONOTONIC on; outages are counted from the
+        client's first frame."""
         self._command(f"start {at_ns}")
         self._answer("started")
 

@@ -42,7 +42,7 @@ def topo(
 ) -> int:
     """Open Mininet's command line in a topology; without a terminal, run the commands of standard input.
 
-    Outages are counted from when the commands begin.
+    Outages are counted from the first frame that the client sends when the commands have begun.
     """
     if os.geteuid() != 0:
         raise Refusal("fecbench topo must be root: it makes network namespaces")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -105,12 +106,12 @@ WireMaker = Callable[..., Wire]
 
 @pytest.fixture
 def wire() -> Iterator[WireMaker]:
-    """wire(settings, late_bound_us=1000): a link that is up."""
+    """wire(settings, late_bound_us=1000, clients=(), origin=None): a link that is up."""
     with ExitStack() as stack:
 
-        def make(settings: LinkSettings, late_bound_us: int = 1000) -> Wire:
+        def make(settings: LinkSettings, late_bound_us: int = 1000, **of_client: Any) -> Wire:
             near, far = (LinkEnd(stack.enter_context(namespace()), side) for side in ("near", "far"))
-            link = WireLink(near, far, settings, late_bound_us)
+            link = WireLink(near, far, settings, late_bound_us, **of_client)
             stack.callback(link.close)
             link.wait_ready()
             configure(near, "near")

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkEnd, LinkError, LinkSettings
 from topologies.link_report import DirectionReport, LinkReport
 from topologies.namespace import run_inside, run_tool
+from topologies.origin import Origin
 from topologies.programs import WIRE
 from topologies.wire_link import WireLink
 
@@ -155,16 +156,23 @@ def test_codel_drops_from_a_queue_that_stays_long(wire: Any) -> None:
     assert dropped["codel"] > 0
 
 
+@pytest.fixture
+def origin() -> Iterator[Origin]:
+    made = Origin()
+    yield made
+    made.close()
+
+
 @root
-def test_frames_that_come_while_the_link_is_out_are_dropped_and_counted(wire: Any) -> None:
-    """Time is what the link is told that it is: it was started a while ago, just now, or will be. No time is
-    before the machine's own start."""
+def test_frames_that_come_while_the_link_is_out_are_dropped_and_counted(wire: Any, origin: Origin) -> None:
+    """Time is what the link is told that it is: the first frame came a while ago, just now, or will come."""
     outage = LinkSettings(up=DirectionSettings(100, 1, outage_s=(20, 40)), down=DirectionSettings(100, 1))
-    ends = wire(outage)
+    ends = wire(outage, origin=origin)
     ends.send(500)
     assert len(ends.receive(1)) == 1, "it has not been started"
+    ends.link.start(time.monotonic_ns())
     for ago_s, passes in ((0, True), (30, False), (50, True), (-30, True)):
-        ends.link.start(time.monotonic_ns() - ago_s * 10**9)
+        origin.ns = time.monotonic_ns() - ago_s * 10**9
         for direction in DIRECTIONS:
             ends.send(500, direction)
         received = {
@@ -181,11 +189,52 @@ def test_frames_that_come_while_the_link_is_out_are_dropped_and_counted(wire: An
 
 
 @root
-def test_what_is_in_the_link_when_it_goes_out_comes_out(wire: Any) -> None:
-    ends = wire(LinkSettings.symmetric(100, 300, outage_s=(20, 40)))
+def test_outages_count_from_the_clients_first_frame_and_not_from_the_start_of_a_process(wire: Any) -> None:
+    """The client's program took 30 s to start."""
+    ends = wire(LinkSettings.symmetric(100, 1, outage_s=(20, 40)))
+    ends.link.start(time.monotonic_ns() - 30 * 10**9)
+    ends.send(500, "down")
+    assert len(ends.receive(1, direction="down")) == 1, "no client has sent anything"
     ends.send(500)
-    now_ns = time.monotonic_ns()  # a frame is in the kernel when its send has returned
-    ends.link.start(now_ns - 20 * 10**9)
+    assert len(ends.receive(1)) == 1, "the client begins"
+
+
+@root
+def test_links_of_a_topology_count_outages_from_the_first_frame_to_any_of_them(
+    wire: Any, origin: Origin
+) -> None:
+    first = wire(LinkSettings.symmetric(100, 1), origin=origin)
+    second = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), origin=origin)
+    for ends in (first, second):
+        ends.link.start(time.monotonic_ns())
+    second.send(500, "down")
+    assert len(second.receive(1, direction="down")) == 1
+    first.send(500)
+    first.receive(1)
+    second.send(500, "down")
+    assert len(second.receive(1, timeout_s=0.3, direction="down")) == 0
+    up = first.link.finish().directions["up"]
+    assert origin.ns == up.first_in_ns is not None
+
+
+@root
+@pytest.mark.parametrize(("clients", "passes"), [(["10.9.9.9"], 1), (["10.9.9.9", "10.9.0.1"], 0)])
+def test_frames_of_others_than_the_client_begin_no_outage(wire: Any, clients: list[str], passes: int) -> None:
+    """Such as those of a background that shares the link."""
+    ends = wire(LinkSettings.symmetric(100, 1, outage_s=(0, 1000)), clients=clients)
+    ends.link.start(time.monotonic_ns())
+    ends.send(500)
+    assert len(ends.receive(1, timeout_s=0.3 + 5 * passes)) == passes
+
+
+@root
+def test_what_is_in_the_link_when_it_goes_out_comes_out(wire: Any, origin: Origin) -> None:
+    ends = wire(LinkSettings.symmetric(100, 300, outage_s=(20, 40)), origin=origin)
+    ends.link.start(time.monotonic_ns())
+    ends.send(500)
+    while origin.ns is None:
+        time.sleep(0.001)
+    origin.ns = time.monotonic_ns() - 20 * 10**9  # a frame is in the kernel when its send has returned
     ends.send(500)
     assert len(ends.receive(2, timeout_s=1)) == 1
     up = ends.link.finish().directions["up"]
@@ -539,6 +588,8 @@ def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
             "one of --down-queue-bytes and --down-queue-packets must be given, not both",
         ),
         ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
+        ({"client": "server"}, "--client is server; it must be an IPv4 address"),
+        ({"origin_fd": "-1"}, "--origin-fd is -1; it must be"),
         ({"near_interface": "sixteen_letters_"}, "--near-interface is sixteen_letters_; it must be"),
         ({"near_interface": "a/b"}, "--near-interface is a/b; it must be"),
         ({"bogus": "1"}, "--bogus is not an option"),

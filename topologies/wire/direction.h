@@ -64,7 +64,7 @@ struct direction {
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
 
-// Outages are counted from now_ns on. Until it is called there are none.
+// Outages are counted from now_ns on. Until it is called, and with NEVER, there are none.
 void direction_start(struct direction *direction, uint64_t now_ns);
 
 // A frame of frame->length bytes arrives at now_ns, which never decreases. If it is accepted, it belongs to

@@ -1,8 +1,10 @@
 #include "options.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +21,18 @@ static const char USAGE[] =
     "            [--up-outage-from-ns N --up-outage-to-ns N] [--down-outage-from-ns N --down-outage-to-ns "
     "N]\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
+    "            [--origin-fd N] [--client ADDRESS]...\n"
     "\n"
     "Emulates one link between two TAP interfaces that it makes in the two network namespaces; up is from\n"
     "the near end to the far one. Prints a line of JSON when they are up. A line `start NS` on standard "
     "input\n"
-    "says from which time of CLOCK_MONOTONIC on outages are counted and the first frame is looked for, and\n"
-    "is answered by a line; while a direction is out, it drops every frame that comes. A line `finish` on "
-    "standard input\n"
+    "says from which time of CLOCK_MONOTONIC on the first frame is looked for, and is answered by a line.\n"
+    "Outages are counted from when the client's first frame comes after that: an IPv4 frame upwards from one "
+    "of\n"
+    "the addresses --client, any frame upwards without. Links that are given the same memory, 8 bytes, as\n"
+    "--origin-fd count from the first of all of them. While a direction is out, it drops every frame that "
+    "comes.\n"
+    "A line `finish` on standard input\n"
     "stops forwarding and prints the report, a line of JSON; the end of standard input, SIGINT or SIGTERM "
     "do\n"
     "so too, and end the program. The interfaces end with it or, with --keep-interfaces, with their\n"
@@ -57,6 +64,8 @@ enum option_name {
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
+    ORIGIN_FD,
+    CLIENT,
     HELP,
     VERSION,
 };
@@ -83,6 +92,8 @@ static const struct option LONG_OPTIONS[] = {
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
+    {"origin-fd", required_argument, NULL, ORIGIN_FD},
+    {"client", required_argument, NULL, CLIENT},
     {"help", no_argument, NULL, HELP},
     {"version", no_argument, NULL, VERSION},
     {0},
@@ -126,6 +137,13 @@ static uint64_t queue_bytes(const char *option, const char *text) {
 
 static uint64_t queue_packets(const char *option, const char *text) {
     return whole_number(option, text, 1, 1000000000);
+}
+
+static void add_client(struct options *options, const char *option, const char *text) {
+    if (options->client_count == MOST_CLIENTS)
+        die(EXIT_BAD_INPUT, "--%s is given more than %d times", option, MOST_CLIENTS);
+    if (inet_pton(AF_INET, text, &options->clients[options->client_count++]) != 1)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be an IPv4 address", option, text);
 }
 
 static void print_and_exit(const char *text) {
@@ -198,6 +216,12 @@ static void parse_option(struct options *options, int name, const char *option, 
     case KEEP_INTERFACES:
         options->keep_interfaces = true;
         break;
+    case ORIGIN_FD:
+        options->origin_fd = (int)whole_number(option, value, 0, INT_MAX);
+        break;
+    case CLIENT:
+        add_client(options, option, value);
+        break;
     case HELP:
         print_and_exit(USAGE);
         break;
@@ -228,7 +252,7 @@ static void require_direction(const char *direction, const struct direction_sett
 }
 
 struct options options_parse(int argc, char **argv) {
-    struct options options = {.mtu = 1500, .late_bound_us = 1000};
+    struct options options = {.mtu = 1500, .late_bound_us = 1000, .origin_fd = -1};
     options.up.delay_ns = options.down.delay_ns = NO_DELAY_GIVEN;
     opterr = 0;
     for (;;) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "direction.h"
+#include "origin.h"
 
 struct end_options {
     const char *netns;     // a path such as /proc/PID/ns/net
@@ -18,6 +19,9 @@ struct options {
     uint32_t mtu;
     uint64_t late_bound_us;
     bool keep_interfaces;
+    int origin_fd;                  // or -1
+    uint32_t clients[MOST_CLIENTS]; // as struct origin has them
+    unsigned client_count;
 };
 
 struct options options_parse(int argc, char **argv);

@@ -94,11 +94,19 @@ int system_bpf(int command, void *attr, unsigned size, const char *attempt) {
     return (int)result;
 }
 
-const void *system_map(int fd, size_t size, const char *what) {
-    void *memory = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+static void *map(int fd, size_t size, int protection, const char *what) {
+    void *memory = mmap(NULL, size, protection, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         die_of_errno("map", what);
     return memory;
+}
+
+const void *system_map(int fd, size_t size, const char *what) {
+    return map(fd, size, PROT_READ, what);
+}
+
+void *system_map_shared(int fd, size_t size, const char *what) {
+    return map(fd, size, PROT_READ | PROT_WRITE, what);
 }
 
 void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout) {

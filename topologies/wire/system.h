@@ -28,6 +28,9 @@ int system_bpf(int command, void *attr, unsigned size, const char *attempt);
 // A map of one value of `size` bytes, to be read.
 const void *system_map(int fd, size_t size, const char *what);
 
+// Memory of `size` bytes that other processes write, too.
+void *system_map_shared(int fd, size_t size, const char *what);
+
 // Waits for an event; without a timeout (NULL) for as long as it takes.
 void system_wait(struct pollfd *events, nfds_t count, const struct timespec *timeout);
 

@@ -17,6 +17,7 @@
 #include "frame_pool.h"
 #include "lateness.h"
 #include "options.h"
+#include "origin.h"
 #include "report.h"
 #include "system.h"
 #include "tap.h"
@@ -45,6 +46,7 @@ struct wire {
     struct tap near, far;
     struct lane up, down; // up: from the near end to the far one
     struct frame_pool pool;
+    struct origin origin;
     int signals;
     uint64_t started_ns;
     double started_cpu_s;
@@ -66,7 +68,7 @@ static void lane_forget_dropped(struct lane *lane, struct frame_pool *pool) {
 }
 
 // All that is there. What comes meanwhile has to wait, or writes would.
-static void lane_read(struct lane *lane, struct frame_pool *pool) {
+static void lane_read(struct lane *lane, struct frame_pool *pool, struct origin *origin, bool is_up) {
     struct arrivals *arrivals = &lane->entrance->arrivals;
     for (uint64_t waiting = arrivals_look(arrivals); waiting; waiting--) {
         struct frame *frame = frame_pool_take(pool);
@@ -79,8 +81,11 @@ static void lane_read(struct lane *lane, struct frame_pool *pool) {
         }
         uint64_t arrived_ns = arrivals_take(arrivals);
         lateness_record(&lane->read_lag, system_now_ns() - arrived_ns);
-        if (lane->first_ns == NEVER && arrived_ns >= lane->direction.started_ns)
+        if (lane->first_ns == NEVER && arrived_ns >= origin->from_ns)
             lane->first_ns = arrived_ns;
+        if (is_up)
+            origin_note(origin, frame, arrived_ns);
+        direction_start(&lane->direction, origin_ns(origin));
         if (direction_arrive(&lane->direction, frame, arrived_ns) != FATE_ACCEPTED)
             frame_pool_return(pool, frame);
         lane_forget_dropped(lane, pool);
@@ -146,8 +151,7 @@ static void start(struct wire *wire, const char *text) {
     uint64_t at_ns = strtoull(text, &end, 10);
     if (end == text || *end || errno)
         die(EXIT_BAD_INPUT, "start %s: must be start and a time in ns", text);
-    direction_start(&wire->up.direction, at_ns);
-    direction_start(&wire->down.direction, at_ns);
+    wire->origin.from_ns = at_ns;
     report_started();
 }
 
@@ -226,8 +230,8 @@ static enum request forward(struct wire *wire, struct pollfd *events) {
         if (request == REQUEST_NONE)
             write_until(wire, looked_ns + wire->options.up.delay_ns, looked_ns + wire->options.down.delay_ns);
         looked_ns = system_now_ns();
-        lane_read(&wire->up, &wire->pool);
-        lane_read(&wire->down, &wire->pool);
+        lane_read(&wire->up, &wire->pool, &wire->origin, true);
+        lane_read(&wire->down, &wire->pool, &wire->origin, false);
         if (request != REQUEST_NONE)
             return request;
         write_until(wire, NEVER, NEVER);
@@ -282,6 +286,9 @@ int main(int argc, char **argv) {
 
     lane_init(&wire.up, &wire.near, &wire.far, &wire.options.up);
     lane_init(&wire.down, &wire.far, &wire.near, &wire.options.down);
+    origin_open(&wire.origin, wire.options.origin_fd);
+    memcpy(wire.origin.clients, wire.options.clients, sizeof wire.origin.clients);
+    wire.origin.client_count = wire.options.client_count;
     frame_pool_init(&wire.pool, wire.options.up.max_frame_size);
     if (!frame_pool_grow(&wire.pool))
         die(EXIT_FAILED, "out of memory for the first frames");
