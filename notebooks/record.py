@@ -24,6 +24,7 @@ from pathlib import Path
 
 import results
 from results import papers
+from results.store.digest import of_metrics, of_trial
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -50,7 +51,7 @@ WITH_VERDICTS = ("networking2019-mss", "starlink2022-")
 WITH_CONTENT = "starlink2022-"
 
 # Of what the harness saw of a trial, this.
-CHECKS = ("digest", "stalled_s")
+CHECKS = ("digest", "metrics_digest", "stalled_s")
 # Columns of `trials` that hold JSON, and that nothing here reads.
 _EMPTIED = ("links", "stderr", "overhead_s", "seeds")
 # Tables with ids of their own, each after those that it refers to; which column refers to which table.
@@ -75,8 +76,24 @@ def sample(databases: Sequence[Path], path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for database in databases[1:]:
             _add(connection, database)
+        connection.executemany(
+            "UPDATE trials SET checks = json_patch(checks, ?) WHERE id = ?", _digests(path)
+        )
         _shrink(connection)
         connection.execute("VACUUM")
+
+
+def _digests(path: Path) -> list[tuple[str, int]]:
+    """The digests of trials that an earlier fecbench recorded, while what they are made of is there."""
+    with results.open(str(path)) as opened:
+        stored = [
+            trial for campaign in opened.database.campaigns() for trial in opened.database.trials(campaign.id)
+        ]
+    return [
+        (json.dumps({"digest": of_trial(trial.record), "metrics_digest": of_metrics(trial.record)}), trial.id)
+        for trial in stored
+        if "metrics_digest" not in trial.record.checks
+    ]
 
 
 def _add(connection: sqlite3.Connection, database: Path) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from topologies.link import Direction, Queue
 
@@ -55,6 +55,9 @@ class DirectionReport(_Record):
     late_sum_us: float | None = None
     """For how long in all one of these frames was overdue: from its intended departure to its write. Where
     that of several overlaps, it counts once."""
+    times: str | None = Field(default=None, exclude_if=lambda times: times is None)
+    """A hash of when each frame came and left, in hexadecimal. In virtual time only: emulated, no two trials
+    have the same times."""
     conserved: bool
     """in = out + dropped + in flight, nothing refused or discarded by the kernel."""
 

@@ -20,11 +20,20 @@ struct lane {
     uint64_t pattern_packets;
     bool pattern_repeats;
     uint64_t judged, dropped;
+    uint64_t entries, exits; // hashes of their times and lengths
     uint8_t verdicts[LANE_RECORDED / 8];
 };
 
 static bool bit(const uint8_t *bits, uint64_t n) {
     return bits[n / 8] >> (n % 8) & 1;
+}
+
+// The hash of all that came before, with one more word: SplitMix64's output function.
+static uint64_t with(uint64_t hash, uint64_t word) {
+    uint64_t z = hash + 0x9E3779B97F4A7C15 + word;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
 }
 
 struct lane *lane_new(void) {
@@ -95,6 +104,7 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
     lane->judged = lane->dropped = 0;
+    lane->entries = lane->exits = 0;
     return true;
 }
 
@@ -108,6 +118,7 @@ bool lane_send(struct lane *lane, const uint8_t *payload, uint32_t length, uint6
     struct frame *frame = frame_pool_take(&lane->pool);
     if (!frame)
         abort(); // a datagram that vanished uncounted would be a wrong number
+    lane->entries = with(with(lane->entries, now_ns), length);
     frame->length = length + LANE_OVERHEAD;
     memcpy(frame->bytes, &tag, TAG_SIZE);
     if (length <= LANE_PAYLOAD_MAX) // a longer one is dropped
@@ -144,6 +155,7 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
         .length = frame->length - LANE_OVERHEAD,
         .lost = lose(lane, n),
     };
+    lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
     memcpy(payload, frame->bytes + TAG_SIZE, exit->length);
     frame_pool_return(&lane->pool, frame);
@@ -170,6 +182,10 @@ struct lane_report lane_report(const struct lane *lane) {
         .dropped = lane->dropped,
         .conserved = direction_conserves(direction),
     };
+}
+
+uint64_t lane_times(const struct lane *lane) {
+    return with(lane->entries, lane->exits);
 }
 
 uint64_t lane_outage_dropped(const struct lane *lane) {

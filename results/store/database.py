@@ -18,7 +18,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
@@ -28,7 +28,7 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyErro
 
 from results.store import rows, schema, upgrade
 from results.store.connector import Connector
-from results.store.digest import of_trial, of_trials
+from results.store.digest import of_metrics, of_trial, of_trials
 from results.store.error import DatabaseError, HasResult, UnfitRecord
 from results.store.postgresql_url import is_url
 from results.store.records import (
@@ -348,20 +348,42 @@ class Database:
             return rows.read_states_in(connection, campaign_id, variants, groups)
 
     def digest(self, campaign_id: int) -> str:
-        """One number for what all trials of the campaign that count came to (`digest.of_trials`)."""
+        """One number for what happened on the wire in all trials of the campaign that count
+        (`digest.of_trials`).
+
+        Raises DatabaseError for trials whose records have neither their digest nor what it is made of.
+        """
+        return self._digest(campaign_id, "digest", of_trial)
+
+    def metrics_digest(self, campaign_id: int) -> str:
+        """One number for all metrics of all trials of the campaign that count."""
+        return self._digest(campaign_id, "metrics_digest", of_metrics)
+
+    def _digest(self, campaign_id: int, name: str, of_record: Callable[[TrialRecord], str]) -> str:
         columns = schema.trials.c
         of_key = columns.variant, columns.workload, columns.point, columns.repetition
-        kept = columns.checks["digest"].as_string().label("digest")
+        # Trials have both, or an earlier fecbench kept a single one, of all this together, or none.
+        both = columns.checks["metrics_digest"].as_string() != sa.null()
+        kept = sa.case((both, columns.checks[name].as_string())).label("kept")
         of_campaign = columns.campaign_id == campaign_id, schema.counts
         with self._transaction(self._readers) as connection:
             found = connection.execute(sa.select(columns.id, *of_key, kept).where(*of_campaign)).all()
-            # An earlier fecbench did not keep them.
-            lacking = [row.id for row in found if row.digest is None]
+            lacking = [row.id for row in found if row.kept is None]
             told: dict[int, str] = {}
             for first in range(0, len(lacking), PAGE_TRIALS):
                 page = schema.trials.c.id.in_(lacking[first : first + PAGE_TRIALS])
-                told |= {run.id: of_trial(run.record) for run in rows.read_trials(connection, page)}
+                for run in rows.read_trials(connection, page):
+                    self._check_whole(run)
+                    told[run.id] = of_record(run.record)
         return of_trials((TrialKey(*key), kept or told[number]) for number, *key, kept in found)
+
+    def _check_whole(self, run: StoredTrial) -> None:
+        """Samples of campaigns leave out what digests are made of."""
+        if "digest" in run.record.checks and not run.record.task:
+            raise DatabaseError(
+                f"{self.address}: trial {run.id}: its task was left out, and its digest is an earlier"
+                " fecbench's: record the campaign anew"
+            )
 
     def tasks(self, campaign_id: int) -> list[StoredTask]:
         """What trials were asked for: an entry for each variant, workload, point and different task."""

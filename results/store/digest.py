@@ -1,13 +1,19 @@
-"""What a trial came to, as one number: the same when it came to the same, whenever and wherever it was run.
+"""What a trial came to, as numbers: the same when it came to the same, whenever and wherever it was run.
+
+The digest of the wire is of what was asked of the network and of what happened on it. Whatever is computed of
+that, by an endpoint or by the harness, is a metric, and metrics have a digest of their own: a metric that is
+new moves no digest of the wire.
 
 A trial in virtual time comes to the same each time; an emulated one has some other number each time.
 """
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from results.store.records import TrialKey, TrialRecord
@@ -17,24 +23,69 @@ COUNTERS = (
     *("max_queue_bytes", "max_queue_packets"),
 )
 """What links count. How late they were is no part of what a trial came to."""
+_NETWORK = ("topology", "backend", "timeout_s", "processor")
+_LINK = ("settings", "losses")
 
 
 def of_trial(record: TrialRecord) -> str:
-    """SHA-256 of state, metrics, verdicts and counters of links as canonical JSON, in hexadecimal."""
+    """The digest of the wire: SHA-256, in hexadecimal, of what was asked of the network, state, verdicts,
+    counters of links and times of packets as canonical JSON.
+
+    Of the task, whatever is 0, empty or null is left out, so that a field that older tasks lack moves no
+    digest while it asks for nothing; and so are options of endpoints, which packets tell. Only trials in
+    virtual time have times of packets.
+    """
     return _digest(
         {
+            "task": _asked(record.task),
             "state": record.state,
-            "metrics": {
-                endpoint: {name: float(value) for name, value in values.items()}
-                for endpoint, values in record.metrics.items()
-            },
             "verdicts": {
                 f"{log.link}/{log.direction}": [log.packets, log.dropped, log.bitmap.hex()]
                 for log in record.verdicts
             },
             "links": {name: _counters(report) for name, report in record.links.items()},
+            "virtual_s": record.checks.get("virtual_s"),
         }
     )
+
+
+def of_metrics(record: TrialRecord) -> str:
+    """The digest of all that was measured: SHA-256, in hexadecimal, of all metrics as canonical JSON."""
+    return _digest(
+        {
+            endpoint: {name: float(value) for name, value in values.items()}
+            for endpoint, values in record.metrics.items()
+        }
+    )
+
+
+def as_far_as(record: TrialRecord, known: TrialRecord) -> TrialRecord:
+    """The record without times of packets where another one, which an earlier fecbench kept, has none."""
+    if _has_times(known) or not _has_times(record):
+        return record
+    links = copy.deepcopy(record.links)
+    for counted in _directions(links):
+        counted.pop("times", None)
+    return dataclasses.replace(record, links=links)
+
+
+def _has_times(record: TrialRecord) -> bool:
+    return any("times" in counted for counted in _directions(record.links))
+
+
+def _directions(links: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for report in links.values():
+        yield from report.get("directions", {}).values()
+
+
+def other_metrics(was: TrialRecord, now: TrialRecord) -> dict[str, tuple[float, float]]:
+    """The metrics that both records have with another value: by their names, as they were and as they are."""
+    return {
+        f"{endpoint}.{name}": (value, now.metrics[endpoint][name])
+        for endpoint, values in was.metrics.items()
+        for name, value in values.items()
+        if name in now.metrics.get(endpoint, {}) and now.metrics[endpoint][name] != value
+    }
 
 
 def of_trials(trials: Iterable[tuple[TrialKey, str]]) -> str:
@@ -43,19 +94,45 @@ def of_trials(trials: Iterable[tuple[TrialKey, str]]) -> str:
     return _digest(rows)
 
 
-def _counters(report: Mapping[str, Any]) -> dict[str, list[int | None]]:
+def _asked(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task asks of the network, of whom and for what; nothing of the judge's bounds, of what endpoints
+    record, and of what is measured."""
+    network = {
+        **{name: task.get(name) for name in _NETWORK},
+        "links": {
+            name: {part: link.get(part) for part in _LINK} for name, link in task.get("links", {}).items()
+        },
+    }
+    pairs = [
+        {
+            **{role: pair[role]["implementation"] for role in ("client", "server")},
+            "workload": _without_nothing(pair["workload"]),
+        }
+        for pair in task.get("pairs", [])
+    ]
+    asked: dict[str, Any] = _without_nothing(network)
+    return {**asked, "pairs": pairs}
+
+
+def _without_nothing(document: Any) -> Any:
+    """The document without its fields that are 0, empty or null, at any depth."""
+    if not isinstance(document, Mapping):
+        return document
+    fields = {name: _without_nothing(value) for name, value in document.items()}
+    return {name: value for name, value in fields.items() if value}
+
+
+def _counters(report: Mapping[str, Any]) -> dict[str, list[int | str | None]]:
     directions: Mapping[str, Mapping[str, Any]] = report.get("directions", {})
     return {
-        direction: [*(counted.get(name) for name in COUNTERS), *_of_outages(counted)]
+        direction: [*(counted.get(name) for name in COUNTERS), *_where_there(counted)]
         for direction, counted in directions.items()
     }
 
 
-def _of_outages(counted: Mapping[str, Any]) -> list[int]:
-    """Nothing where nothing was dropped while the link was out: so digests are what they were before links
-    could be out."""
-    dropped = counted.get("outage_dropped", 0)
-    return [dropped] if dropped else []
+def _where_there(counted: Mapping[str, Any]) -> list[int | str]:
+    """Drops of outages, and times of packets. Links that were never out, and emulated ones, lack them."""
+    return [value for name in ("outage_dropped", "times") if (value := counted.get(name))]
 
 
 def _digest(document: object) -> str:

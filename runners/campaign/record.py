@@ -37,7 +37,7 @@ def judged(finished: Finished) -> tuple[Judgement, TrialRecord]:
 def unfit(finished: Finished, reason: str) -> tuple[Judgement, TrialRecord]:
     """The trial as an invalid one of which nothing is kept that was measured."""
     judgement = Judgement("invalid", reason)
-    return judgement, _with_digest(_bare_record_of(finished, judgement))
+    return judgement, _with_digests(_bare_record_of(finished, judgement))
 
 
 def _bare_record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
@@ -80,11 +80,12 @@ def record_of(finished: Finished, judgement: Judgement) -> TrialRecord:
         },
         series=_series(judgement),
     )
-    return _with_digest(record)
+    return _with_digests(record)
 
 
-def _with_digest(record: TrialRecord) -> TrialRecord:
-    return dataclasses.replace(record, checks={**record.checks, "digest": digest.of_trial(record)})
+def _with_digests(record: TrialRecord) -> TrialRecord:
+    digests = {"digest": digest.of_trial(record), "metrics_digest": digest.of_metrics(record)}
+    return dataclasses.replace(record, checks={**record.checks, **digests})
 
 
 def _link_document(report: LinkReport) -> dict[str, Any]:
@@ -94,6 +95,7 @@ def _link_document(report: LinkReport) -> dict[str, Any]:
     directions = {
         direction: {name: getattr(counted, name) for name in (*digest.COUNTERS, "late", "conserved")}
         | ({"outage_dropped": counted.outage_dropped} if counted.outage_dropped else {})
+        | ({"times": counted.times} if counted.times else {})
         for direction, counted in report.directions.items()
     }
     return {"backend": report.backend, "directions": directions}

@@ -1,9 +1,10 @@
 """Runs a stored trial again, with the same seeds, and records packets, qlog, TLS secrets and series."""
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
 from runners.implementations.implementation import EngineName, Implementation
 from runners.refusal import Refusal, first_problem
-from runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series
+from runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series, of_today
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class Replay:
     """What is not as it was when the trial was recorded, and may be why the two differ: a line each."""
     task: Task | None = None
     """What was run again."""
+    defaults: dict[str, Any] | None = field(default_factory=dict)
+    """Today's defaults that were taken for fields that the recorded task lacks, by their dotted names; None:
+    no task was recorded, and all of it is of today."""
 
     @property
     def is_virtual(self) -> bool:
@@ -46,16 +50,25 @@ class Replay:
 
     @property
     def digests(self) -> tuple[str, str]:
-        """What it came to, as it was recorded and again."""
-        return digest.of_trial(self.recorded.record), digest.of_trial(self.replayed.record)
+        """What happened on the wire, as it was recorded and again, as far as it was recorded. The task is the
+        recorded one both times: what a replay records besides is nothing that it asks of the network."""
+        recorded = self.recorded.record
+        again = dataclasses.replace(self.replayed.record, task=recorded.task)
+        return digest.of_trial(recorded), digest.of_trial(digest.as_far_as(again, recorded))
+
+    @property
+    def other_metrics(self) -> dict[str, tuple[float, float]]:
+        """The metrics with another value than was recorded, of those that both have."""
+        return digest.other_metrics(self.recorded.record, self.replayed.record)
 
     @property
     def same(self) -> bool:
         """Whether the state is the same, and every packet that both runs sent met the same verdict; in
-        virtual time, whether it came to the same."""
+        virtual time, whether the same happened on the wire, and every metric that was recorded and still is
+        there has the same value."""
         recorded, replayed = self.recorded.record, self.replayed.record
         if self.is_virtual:
-            return len(set(self.digests)) == 1
+            return len(set(self.digests)) == 1 and not self.other_metrics
         met_any = bool(replayed.verdicts)
         return recorded.state == replayed.state and met_any and recorded.met_the_losses_of(replayed)
 
@@ -69,7 +82,7 @@ def replay(
     Its task and its seeds are those that were recorded. Where they were not, they are made of the design, the
     pages and the traces that were, with the defaults of today.
     """
-    recorded = _recorded_task(stored.record)
+    recorded, defaults = _recorded_task(stored.record, implementations)
     try:
         experiment = _experiment(campaign, implementations)
     except Refusal as refusal:
@@ -91,7 +104,8 @@ def replay(
             shutil.move(finished.folder, folder)
     _, record = judged(finished)
     replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
-    return Replay(stored, replayed, programs + differences, task)
+    taken = [_told(defaults)] if defaults else []
+    return Replay(stored, replayed, programs + taken + differences, task, defaults)
 
 
 def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:
@@ -100,18 +114,64 @@ def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:
     return NamespaceEngine(1, commands_of(used), folders_of(used), bundles_of(used))
 
 
-def _recorded_task(record: TrialRecord) -> Task | None:
-    """What the trial was asked for; None where it is not known, as in version 1."""
+def _recorded_task(
+    record: TrialRecord, implementations: Implementations
+) -> tuple[Task | None, dict[str, Any] | None]:
+    """What the trial was asked for, and the defaults of today in it; None where the task is not known."""
     if not record.task:
-        return None
+        return None, None
+    written = of_today(record.task)
     try:
-        return Task.model_validate({**record.task, "seeds": seeds_of(record, record.task)})
+        task = Task.model_validate({**written, "seeds": seeds_of(record, written)})
+        whole = _with_all_options(task, implementations)
+        return whole, dict(_lacking("", written, whole.document()))
     except (KeyError, ValidationError) as error:
         problem = first_problem(error) if isinstance(error, ValidationError) else f"{error} is missing"
         raise Refusal(
             f"{record.key}: the task that was recorded is not one of this fecbench ({problem}): replay it"
             " with the revision that its start names"
         ) from error
+
+
+def _with_all_options(task: Task, implementations: Implementations) -> Task:
+    """The task with the defaults of today for the options that its implementations did not have then."""
+
+    def whole(end: EndpointTask) -> EndpointTask:
+        known = implementations.find(end.implementation, "the trial's task").declaration.options
+        defaults = {name: option.default for name, option in known.items()}
+        return end.model_copy(update={"options": {**defaults, **end.options}})
+
+    pairs = [pair.model_copy(update={role: whole(pair.end(role)) for role in ROLES}) for pair in task.pairs]
+    return task.model_copy(update={"pairs": pairs})
+
+
+def _lacking(name: str, written: Any, whole: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of a document that a written one lacks, by their dotted names, with their values."""
+    if isinstance(written, Mapping) and isinstance(whole, Mapping):
+        for key, value in whole.items():
+            below = f"{name}.{key}" if name else str(key)
+            if key in written:
+                yield from _lacking(below, written[key], value)
+            else:
+                yield from _leaves(below, value)
+    elif isinstance(written, list) and isinstance(whole, list):
+        for index, (before, after) in enumerate(zip(written, whole, strict=False)):
+            yield from _lacking(f"{name}.{index}", before, after)
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping) or not value:
+        yield name, value
+        return
+    for key, part in value.items():
+        yield from _leaves(f"{name}.{key}", part)
+
+
+def _told(defaults: Mapping[str, Any]) -> str:
+    fields = ", ".join(f"{name} = {json.dumps(value)}" for name, value in defaults.items())
+    return (
+        f"the trial's task was recorded without {len(defaults)} fields; today's defaults are taken: {fields}"
+    )
 
 
 def _experiment(campaign: CampaignInfo, implementations: Implementations) -> Experiment:

@@ -64,10 +64,11 @@ def _chosen(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, list[T
 
 def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str, Any]:
     tasks = {key: experiment.task(key, VIRTUAL) for key in keys}
-    digests: dict[TrialKey, list[str]] = {key: [] for key in keys}
+    digests: dict[TrialKey, list[tuple[str, str]]] = {key: [] for key in keys}
     unanswered = []
     for finished in play(tasks, experiment.simulators, experiment.folders):
-        digests[finished.key].append(digest.of_trial(judged(finished)[1]))
+        record = judged(finished)[1]
+        digests[finished.key].append((digest.of_trial(record), digest.of_metrics(record)))
         unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []
     if len(unanswered) == sum(map(len, digests.values())):
         raise Refusal(f"{unanswered[0]} ({keys[0]}); --no-calibrate begins all the same")
@@ -77,4 +78,4 @@ def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str,
                 f"{name}: its simulator answered one trial in {len(set(told))} ways ({key}): it must answer"
                 " in the same way each time; --no-calibrate begins all the same"
             )
-    return {str(key): told[0] for key, told in digests.items()}
+    return {str(key): told[0][0] for key, told in digests.items()}

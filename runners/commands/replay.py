@@ -47,6 +47,8 @@ def replay(
             result = run_again(info, stored, known, Path(folder) / "trial")
             document: dict[str, Any] = {
                 "same": result.same,
+                "defaults": result.defaults,
+                "differences": result.differences,
                 "recorded": trial_document(info, result.recorded),
                 "replayed": trial_document(info, result.replayed),
             }
@@ -76,8 +78,14 @@ def comparison(result: Replay) -> str:
     before, after = result.recorded.record.state, result.replayed.record.state
     if result.is_virtual:
         was, now = result.digests
-        found = f"digest {now}, as recorded" if was == now else f"NOT as recorded: digest {now}, was {was}"
-        return f"{after}, {found}"
+        if was != now:
+            return f"{after}, NOT as recorded: digest {now}, was {was}"
+        if others := result.other_metrics:
+            told = ", ".join(
+                f"{name} {value:.6g}, was {before:.6g}" for name, (before, value) in others.items()
+            )
+            return f"{after}, digest {now}, as recorded; NOT as recorded: {told}"
+        return f"{after}, digest {now}, as recorded"
     if before != after:
         return f"NOT as recorded: the state was {before}, and is {after}"
     return f"{after}, as recorded" if result.same else "NOT as recorded: packets met other verdicts"

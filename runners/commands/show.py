@@ -49,7 +49,8 @@ def show(
         bool,
         typer.Option(
             "--digest",
-            help="One number for what all trials of a campaign came to; in virtual time the same each time.",
+            help="One number for what happened on the wire in all trials of a campaign; in virtual time the"
+            " same each time. With --json one for all metrics, too.",
         ),
     ] = False,
     plot: arguments.Plot = None,
@@ -71,7 +72,7 @@ def show(
         raise Refusal(f"--plot {plot}: draws one trial: fecbench show TRIAL --plot {plot}")
     if plot is not None:
         check_file("--plot", plot, arguments.DRAWN)
-    if digest and (trial is not None or trials or overhead or metric or first_attempts or as_json):
+    if digest and (trial is not None or trials or overhead or metric or first_attempts):
         raise Refusal("--digest is of all trials of a campaign: leave out what asks for something else")
     if hosts and (trial is not None or trials or overhead or metric or first_attempts or digest):
         raise Refusal("--hosts is of whole campaigns: leave out what asks for something else")
@@ -80,7 +81,7 @@ def show(
             _show_hosts(database, campaigns_of(database, campaign), as_json)
             return
         if digest:
-            say(database.digest(one_campaign(database, campaign).id))
+            _show_digest(database, one_campaign(database, campaign), as_json)
             return
         if trial is None:
             campaigns = campaigns_of(database, campaign)
@@ -97,6 +98,15 @@ def show(
             print_document(whole_trial_document(database, info, stored))
         else:
             print_trial(database, info, stored)
+
+
+def _show_digest(database: Database, info: CampaignInfo, as_json: bool) -> None:
+    wire = database.digest(info.id)
+    if not as_json:
+        say(wire)
+        return
+    metrics = database.metrics_digest(info.id)
+    print_document({"campaign": info.name, "digest": wire, "metrics_digest": metrics})
 
 
 def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: bool) -> None:

@@ -9,9 +9,9 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat, NonNegativeInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
 from dropper.command import Counters
 from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
@@ -195,6 +195,7 @@ class _Report(_Part):
     conserved: bool
     packets: NonNegativeInt
     bitmap: str
+    times: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None = None
 
 
 class _Answer(_Part):

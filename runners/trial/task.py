@@ -149,18 +149,21 @@ class Task(_Part):
     @model_validator(mode="before")
     @classmethod
     def _read_older(cls, written: Any) -> Any:
-        """Tasks of older campaigns have one bound, and in another place."""
-        if not isinstance(written, Mapping) or "stall_share" not in written:
-            return written
-        task = dict(written)
-        task["validity"] = {"stall_share": task.pop("stall_share")}
-        return task
+        return of_today(written) if isinstance(written, Mapping) else written
 
     def document(self) -> dict[str, Any]:
         """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and
         `processor` only where endpoints take any time."""
         processor = {"processor"} if self.processor == ProcessorTask() else set()
         return self.model_dump(mode="json", exclude={"seeds", "capture", *processor})
+
+
+def of_today(written: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a task with each field in today's place: older ones have one bound, and elsewhere."""
+    task = dict(written)
+    if "stall_share" in task:
+        task["validity"] = {"stall_share": task.pop("stall_share")}
+    return task
 
 
 def endpoint_name(pair: int, role: Role) -> str:

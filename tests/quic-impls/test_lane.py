@@ -111,6 +111,9 @@ class Lane:
         report = self._core.lane_report(self._lane)
         return {name: getattr(report, name) for name, _ in Report._fields_}
 
+    def times(self) -> int:
+        return int(self._core.lane_times(self._lane))
+
     def verdicts(self) -> tuple[int, bytes]:
         """How many are recorded, and their bitmap."""
         packets = u64()
@@ -130,7 +133,7 @@ def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     core = shared_library(LANE, WIRE / "direction.c", WIRE / "codel.c", WIRE / "frame_pool.c")
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
-    core.lane_next_exit.restype = core.lane_outage_dropped.restype = u64
+    core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64
     core.lane_report.restype = Report
     core.lane_verdicts.restype = ctypes.c_void_p
 
@@ -307,6 +310,43 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
             "dropped": lost.sum(),
             "conserved": True,
         }
+
+
+@settings(max_examples=100)
+@given(links, sendings, st.data())
+def test_the_hash_of_times_is_that_of_the_instants_and_lengths_of_datagrams(
+    new_lane: LaneMaker, link: Link, sent: Sent, data: st.DataObject
+) -> None:
+    """In a lane that was used, too. A datagram that comes a nanosecond later changes it, and so does a longer
+    one, and one that was never sent."""
+    end_ns = sum(gap_ns for gap_ns, _ in sent) + 1000 * MS
+
+    def of(lane: Lane, sent: Sent, end_ns: int) -> int:
+        assert lane.begin(settings_of(link))
+        simulate(lane, sent, end_ns)
+        return lane.times()
+
+    with new_lane() as lane, new_lane() as another:
+        known = of(lane, sent, end_ns)
+        assert [of(lane, sent, end_ns), of(another, sent, end_ns)] == [known, known]
+        if sent:
+            place = data.draw(st.integers(0, len(sent) - 1))
+            gap_ns, length = sent[place]
+            for other in ((gap_ns + 1, length), (gap_ns, length + 1)):
+                assert of(lane, [*sent[:place], other, *sent[place + 1 :]], end_ns + 1) != known
+            assert of(lane, sent[:-1], end_ns) != known
+
+
+def test_the_hash_of_times_has_exits_as_well_as_entries(new_lane: LaneMaker) -> None:
+    with new_lane() as lane:
+        hashes = set()
+        for delay_ns in (100, 101):
+            lane.begin(settings_of(Link(8 * 10**9, delay_ns=delay_ns, queue_packets=1)))
+            lane.send(b"", 1, 5)
+            hashes.add(lane.times())
+            assert list(drain(lane, 10**6))
+            hashes.add(lane.times())
+    assert len(hashes) == 3
 
 
 def test_what_is_sent_while_a_lane_is_out_is_dropped_and_counted_until_the_next_trial(

@@ -206,6 +206,12 @@ impl Lane {
         unsafe { lane_outage_dropped(self.raw.as_ptr()) }
     }
 
+    /// A hash of when each datagram was sent and when it left, and of its length.
+    pub fn times(&self) -> u64 {
+        // SAFETY: the lane is ours.
+        unsafe { lane_times(self.raw.as_ptr()) }
+    }
+
     pub fn report(&self) -> Report {
         // SAFETY: the lane is ours.
         unsafe { lane_report(self.raw.as_ptr()) }
@@ -310,6 +316,7 @@ unsafe extern "C" {
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
     fn lane_start_outage(lane: *mut RawLane, now_ns: u64, from_ns: u64, to_ns: u64);
+    fn lane_times(lane: *const RawLane) -> u64;
     fn lane_outage_dropped(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;

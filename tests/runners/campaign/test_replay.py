@@ -1,5 +1,6 @@
 """A replay runs what was recorded, whatever the defaults of today are, and says what differs."""
 
+import copy
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from runners.campaign.request import Request
 from runners.implementations.finding import Implementations, ours
 from runners.implementations.implementation import Implementation
 from runners.refusal import Refusal
+from runners.trial.validity import Validity
 from tests.runners.campaign.conftest import Pretence, Run
 
 
@@ -105,3 +107,65 @@ def test_a_task_that_this_fecbench_does_not_know_is_refused_in_a_line(
         replay(campaign, newer, ours(), tmp_path / "files")
     assert "\n" not in str(refused.value)
     assert engine.ran == []
+
+
+def with_task(trial: StoredTrial, task: dict[str, Any]) -> StoredTrial:
+    return dataclasses.replace(trial, record=dataclasses.replace(trial.record, task=task))
+
+
+def test_fields_that_the_recorded_task_lacks_are_told_with_the_defaults_that_were_taken(
+    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+) -> None:
+    """Of the judge's bounds, one was another then; the rest did not exist."""
+    campaign, trial = recorded
+    task = copy.deepcopy(trial.record.task)
+    task["validity"] = {"stall_share": 0.5}
+    (pair,) = task["pairs"]
+    del pair["client"]["fec"], pair["playout_ms"]
+    result = replay(campaign, with_task(trial, task), ours(), tmp_path / "files")
+    bounds = Validity().model_dump()
+    del bounds["stall_share"]
+    assert result.defaults == {
+        "pairs.0.client.fec": None,
+        "pairs.0.playout_ms": [],
+        **{f"validity.{name}": value for name, value in bounds.items()},
+    }
+    (line,) = [line for line in result.differences if "today's defaults are taken" in line]
+    assert "\n" not in line
+    assert f"recorded without {len(bounds) + 2} fields" in line
+    assert "pairs.0.client.fec = null, " in line
+    assert f"validity.rate_share = {bounds['rate_share']}" in line
+    assert engine.tasks[0].validity.stall_share == 0.5
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_bound_that_older_tasks_have_elsewhere_is_no_default(
+    recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path
+) -> None:
+    campaign, trial = recorded
+    task = {name: value for name, value in trial.record.task.items() if name != "validity"}
+    result = replay(campaign, with_task(trial, {**task, "stall_share": 0.5}), ours(), tmp_path / "files")
+    assert result.defaults is not None
+    assert result.defaults
+    assert "validity.stall_share" not in result.defaults
+
+
+def test_an_option_that_an_implementation_did_not_have_is_told_and_given_its_default(
+    recorded: tuple[CampaignInfo, StoredTrial], engine: Pretence, tmp_path: Path
+) -> None:
+    campaign, trial = recorded
+    task = copy.deepcopy(trial.record.task)
+    del task["pairs"][0]["server"]["options"]["generation_max"]
+    result = replay(campaign, with_task(trial, task), with_other_defaults(), tmp_path / "files")
+    assert result.defaults == {"pairs.0.server.options.generation_max": 7}
+    (pair,) = engine.tasks[0].pairs
+    assert (pair.client.options["generation_max"], pair.server.options["generation_max"]) == (63, 7)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_task_that_was_recorded_whole_takes_no_default_and_one_that_was_not_takes_all(
+    recorded: tuple[CampaignInfo, StoredTrial], tmp_path: Path
+) -> None:
+    campaign, trial = recorded
+    assert replay(campaign, trial, ours(), tmp_path / "whole").defaults == {}
+    assert replay(campaign, with_task(trial, {}), ours(), tmp_path / "none").defaults is None

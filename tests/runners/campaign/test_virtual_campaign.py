@@ -23,7 +23,7 @@ import pytest
 from fecbench.checkout import REPOSITORY
 from results.store.database import Database
 from results.store.digest import of_trial
-from runners.campaign import share
+from runners.campaign import record, share
 from runners.engines import virtual
 from tests import ordinary
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
@@ -486,7 +486,33 @@ def test_a_replay_that_comes_to_something_else_says_so(
         last = [trial.id for trial in database.trials(campaign.id) if trial.record.key.variant == "other"][-1]
     replayed = fecbench_here("replay", last, "--db", path, "--output", tmp_path / "replayed", *FOLDER)
     assert replayed.returncode == 1
-    assert "NOT as recorded: digest" in replayed.stdout
+    assert ", as recorded; NOT as recorded: client.tasks_before " in replayed.stdout
+
+
+def test_a_metric_that_is_new_moves_no_digest_of_the_wire(
+    made_up: WriteDesign,
+    run: Run,
+    fecbench_here: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor does it keep a replay from being as recorded."""
+    told = []
+    measured, path = record._metrics, tmp_path / "x.sqlite"
+    for name in ("today", "tomorrow"):
+        run(made_up(), path, "--campaign", name)
+        shown = fecbench_here("show", "--db", path, "--digest", "--json", "--campaign", name)
+        told.append(json.loads(shown.stdout))
+        monkeypatch.setattr(record, "_metrics", lambda *of: measured(*of) | {"messages": {"novel": 1.0}})
+    assert told[0]["digest"] == told[1]["digest"]
+    assert told[0]["metrics_digest"] != told[1]["metrics_digest"]
+    plain = fecbench_here("show", "--db", path, "--digest", "--campaign", "today").stdout
+    assert plain == told[0]["digest"] + "\n"
+    replayed = fecbench_here("replay", 1, "--db", path, "--output", tmp_path / "r", *FOLDER, "--json")
+    assert replayed.returncode == 0, replayed.stdout
+    document = json.loads(replayed.stdout)
+    assert (document["same"], document["defaults"], document["differences"]) == (True, {}, [])
+    assert "novel" in document["replayed"]["metrics"]["messages"]
 
 
 def test_a_digest_is_told_of_one_campaign(

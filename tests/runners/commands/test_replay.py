@@ -1,13 +1,14 @@
 """What `fecbench replay` says of the two runs of a trial."""
 
 import dataclasses
+from typing import Any
 
 from results.store.records import State, StoredTrial, TrialKey, TrialRecord, VerdictLog
 from runners.campaign.replay import Replay
 from runners.commands.replay import comparison
 
 
-def trial(state: State, bitmap: bytes) -> StoredTrial:
+def trial(state: State, bitmap: bytes, **others: Any) -> StoredTrial:
     record = TrialRecord(
         key=TrialKey("off", "download", 0, 0),
         state=state,
@@ -15,6 +16,7 @@ def trial(state: State, bitmap: bytes) -> StoredTrial:
         started_at="2026-01-02T03:04:05+00:00",
         duration_s=1.0,
         verdicts=[VerdictLog("internet", "down", 8, bitmap.count(1), bitmap)],
+        **others,
     )
     return StoredTrial(id=1, campaign_id=1, start_id=None, attempt=1, record=record)
 
@@ -26,3 +28,21 @@ def test_a_replay_says_the_state_and_what_is_not_as_recorded() -> None:
     assert comparison(other_state) == "NOT as recorded: the state was ok, and is timeout"
     other_losses = dataclasses.replace(same, replayed=trial("ok", b"\x02"))
     assert comparison(other_losses) == "NOT as recorded: packets met other verdicts"
+
+
+def of_metrics(**metrics: float) -> StoredTrial:
+    return trial("ok", b"\x01", task={"backend": "virtual"}, metrics={"messages": metrics})
+
+
+def test_in_virtual_time_another_metric_is_no_other_wire_and_a_new_one_is_no_difference() -> None:
+    same = Replay(of_metrics(freezes=1.0), of_metrics(freezes=1.0, freeze_s=2.0), [])
+    assert same.same
+    assert comparison(same) == f"ok, digest {same.digests[0]}, as recorded"
+    other = Replay(of_metrics(freezes=1.0), of_metrics(freezes=3.0), [])
+    assert not other.same
+    assert comparison(other) == (
+        f"ok, digest {same.digests[0]}, as recorded; NOT as recorded: messages.freezes 3, was 1"
+    )
+    wire = Replay(of_metrics(), trial("ok", b"\x02", task={"backend": "virtual"}), [])
+    assert not wire.same
+    assert comparison(wire).startswith("ok, NOT as recorded: digest ")

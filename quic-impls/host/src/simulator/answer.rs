@@ -76,6 +76,8 @@ pub struct DirectionReport {
     /// That were judged: all that left.
     packets: u64,
     bitmap: String,
+    /// A hash of when packets entered and left, in hexadecimal.
+    times: String,
 }
 
 impl DirectionReport {
@@ -96,6 +98,7 @@ impl DirectionReport {
             conserved: report.conserved,
             packets: report.frames_out,
             bitmap: BASE64_STANDARD.encode(lane.verdicts()),
+            times: format!("{:016x}", lane.times()),
         }
     }
 }

@@ -155,6 +155,9 @@ func (l *Lane) Report() Report {
 	}
 }
 
+// Times is a hash of when each datagram was sent and when it left, and of its length.
+func (l *Lane) Times() uint64 { return uint64(C.lane_times(l.c)) }
+
 // Verdicts of the packets that left the link, as many as are recorded: bit n % 8 of byte n / 8 is set when packet n was lost.
 func (l *Lane) Verdicts() (bitmap []byte, packets uint64) {
 	var recorded C.uint64_t

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/lane"
 )
@@ -67,6 +68,7 @@ type Report struct {
 	Conserved       bool    `json:"conserved"`
 	Packets         uint64  `json:"packets"` // that were judged; the bitmap may have fewer
 	Bitmap          []byte  `json:"bitmap"`
+	Times           string  `json:"times"` // a hash of when packets entered and left, in hexadecimal
 }
 
 func reportOf(l *lane.Lane) Report {
@@ -77,5 +79,6 @@ func reportOf(l *lane.Lane) Report {
 		QueueDropped: r.QueueDropped, OversizeDropped: r.OversizeDropped, InFlight: r.InFlight,
 		MaxQueueBytes: r.MaxQueueBytes, MaxQueuePackets: r.MaxQueuePackets,
 		Dropped: r.Dropped, OutageDropped: l.OutageDropped(), Conserved: r.Conserved, Packets: r.FramesOut, Bitmap: bitmap,
+		Times: fmt.Sprintf("%016x", l.Times()),
 	}
 }
