@@ -68,6 +68,9 @@ class Metric:
     asked: str = ""
     """The question that a figure of its values answers, where there is one that reads better than "how
     large"."""
+    absent_is_worst: bool = False
+    """A trial that is ok lacks it only where it would be worse than any value, as a percentile of latencies
+    is that falls on a message lost."""
 
     @property
     def more_is_better(self) -> bool:
@@ -76,7 +79,7 @@ class Metric:
 
     @property
     def worst(self) -> float:
-        """What a trial that timed out counts as: worse than any value."""
+        """What a trial that failed or timed out counts as: worse than any value."""
         return -math.inf if self.more_is_better else math.inf
 
     @property
@@ -480,11 +483,12 @@ _OF_MESSAGES = (
             f"messages.latency_p{percent}_ms",
             "ms",
             f"From when a message was due until it was whole; {percent} % of messages took no longer. None"
-            " where that falls on a message that never was whole.",
+            " where that falls on a message that never was whole: comparisons take it for infinite.",
             "less",
             "harness",
             f"{percent}th percentile of the latency of messages",
             f"p{percent} latency",
+            absent_is_worst=True,
         )
         for percent in (50, 95, 99)
     ),
@@ -495,6 +499,7 @@ _OF_MESSAGES = (
         "less",
         "harness",
         "greatest latency of messages",
+        absent_is_worst=True,
     ),
     Metric(
         f"messages.on_time_ratio_{_PLAYOUT}ms",
@@ -548,7 +553,8 @@ _OF_MESSAGES = (
         "",
         "How often a frame was followed by the next only after max(3 · mean, mean + 150 ms), the mean of the"
         " durations of 30 frames, as W3C's webrtc-stats counts freezes. At 30 Hz a single lost message is"
-        " none.",
+        " none. The time before the first frame counts, and the last one stands until the stream should have"
+        " ended, so a stream that dies is frozen.",
         "less",
         "harness",
         "number of freezes",

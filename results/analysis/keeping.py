@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 
+from results.analysis import outcomes
+from results.analysis.point_statistic import by_group
+from results.metrics import of
 from results.store.records import CampaignInfo
 
 LEAST = 0.99  # of messages
@@ -15,21 +18,20 @@ LOSSES = "losses"
 
 
 def kept(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, least: float = LEAST) -> pd.DataFrame:
-    """One row a (workload, variant, point) with a trial that measured the metric, a share, or ran into its
-    time limit: `share`, the design's statistic over repetitions (0 for a time limit), and `kept`, whether
-    that is `least` or more."""
-    told = frame[(frame["state"] == "timeout") | ((frame["state"] == "ok") & frame[metric].notna())]
-    values = told[metric].where(told["state"] == "ok", 0.0)
-    groups = values.groupby([told[name] for name in ("workload", "variant", "point")], observed=True)
-    shares = groups.agg(campaign.statistic).rename("share").reset_index()
+    """One row a (workload, variant, point) with a trial that measured the metric, a share, failed or timed
+    out: `share`, the design's statistic over repetitions (0 for the latter), and `kept`, whether that is
+    `least` or more."""
+    counted = frame.assign(share=outcomes.shares(frame, of(metric))).dropna(subset="share")
+    place = ["workload", "variant", "point"]
+    shares = by_group(counted, place, "share", campaign.statistic, more_is_better=True).reset_index()
     return shares.assign(kept=shares["share"] >= least)
 
 
 def losses(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """One row a (workload, point): `losses`, the share of packets that was lost on the way that messages
-    took, over all links, in all its trials that are ok or ran into their time limit: a network in which every
-    trial did is one that does not keep the promise, and must not be missing."""
-    told, shares = frame[frame["state"].isin(("ok", "timeout"))], []
+    took, over all links, in all its trials that are ok, failed or timed out: a network in which no trial is
+    ok is one that does not keep the promise, and must not be missing."""
+    told, shares = frame[frame["state"].isin(outcomes.COUNTED)], []
     for workload in campaign.workloads:
         rows = told[told["workload"] == workload["label"]]
         direction = workload["parameters"].get("direction", "down")

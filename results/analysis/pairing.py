@@ -1,8 +1,8 @@
 """Variants compared in pairs that met the same losses, workload by workload.
 
-A comparison holds the repetitions in which each arm is ok or timed out; what is left out is counted with its
-reason. A trial that timed out counts as worse than any that is ok, whatever the metric: infinite, if less is
-better. So the ratio at a point is
+A comparison holds the repetitions in which each arm is ok, failed or timed out; what is left out is counted
+with its reason. A trial that failed or timed out counts as worse than any that is ok, whatever the metric
+(`outcomes`): infinite, if less is better. Below, a timeout is either. So the ratio at a point is
 
 - a number where the statistics of both arms are: a median that fewer than half of the trials missed by
   timing out is what it would be, however long these had taken;
@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from results import metrics
+from results.analysis import outcomes
 from results.analysis.point_statistic import by_group
 from results.metrics import Metric
 from results.store.records import FEWEST_OF_P95, CampaignInfo
@@ -41,8 +42,8 @@ class Pairing:
     ratios: pd.DataFrame
     """One row a (workload, point) that has a ratio: the `metric` that is compared, `pairs` (repetitions
     compared), `baseline` and `variant` (the metric's statistic over these repetitions, infinite where it is a
-    timeout), and `ratio` = variant / baseline. `timeouts` counts the repetitions in which an arm timed out,
-    or both did. `censored`: the ratio is 0 or ∞ since the statistic of one arm is a timeout."""
+    timeout), and `ratio` = variant / baseline. `timeouts` counts the repetitions in which an arm failed
+    or timed out, or both did. `censored`: the ratio is 0 or ∞ since the statistic of one arm is a timeout."""
     unpaired: pd.DataFrame
     """One row a (workload, reason): `repetitions` that are in no ratio."""
     matched: pd.DataFrame
@@ -53,10 +54,12 @@ class Pairing:
     """One row a (workload, point) that tells which arm was better: those of `ratios`, and those at which the
     baseline's statistic is 0. `faster`: whether the variant was better, of a time faster, by the statistic;
     `equal`: whether both were the same to the last bit, as they are where nothing is lost in virtual time.
-    `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone timed out."""
+    `baseline_timeouts` and `variant_timeouts` count the repetitions in which that arm alone failed or timed
+    out."""
     timeouts: pd.DataFrame
     """One row a (workload, point) with a timeout, whether it has a ratio or not: `baseline_timeouts` and
-    `variant_timeouts` count the repetitions in which that arm alone timed out, `both_timeouts` the others."""
+    `variant_timeouts` count the repetitions in which that arm alone failed or timed out, `both_timeouts` the
+    others."""
 
 
 def paired(
@@ -66,7 +69,8 @@ def paired(
     metric: str | Mapping[str, str] = metrics.DEFAULT,
     statistic: str = "median",
 ) -> Pairing:
-    """Compare two variants in each workload and point, over the repetitions in which each is ok or timed out.
+    """Compare two variants in each workload and point, over the repetitions in which each is ok, failed or
+    timed out.
 
     `metric` names the metric for all workloads, or for each by its label. The ratio is that of the statistics
     (of `point_statistic.STATISTICS`) over these repetitions (Networking 2019, §IV-A: the median DCT of the
@@ -107,7 +111,7 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     points = _points(pairs[comparable], metric, statistic)
     unknown = (points[["baseline", "variant"]] == metric.worst).all(axis=1)
     for lacking, reason in (
-        (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a timeout"),
+        (unknown, f"{baseline} and {variant}: {statistic} of {metric.name} is a failure or a timeout"),
         (points["baseline"] == 0, f"{baseline}: {statistic} of {metric.name} is 0"),
         (points["baseline"].isna(), f"fewer than {FEWEST_OF_P95} repetitions have no {statistic}"),
     ):
@@ -177,17 +181,14 @@ def is_censored(arms: pd.DataFrame, metric: Metric) -> pd.Series:
 
 
 def values_of(frame: pd.DataFrame, label: str, metric: Metric) -> pd.DataFrame:
-    """The metric's value in each trial of a variant (the worst for a timeout, NaN for no value), and why it
-    cannot be compared ("" when it can, as a timeout can)."""
-    arm = frame[frame["variant"] == label]
-    value = arm[metric.name] if metric.name in arm else pd.Series(float("nan"), arm.index)
-    ok = arm["state"] == "ok"
-    timeout = arm["state"] == "timeout"
-    missing = (f"{label}: " + arm["state"].astype(str)).mask(ok | timeout, "")
-    return arm[PAIR].assign(
-        value=value.astype("float64").where(ok).mask(timeout, metric.worst),
-        missing=missing.mask(ok & value.isna(), f"{label}: no {metric.name}"),
+    """What each trial of a variant counts as (`outcomes.values`, of the same frame), and why it cannot be
+    compared ("" when it can, as one that failed or timed out can)."""
+    is_arm = frame["variant"] == label
+    arm, value = frame[is_arm], outcomes.values(frame, metric)[is_arm]
+    missing = (f"{label}: " + arm["state"].astype(str)).mask(
+        arm["state"] == "ok", f"{label}: no {metric.name}"
     )
+    return arm[PAIR].assign(value=value, missing=missing.mask(value.notna(), ""))
 
 
 def baseline_of(campaign: CampaignInfo) -> str | None:
@@ -260,6 +261,6 @@ def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: s
         return sentence
     alone, of_baseline, both = (int(count) for count in by_kind)
     return (
-        f"{sentence} {variant} alone timed out in {alone} pairs, {baseline} alone in {of_baseline}, both in"
-        f" {both}: a timeout counts as worse than any value; which of two is worse, nobody can tell."
+        f"{sentence} {variant} alone failed or timed out in {alone} pairs, {baseline} alone in {of_baseline},"
+        f" both in {both}: that counts as worse than any value; which of two is worse, nobody can tell."
     )

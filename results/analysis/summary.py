@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from results import metrics
+from results.analysis import outcomes
 from results.analysis.pairing import Pairing, baselines_of, comparisons, median_ratio
 from results.store.records import CampaignInfo
 
@@ -16,8 +18,9 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """What a campaign found, one row a (workload, variant) of its design.
 
     Columns: `workload`, `variant`, `trials` that were run, `ok` of them, the `metric` that is compared and
-    its `median` over `whole_groups`, of a design with one point with timeouts, of one with several
-    `median_by_pairs` (`by_pairs`); and against its baseline: `points` that have a ratio, `planned_points`,
+    its `median` over `whole_groups`, in which a failure or a timeout is the worst value; of a design with
+    several points `median_by_pairs` (`by_pairs`); and against its baseline: `points` that have a ratio,
+    `planned_points`,
     `median_ratio` over those that have one (`pairing.median_ratio`); `compared_points`, with those at which
     the baseline is 0 (`Pairing.decided`), and `faster`, the share of them at which the variant was better
     (NaN where there is none); `whole_groups`: how many; `compared_with`: the baseline's label, "" where there
@@ -26,17 +29,14 @@ def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
     """
     of_workloads, pairings = metrics.of_workloads(campaign), comparisons(frame, campaign)
     baselines = baselines_of(campaign)
-    # Over several networks a timeout has its say by the ratios.
-    timed_out = (frame["state"] == "timeout") & (not of_many_networks(campaign))
-    whole = whole_groups(frame, campaign, timed_out)
+    whole, counted = whole_groups(frame, campaign, with_worst=True), frame["state"].isin(outcomes.COUNTED)
     rows = []
     for workload, metric in of_workloads.items():
-        values = frame[metric] if metric in frame else pd.Series(float("nan"), frame.index)
-        values = values.mask(timed_out, metrics.of(metric).worst)
+        values = outcomes.values(frame, metrics.of(metric))
         for variant in (variant["label"] for variant in campaign.variants):
             run = (frame["workload"] == workload) & (frame["variant"] == variant)
             ok = run & (frame["state"] == "ok")
-            measured = (ok | run & timed_out) & whole
+            measured = run & counted & whole
             ratios, faster = _of_workload(pairings.get(variant), workload)
             rows.append(
                 {
@@ -94,34 +94,36 @@ def by_pairs(
 ) -> dict[str, float]:
     """The medians of variants as their pairs have them, by label: of one that has a median ratio, the value
     of its baseline times this ratio; of one that has none (NaN), such as a baseline or what a baseline counts
-    as 0 at some points, its own.
+    as 0 at some points, and where the baseline's is the worst value or unknown, its own.
 
     Medians over different networks may differ in another direction than the variants do in most of these
     networks (Simpson's paradox). These differ as the pairs do.
     """
 
     def of(variant: str) -> float:
-        ratio = ratios[variant]
-        return float(medians[variant] if math.isnan(ratio) else of(baselines[variant]) * ratio)
+        own, ratio = float(medians[variant]), ratios[variant]
+        if math.isnan(ratio):
+            return own
+        of_baseline = of(baselines[variant])
+        return of_baseline * ratio if math.isfinite(of_baseline) else own
 
     return {variant: of(variant) for variant in medians}
 
 
-def whole_groups(
-    frame: pd.DataFrame, campaign: CampaignInfo, timed_out: pd.Series | bool = False
-) -> pd.Series:
+def whole_groups(frame: pd.DataFrame, campaign: CampaignInfo, with_worst: bool = False) -> pd.Series:
     """Whether each trial is of a whole group: in that workload, point and repetition, all variants measured
-    what the workload compares, but those that never did in this workload. `timed_out`: trials of which the
-    timeout is a measurement, too.
+    what the workload compares, but those that never did in this workload. `with_worst`: the worst
+    value is a measurement, too.
 
     So values of one variant are of the networks and losses of another's, and not of those that it got
     through. They are still of different networks: only a ratio compares, and `by_pairs`.
     """
-    measured = frame["state"] == "ok"
+    measured = pd.Series(False, frame.index)
     for metric, labels in metrics.labels_of_metrics(metrics.of_workloads(campaign)).items():
-        has_value = frame[metric].notna() if metric in frame else pd.Series(False, frame.index)
-        measured &= has_value | ~frame["workload"].isin(labels)
-    ok = frame[measured | timed_out]
+        values = outcomes.values(frame, metrics.of(metric))
+        has_value = values.notna() if with_worst else np.isfinite(values)
+        measured |= has_value & frame["workload"].isin(labels)
+    ok = frame[measured]
     variants = ok.groupby("workload", observed=True)["variant"].nunique()
     in_group = ok.groupby(["workload", "point", "repetition"], observed=True)["variant"].transform("nunique")
     whole = in_group == ok["workload"].astype(str).map(variants)

@@ -5,8 +5,6 @@ It loads nothing, so that whoever needs a unit need not wait for a library.
 
 from __future__ import annotations
 
-import math
-
 # As people write the unit that a name ends with.
 UNITS = {
     "mbps": "Mbit/s",
@@ -57,5 +55,5 @@ def size(size_bytes: int) -> str:
 
 
 def number(value: float, form: str = ".2f") -> str:
-    """A ratio in this format, for a person; "∞" for that of a variant that timed out."""
-    return "∞" if value == math.inf else f"{value:{form}}"
+    """A ratio in this format, for a person; "∞" for that of a variant that failed or timed out."""
+    return f"{value:{form}}".replace("inf", "∞")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from results.analysis.margins import percent
 from results.analysis.units import axis_label, quantity
 from results.figures.style import FONT, WIDTH, grid, heading, legend_below, style
 
@@ -27,7 +28,11 @@ def choice_map(
 
     The colour of a cell is the variant that is taken there, of `variants`, the first of which is the one that
     the others are compared with. Where it is another one, the numbers are its ratio and the interval's ends.
-    A cell that timeouts leave open has a "?", with the number of networks that have one.
+
+    The caption says by which margin it was chosen, and what the marks mean: "?" for a cell that is open,
+    since the first variant failed or timed out, with the number of networks in which one did; "*" for a
+    number that is not of the colour's variant alone, since the halves of the repetitions choose differently;
+    "!" for a cell in which others failed or timed out, and were not chosen for that.
     """
     palette = sns.color_palette("colorblind", len(variants) - 1)
     colors = dict(zip(variants, [(1.0, 1.0, 1.0), *palette], strict=True))
@@ -54,7 +59,7 @@ def choice_map(
                 if label in taken
             ],
         )
-        heading(figure, question, f"{detail}{_of_timeouts(table)}")
+        heading(figure, question, " · ".join([detail, *_remarks(table, variants[0])]))
     return figure
 
 
@@ -71,20 +76,34 @@ def _draw_cell(
 
 
 def _text(cell: Mapping[Any, Any], baseline: str) -> str:
-    if cell["unknown"]:
+    if pd.isna(cell["chosen"]):
         return f"?\n{cell['unknown']} of {cell['points']}"
+    mark = "!" if cell["timed_out"] else ""
     if cell["variant"] == baseline:
-        return ""
-    return f"{cell['ratio']:.2f}\n{cell['low']:.2f}–{cell['high']:.2f}"
+        return mark
+    differ = "" if cell["halves_agree"] else "*"
+    return f"{cell['ratio']:.2f}{differ}{mark}\n{cell['low']:.2f}–{cell['high']:.2f}"
 
 
-def _of_timeouts(table: pd.DataFrame) -> str:
-    """What the "?" of a map are, and by whom; "" for none."""
-    of_cells = table.loc[table["unknown"] > 0, "timed_out"]
-    if of_cells.empty:
-        return ""
-    labels = dict.fromkeys(label for cell in of_cells for label in cell)
-    return f" · ?: not known, for timeouts in so many of the networks, of {', '.join(labels)}"
+def _remarks(table: pd.DataFrame, baseline: str) -> Iterator[str]:
+    """How it was chosen, what the marks of a map mean and of whom they are, and what is left out."""
+    yield f"taken: the cheapest that is at most {percent(table['margin'].max())} worse than the best"
+    is_open = table["chosen"].isna()
+    if is_open.any():
+        of_cells = _labels(table[is_open])
+        yield f"?: not known, for failures or timeouts in so many of the networks, of {of_cells}"
+    if (did := ~is_open & (table["unknown"] > 0)).any():
+        yield f"!: without those that failed or timed out there: {_labels(table[did])}"
+    if (~table["halves_agree"] & (table["variant"] != baseline)).any():
+        yield "*: the halves of the repetitions choose differently, so the number is not of one variant alone"
+    if dropped := int(table["dropped"].sum()):
+        yield f"{dropped:,} repetitions are left out, in which not every variant has a value"
+
+
+def _labels(cells: pd.DataFrame) -> str:
+    """The variants that failed or timed out in these cells, and in how many of them."""
+    counts = cells["timed_out"].explode().value_counts(sort=False)
+    return ", ".join(f"{label} ({count})" for label, count in counts.items())
 
 
 def _edges(factor: str, cells: Sequence[pd.Interval]) -> list[str]:

@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
 from results import metrics
+from results.analysis import outcomes
 from results.analysis.intervals import LEVEL, ecdf
 from results.analysis.pairing import Pairing, baselines_of, comparisons
 from results.analysis.summary import median_column, of_many_networks, summary, whole_groups
@@ -48,7 +49,8 @@ _PIXELS_ACROSS, _PIXELS_UP = 1500, 500
 def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figure:
     """The metric by workload and variant: boxes, and dots while they can be told apart.
 
-    Of the trials of whole groups (`summary.whole_groups`), so that all variants' are of the same networks.
+    Of the ok trials of whole groups (`summary.whole_groups`), so that all variants' are of the same networks;
+    the caption says how many failed or timed out, which no box can show.
     Where they are of several points, lines are the medians as the pairs have them (`summary.by_pairs`).
     `metric`: by default the one that the workloads compare. On a logarithmic axis, if all values are above 0.
     """
@@ -91,7 +93,9 @@ def boxes(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> Figu
             for label, look in look_of.items()
         ]
         legend_below(figure, handles)
-        detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}"
+        missing = outcomes.lacking(trials)
+        of_missing = f" · in no box, and may decide: {missing}" if missing else ""
+        detail = f"{campaign.heading} · {len(ok)} ok trials of {len(trials)}{of_lines}{of_missing}"
         heading(figure, compared.question, detail)
     return figure
 
@@ -177,7 +181,11 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
 def _pairs(ratios: pd.DataFrame) -> str:
     """How many pairs these ratios hold."""
     pairs, timeouts = int(ratios["pairs"].sum()), int(ratios["timeouts"].sum())
-    return f"{pairs} pairs, {timeouts} of them with a timeout" if timeouts else f"{pairs} pairs of ok trials"
+    return (
+        f"{pairs} pairs, {timeouts} of them with a failure or timeout"
+        if timeouts
+        else f"{pairs} pairs of ok trials"
+    )
 
 
 def divisor(baselines: Mapping[str, str]) -> str:

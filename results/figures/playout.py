@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
+from results.analysis import outcomes
 from results.analysis.intervals import LEVEL, ecdf, median_interval
+from results.analysis.point_statistic import by_group
 from results.figures.nothing import NothingToDraw
 from results.figures.style import (
     ACROSS,
@@ -29,7 +31,7 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.metrics import playout
+from results.metrics import of, playout
 from results.store.records import CampaignInfo
 
 _PANEL = 3.6  # inches
@@ -46,16 +48,26 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """The share of messages that are whole in time over the playout delay, a panel a workload and a line a
     variant.
 
-    Each share is the median over points of the design's statistic over repetitions, of ok trials; the band is
-    the interval of that median over points, where there are enough of them.
+    Each share is the median over points of the design's statistic over repetitions; a trial that failed or
+    timed out has no message in time. The band is the interval of that median over points, where there are
+    enough of them.
     """
     columns = playouts(frame)
-    ok = frame[frame["state"] == "ok"]
-    ok = ok[ok[list(columns.values())].notna().any(axis=1)] if columns else ok.iloc[:0]
-    if ok.empty:
+    ok = frame["state"] == "ok"
+    sent = ok & frame[list(columns.values())].notna().any(axis=1) if columns else ok & False
+    if not sent.any():
         raise NothingToDraw("No trial that is ok sent messages, so there is no share on time to draw.")
-    by_point = ok.groupby(["workload", "variant", "point"], observed=True)[list(columns.values())]
-    shares = by_point.agg(campaign.statistic).reset_index()
+    is_drawn = frame["workload"].isin(set(frame.loc[sent, "workload"])) & (sent | outcomes.is_worst(frame))
+    drawn_trials = frame[is_drawn].assign(
+        **{name: outcomes.shares(frame, of(name))[is_drawn] for name in columns.values()}
+    )
+    place = ["workload", "variant", "point"]
+    shares = pd.DataFrame(
+        {
+            name: by_group(drawn_trials, place, name, campaign.statistic, more_is_better=True)
+            for name in columns.values()
+        }
+    ).reset_index()
     drawn = [
         label for label in (w["label"] for w in campaign.workloads) if (shares["workload"] == label).any()
     ]
@@ -76,31 +88,47 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             "How many messages are whole when they are played?",
-            f"{campaign.heading} · {points} points of {len(campaign.points)} · {len(ok)} ok trials"
-            f" · band: {100 * (1 - LEVEL):g} % interval of the median over points",
+            f"{campaign.heading} · {points} points of {len(campaign.points)} · {len(drawn_trials)} trials"
+            f"{_of_worst(drawn_trials)} · band: {100 * (1 - LEVEL):g} % interval of the median over points",
         )
     return figure
 
 
-def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+def _of_worst(trials: pd.DataFrame) -> str:
+    """What a figure of messages says of trials that failed or timed out; "" for none."""
+    lacking = outcomes.lacking(trials)
+    return f" · no message counts as in time of those that {lacking}" if lacking else ""
+
+
+def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo, frame: pd.DataFrame) -> Figure:
     """The distribution of the latency of messages, a panel a workload and a line a variant.
 
-    `series` is that of messages, as `frames.series` gives it. A message that never was whole is in no step,
-    so that a curve ends at the share of those that were.
+    `series` is that of messages, as `frames.series` gives it, and `frame` has the trials. A message that
+    never was whole is in no step, so that a curve ends at the share of those that were. No message counts as
+    whole of a trial that failed or timed out, of which there is no series: as many as the others of that
+    variant have in the mean.
     """
     if series.empty or "whole_s" not in series:
         raise NothingToDraw("No variant left the series messages, so there is no latency to draw.")
     latency_ms = (1e3 * (series["whole_s"] - series["t_s"])).where(series["whole_s"] >= 0, np.inf)
     left = series.assign(latency_ms=latency_ms)
+    place = ["workload", "variant"]
+    has_series = pd.MultiIndex.from_frame(frame[place]).isin(
+        pd.MultiIndex.from_frame(left[place].drop_duplicates())
+    )
+    counted = frame[has_series]
+    worst = counted[outcomes.is_worst(counted)].groupby(place, observed=True).size()
     drawn = [label for label in (w["label"] for w in campaign.workloads) if (left["workload"] == label).any()]
     with style():
         figure, panels = _panels(drawn)
         for axes, workload in zip(panels, drawn, strict=True):
             of_workload = left[left["workload"] == workload]
             for number, (variant, look) in enumerate(looks(campaign).items()):
-                values = of_workload.loc[of_workload["variant"] == variant, "latency_ms"]
-                curve = ecdf(values)
+                of_variant = of_workload[of_workload["variant"] == variant]
+                curve = ecdf(of_variant["latency_ms"])
                 curve = curve[np.isfinite(curve["value"])]
+                trials = of_variant["id"].nunique()
+                curve["share"] *= trials / max(1, trials + worst.get((workload, variant), 0))
                 if len(curve):
                     axes.step(
                         curve["value"],
@@ -119,7 +147,7 @@ def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             "How late are messages whole?",
-            f"{campaign.heading} · {len(left)} messages of {left['id'].nunique()} trials",
+            f"{campaign.heading} · {len(left)} messages of {left['id'].nunique()} trials{_of_worst(counted)}",
         )
     return figure
 

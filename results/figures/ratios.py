@@ -205,7 +205,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         pale = f"pale: neither helps nor harms by more than {percent(margins_of(campaign)[workload])}"
         intervals = f" · line: 95 % interval over repetitions, {pale}"
         lines = intervals if some["low"].notna().any() else ""
-        hollow = " · hollow: timed out, beyond the axis" if some["censored"].any() else ""
+        hollow = " · hollow: failed or timed out, beyond the axis" if some["censored"].any() else ""
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",

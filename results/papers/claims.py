@@ -141,7 +141,8 @@ class Share:
     count: int
     units: int
     unknown: int = 0
-    """Units beyond these that were run, but nobody can tell: both arms timed out, or one failed."""
+    """Units beyond these that were run, but nobody can tell: neither arm got through, or one of them cannot
+    be vouched for."""
 
     @classmethod
     def of(cls, true: pd.Series, known: pd.Series) -> Self:

@@ -94,9 +94,9 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
         f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
         f" curve is {side} the line at 1, the variant is {better}. Each ratio compares the"
         f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
-        " ok or timed out; a timeout counts as worse than any value. Where that of one variant is a timeout,"
-        " the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is of"
-        " independent points, and rather too wide for those of a space-filling design.",
+        " ok, failed or timed out; the latter two count as worse than any value. Where that of one variant is"
+        " such, the ratio is 0 or ∞, beyond the axis; a point at which both are is in no curve. The band is"
+        " of independent points, and rather too wide for those of a space-filling design.",
         lambda: figures.ratio_ecdf(frame, campaign),
     )
     if not part.ratios.empty:
@@ -116,8 +116,9 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     yield folder.draw(
         part.stem,
         f"{words[0].upper()}{words[1:]} of every trial whose group is whole: in that repetition, all variants"
-        " are ok. The box holds the middle half, the whiskers reach the last trial within 1.5 times the"
-        f" height of the box. The line is {line}.",
+        " are ok. What failed or timed out is in no box, and may decide: the line counts it. The box holds"
+        " the middle half, the whiskers reach the last trial within 1.5 times the height of the box. The line"
+        f" is {line}.",
         lambda: figures.boxes(frame, campaign),
     )
 
@@ -131,7 +132,8 @@ def of_messages(
         yield folder.draw(
             "on-time",
             "Share of messages that were whole within the playout delay, counted from when they were due: the"
-            " median over points, with its 95 % interval. All delays are read from the same trials.",
+            " median over points, with its 95 % interval. All delays are read from the same trials. Of one"
+            " that failed or timed out, no message was in time.",
             lambda: figures.on_time(frame, campaign),
         )
     if series is not None:
@@ -139,15 +141,15 @@ def of_messages(
             "latency",
             "Latency of each message, from when it was due until it was whole, of the variants that left the"
             " series messages. A message that never was whole is in no step: a curve ends at the share of"
-            " those that were.",
-            lambda: figures.latency_ecdf(series, campaign),
+            " those that were. No message counts as whole of a trial that failed or timed out.",
+            lambda: figures.latency_ecdf(series, campaign, frame),
         )
     for label, metric in metrics.of_workloads(campaign).items():
         if metrics.playout(metric) is not None:
             yield folder.draw(
                 f"kept-{stem(label)}",
                 "In which networks enough messages were whole in time: a mark a point, over the share of"
-                " packets lost there and its delay. A trial that ran into its time limit has none in time.",
+                " packets lost there and its delay. A trial that failed or timed out has none in time.",
                 partial(figures.kept_map, frame, campaign, label),
             )
 

@@ -29,6 +29,7 @@ from results.analysis import (
     frames,
     hosts,
     interoperability,
+    outcomes,
     repair,
     timers,
 )
@@ -36,6 +37,7 @@ from results.analysis.equality import NothingToCompare
 from results.analysis.intervals import FEWEST
 from results.analysis.margins import percent
 from results.analysis.pairing import baselines_of, comparisons
+from results.analysis.point_statistic import by_group
 from results.analysis.starts import starts_of
 from results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
 from results.analysis.units import number
@@ -270,7 +272,9 @@ class _Medians:
     """Of one workload."""
 
     groups: int
-    """How many are whole."""
+    """In how many all variants are ok."""
+    lacking: str
+    """Which variants failed or timed out in others, and how often; "" for none."""
     table: pd.DataFrame
     """The median of each metric (rows) in each variant (columns), over points as the pairs have it."""
 
@@ -279,7 +283,8 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataF
     """For each workload, the medians over its whole groups: none over what one variant got through.
 
     Of a design with several points they are as the pairs have them (`summary.by_pairs`). Those of what the
-    workload compares are those of `findings.findings`, the `table`, in which timeouts count, too.
+    workload compares are those of `findings.findings`, the `table`, in which failures and timeouts count,
+    too.
     """
     names = [name for name in frame.columns if name.partition(".")[0] in SOURCES]
     whole, medians = whole_groups(frame, campaign), {}
@@ -296,7 +301,8 @@ def _metric_medians(frame: pd.DataFrame, campaign: CampaignInfo, table: pd.DataF
         if (metric := of_workloads(campaign)[workload]) in of_variants.index:
             of_variants.loc[metric] = of_workload[median_column(campaign)]
         groups = len(trials[["point", "repetition"]].drop_duplicates())
-        medians[workload] = _Medians(groups, of_variants.dropna(how="all"))
+        lacking = outcomes.lacking(frame[frame["workload"] == workload])
+        medians[workload] = _Medians(groups, lacking, of_variants.dropna(how="all"))
     return medians
 
 
@@ -305,8 +311,11 @@ def _by_pairs(medians: pd.DataFrame, trials: pd.DataFrame, campaign: CampaignInf
 
     Of what a baseline counts as 0 at some points, the ratios of the others do not speak for all.
     """
-    of_points = trials.groupby(["variant", "point"], observed=True)[list(medians.index)].agg(
-        campaign.statistic
+    of_points = pd.DataFrame(
+        {
+            name: by_group(trials, ["variant", "point"], name, campaign.statistic, of(name).more_is_better)
+            for name in medians.index
+        }
     )
     baselines = baselines_of(campaign)
     ratios = pd.DataFrame(math.nan, medians.index, medians.columns)

@@ -246,7 +246,8 @@ def measure(messages: Messages, playout_ms: Sequence[float], sent_bytes: int | N
     """Every metric of messages, by its name.
 
     `sent_bytes` is all that the sender has sent on the wire, as UDP payload; None: nobody knows. A percentile
-    that falls on a message that never was whole is none: it would be infinite.
+    that falls on a message that never was whole is none: it is infinite, and comparisons take it for that
+    (results/analysis/outcomes.py).
     """
     timetable, latency_s = messages.timetable, messages.latency_s
     metrics = dict(_latencies(latency_s))
@@ -311,19 +312,30 @@ def _freezes(messages: Messages) -> tuple[float, float]:
 
     The player shows a frame when the thesis' reader would read it, or as soon as it is whole, unless it has
     shown a later one. A frame that is followed by the next only after max(3 · mean, mean + 150 ms) was
-    frozen; the mean is that of the durations of the 30 frames before it. At 30 Hz that is 183 ms: a single
-    lost message is no freeze.
+    frozen; the mean is that of the durations of the 30 frames before it, of the first frame the mean time
+    between messages. At 30 Hz that is 183 ms: a single lost message is no freeze.
+
+    Who sees nothing is not better off: the time before the first frame counts from when the first message
+    should have been shown, and the last frame stands until the end, one mean interval after the last message
+    should have been shown. So a stream that dies freezes until the end, and one of which nothing arrives all
+    the time.
     """
+    interval_s, read_s = messages.timetable.interval_s, _read_s(messages, BUFFER_MESSAGES)
     whole = np.isfinite(messages.whole_s)
-    shown_s = np.maximum(_read_s(messages, BUFFER_MESSAGES), messages.whole_s)[whole]
+    shown_s = np.maximum(read_s, messages.whole_s)[whole]
     # From behind: a frame is left out that a later one is shown before.
     shown_s = shown_s[shown_s <= np.minimum.accumulate(shown_s[::-1])[::-1]]
-    durations_s = np.diff(shown_s)
+    changes_s = np.concatenate((read_s[:1], shown_s))
+    if not whole[-1]:
+        changes_s = np.append(changes_s, max(read_s[-1] + interval_s, changes_s[-1]))
+    wait_s, durations_s = changes_s[1] - changes_s[0], np.diff(changes_s[1:])
     sums_s = np.concatenate(([0.0], np.cumsum(durations_s)))
     place = np.arange(1, len(durations_s))
     first = np.maximum(0, place - FREEZE_FRAMES)
-    mean_s = (sums_s[place] - sums_s[first]) / (place - first)
-    frozen_s = durations_s[1:][durations_s[1:] >= np.maximum(3 * mean_s, mean_s + 0.15)]
+    means_s = np.concatenate(([interval_s] * 2, (sums_s[place] - sums_s[first]) / (place - first)))
+    stood_s = np.append(wait_s, durations_s)
+    least_s = np.maximum(3 * means_s, means_s + 0.15)[: len(stood_s)]
+    frozen_s = stood_s[stood_s >= least_s]
     return float(len(frozen_s)), float(frozen_s.sum())
 
 

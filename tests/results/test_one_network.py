@@ -49,12 +49,16 @@ def test_a_variant_that_mostly_timed_out_has_no_median_of_the_trials_that_it_got
     assert medians(measure(XOR, "timeout", {OFF: 10.0, XOR: 5.0})) == ([10, math.inf], math.inf)
 
 
+def test_nor_has_a_variant_that_mostly_failed(measure: Measure) -> None:
+    assert medians(measure(XOR, "failed", {OFF: 10.0, XOR: 5.0})) == ([10, math.inf], math.inf)
+
+
 def test_a_baseline_that_mostly_timed_out_has_none_either(measure: Measure) -> None:
     assert medians(measure(OFF, "timeout", {OFF: 5.0, XOR: 10.0})) == ([math.inf, 10], 0)
 
 
-def test_what_failed_is_in_no_median(measure: Measure) -> None:
-    assert medians(measure(XOR, "failed", {OFF: 10.0, XOR: 5.0})) == ([10, 5], 0.5)
+def test_what_is_invalid_is_in_no_median(measure: Measure) -> None:
+    assert medians(measure(XOR, "invalid", {OFF: 10.0, XOR: 5.0})) == ([10, 5], 0.5)
 
 
 def test_the_report_says_the_same(measure: Measure, tmp_path: Path) -> None:

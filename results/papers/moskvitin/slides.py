@@ -11,7 +11,8 @@ from typing import Literal
 
 import pandas as pd
 
-from results.analysis import frames
+from results import metrics
+from results.analysis import frames, outcomes
 from results.analysis.intervals import LEVEL, ratio_intervals
 from results.analysis.pairing import baselines_of, paired
 from results.figures.nothing import NothingToDraw
@@ -93,10 +94,11 @@ def ratios(
 def means(
     frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways, variant: str
 ) -> dict[tuple[int, float], Estimate]:
-    """The mean time of a variant in seconds, by size and loss rate; ∞ where a trial timed out."""
+    """The mean time of a variant in seconds, by size and loss rate; ∞ where a trial failed or timed
+    out."""
     trials = _trials(frame, campaign, direction, ways)
-    trials = trials[(trials["variant"] == variant) & trials["state"].isin(["ok", "timeout"])]
-    times = trials[DCT].where(trials["state"] == "ok", float("inf"))
+    trials = trials[(trials["variant"] == variant) & trials["state"].isin(outcomes.COUNTED)]
+    times = outcomes.values(trials, metrics.of(DCT))
     sizes, losses = _sizes(campaign, direction), _losses(campaign, ways)
     return {
         (sizes[str(workload)], losses[int(str(point))]): Estimate.of_mean(of_cell)

@@ -1,7 +1,7 @@
 """What the figures of Networking 2019 show and its claims are about: ratios of two arms, and what a download
 meets beside another transfer.
 
-Ratios are those of `results.analysis.pairing`: 0 or ∞ where one arm alone timed out.
+Ratios are those of `results.analysis.pairing`: 0 or ∞ where one arm alone failed or timed out.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from results.analysis import outcomes
 from results.analysis.units import size
 from results.figures.distributions import ecdf_panels
 from results.figures.nothing import NothingToDraw
@@ -88,6 +89,11 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         raise NothingToDraw("No download without FEC that competed with another is ok.")
     look_of = {label: look for label, look in looks(campaign).items() if label in set(ok["variant"])}
     panels = [(where, of_point) for where, of_point in by_point(ok, campaign) if not of_point.empty]
+    lacking = {
+        where: f"; beyond the boxes, {missing}"
+        for where, of_point in by_point(trials, campaign)
+        if (missing := outcomes.lacking(of_point))
+    }
     with style():
         figure = Figure(figsize=(1 + 1.9 * len(look_of) * len(panels), 5.4))
         drawn = figure.subplots(1, len(panels), squeeze=False, sharey=True)[0]
@@ -104,7 +110,7 @@ def fig9_fairness(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             axes.set_xlabel(
                 "background transfer, and the median share\nof the link that the download got beside it"
             )
-            title(axes, where or campaign.heading, f"{len(of_point)} ok trials")
+            title(axes, where or campaign.heading, f"{len(of_point)} ok trials{lacking.get(where, '')}")
         drawn[0].set_ylabel("download completion time (s)")
         question = "How long does a download without FEC take beside another transfer?"
         figure.suptitle(question, fontweight="bold", x=0.01, ha="left")

@@ -40,9 +40,9 @@ __all__ = [
 
 _BOXES = (
     "Download completion time and overhead Ô = coded packets / (protected + coded packets), equation (5), by"
-    " loss rate. Boxes are of the trials that were ok; where some timed out, how many did stands above the"
-    " panel. The line is the median, the box holds the middle half, the whiskers reach the last trial within"
-    " 1.5 times the height of the box; bars are means with 95 % confidence intervals."
+    " loss rate. Boxes are of the trials that were ok; where some failed or timed out, how many did stands"
+    " above the panel. The line is the median, the box holds the middle half, the whiskers reach the last"
+    " trial within 1.5 times the height of the box; bars are means with 95 % confidence intervals."
 )
 _RATES = (
     "Completion rate ξ, equation (4): the mean download completion time with rQUIC divided by that of QUIC"

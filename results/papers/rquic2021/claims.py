@@ -186,7 +186,7 @@ def _scatter_of_pages(frame: pd.DataFrame, campaign: CampaignInfo, variant: str)
 
 def _box_heights(frame: pd.DataFrame, campaign: CampaignInfo, variant: str) -> pd.Series:
     """Of each point with losses at which the variant loaded pages: how far apart the quartiles of its DCTs
-    are, over the trials that are ok or timed out.
+    are, over the trials that are ok, failed or timed out.
 
     ∞ where the upper one is a timeout; NaN where the lower one is, too, and for fewer than FEWEST trials.
     """

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
+from results.analysis import outcomes
 from results.figures.nothing import NothingToDraw
 from results.figures.style import box, legend_below, looks, style, title
 from results.papers.rquic2021.rates import (
@@ -90,7 +91,7 @@ def _draw_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> F
                 )
             axes.set_ylim(bottom=0)
             _label_losses(axes, losses)
-            title(axes, network, f"{len(trials)} ok trials{_of_timeouts(frame, campaign, workload, network)}")
+            title(axes, network, f"{len(trials)} ok trials{_of_missing(frame, campaign, workload, network)}")
             _draw_overheads(bars, overhead[overhead["network"] == network], campaign, losses)
             if workload == "download" and 0.05 in losses:
                 where = [losses.index(0.05) - 0.5, losses.index(0.05) + 0.5]
@@ -112,13 +113,11 @@ def _draw_boxes(frame: pd.DataFrame, campaign: CampaignInfo, workload: str) -> F
     return figure
 
 
-def _of_timeouts(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, network: str) -> str:
+def _of_missing(frame: pd.DataFrame, campaign: CampaignInfo, workload: str, network: str) -> str:
     """How many trials boxes lack, by the variant; "" for none."""
     labels = labels_of(campaign, workload)
-    chosen = (frame["state"] == "timeout") & frame["workload"].isin(labels) & (frame["network"] == network)
-    counts = frame.loc[chosen, "variant"].value_counts(sort=False)
-    by_variant = ", ".join(f"{label}: {count}" for label, count in counts.items() if count)
-    return f"; beyond the boxes, timed out: {by_variant}" if by_variant else ""
+    missing = outcomes.lacking(frame[frame["workload"].isin(labels) & (frame["network"] == network)])
+    return f"; beyond the boxes, {missing}" if missing else ""
 
 
 def _question(figure: Figure, text: str) -> None:

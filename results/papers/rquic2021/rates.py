@@ -56,8 +56,8 @@ def completion_rates(
     """The completion rate ξ, equation (4), of each variant with FEC at each point, for workloads so named.
 
     ξ is the mean DCT with FEC divided by that without, as `pairing.paired` takes it: ∞ or 0 where one arm
-    timed out. Columns: those of `intervals.ratio_intervals` (`ratio` is ξ; the intervals have the confidence
-    1 - `level`), `variant`, and the factors of the point.
+    failed or timed out. Columns: those of `intervals.ratio_intervals` (`ratio` is ξ; the intervals have the
+    confidence 1 - `level`), `variant`, and the factors of the point.
     """
     networks_of(campaign)
     trials = frame[frame["workload"].isin(labels_of(campaign, workload))]

@@ -95,8 +95,9 @@ def bursts(campaign: CampaignInfo) -> dict[int, str]:
 
 
 def pairs(frame: pd.DataFrame, baseline: str, variant: str) -> pd.DataFrame:
-    """One row a pair in which each arm is ok or timed out: `point`, `repetition`, `baseline` and `variant`,
-    its times in seconds, infinite for a timeout, and what the baseline lost, NaN where that is not known."""
+    """One row a pair in which each arm is ok, failed or timed out: `point`, `repetition`, `baseline` and
+    `variant`, its times in seconds, infinite for the latter two, and what the baseline lost, NaN where that
+    is not known."""
     return _beside(frame, baseline, variant, baseline)
 
 

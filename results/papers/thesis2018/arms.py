@@ -1,8 +1,8 @@
 """The arms of Michel's thesis: a variant with a delivery, and what each measured at a point.
 
 An arm is a variant on one workload, so two arms need not be of the same workload: the thesis compares
-datagrams with a reliable stream. A trial that timed out counts as `results.analysis.pairing` says: worse than
-any value.
+datagrams with a reliable stream. A trial that failed or timed out counts as worse than any value
+(`results.analysis.outcomes`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pandas as pd
 
 from results import metrics
 from results.analysis import frames, pairing
+from results.analysis.point_statistic import by_group
 from results.figures.nothing import NothingToDraw
 from results.store.records import CampaignInfo
 
@@ -70,11 +71,12 @@ def workload_of(campaign: CampaignInfo, arm: Arm) -> str:
 
 def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: Iterable[Arm]) -> pd.DataFrame:
     """One row a point at which one of these arms was run, by its index in the design: the factors, and for
-    each arm by its name the design's statistic of the metric over the repetitions in which each of them is ok
-    or timed out.
+    each arm by its name the design's statistic of the metric over the repetitions in which each of them is
+    ok, failed or timed out.
 
     That is infinite, on the worse side, where it is a timeout, and NaN where there is no such repetition.
-    Raises NothingToDraw when an arm has no trial that measured it or timed out, or none of them measured it.
+    Raises NothingToDraw when an arm has no trial that measured it, failed or timed out, or none of them
+    measured it.
     """
     compared, values, points = metrics.of(metric), {}, set()
     for arm in arms:
@@ -87,7 +89,13 @@ def at_points(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, arms: It
         points |= set(trials["point"])
     if not any(np.isfinite(of_arm).any() for of_arm in values.values()):
         raise NothingToDraw(f"No trial of {', '.join(values)} is ok and measured {metric}.")
-    table = pd.DataFrame(values).dropna().groupby("point").agg(campaign.statistic).reset_index()
+    both = pd.DataFrame(values).dropna().reset_index()
+    table = pd.DataFrame(
+        {
+            name: by_group(both, ["point"], name, campaign.statistic, compared.more_is_better)
+            for name in values
+        }
+    ).reset_index()
     of_design = frames.points(campaign)
     merged = of_design[of_design["point"].isin(points)].merge(table, on="point", how="left")
     return merged.set_index(merged["point"].to_numpy())

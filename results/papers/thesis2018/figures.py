@@ -102,7 +102,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
             figure,
             "From which delay on does a reliable stream re-buffer?",
             f"{campaign.heading} · {table['point'].nunique()} delays, {campaign.statistic} of repetitions"
-            f"{' · hollow: timed out, beyond the axis' if ends else ''}",
+            f"{' · hollow: failed or timed out, beyond the axis' if ends else ''}",
         )
     return figure
 
@@ -138,7 +138,7 @@ def _ecdfs(
             question,
             f"{campaign.heading} · {points} points of {len(campaign.points)}"
             f" · band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence (DKW)"
-            f"{' · beyond the ends of the axis: timed out' if ends else ''}",
+            f"{' · beyond the ends of the axis: failed or timed out' if ends else ''}",
         )
     return figure
 

@@ -198,7 +198,7 @@ def over_the_delay(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         axes.set_ylabel(f"{metrics.of(RECEIVED).words}\nround robin / HIGHRB")
         plain_ticks(axes.xaxis)
         equal = int(np.sum(ratio == 1))
-        hollow = " · hollow: timed out, beyond the axis" if rows["censored"].any() else ""
+        hollow = " · hollow: failed or timed out, beyond the axis" if rows["censored"].any() else ""
         heading(
             figure,
             "At which delays does a scheduler that looks at windows receive more?",

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.analysis.choosing import MARGIN, choices, log_ratios
+from results.analysis.choosing import choices, log_ratios
 from results.analysis.intervals import FEWEST
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
 
@@ -56,10 +56,11 @@ def test_of_variants_that_cannot_be_told_apart_the_cheapest_is_taken() -> None:
 
 
 def test_a_sure_gain_below_the_margin_is_not_worth_it() -> None:
-    below, above = ({"code 1": math.log1p(-share * MARGIN)} for share in (0.5, 3))
-    for gains, taken in ((below, OFF_ARM), (above, "code 1")):
-        table = choices(logs_of(gains, 1000, spread=1e-4), COSTS, cells_of(1000, 10))
+    for margin, taken in ((0.01, "code 1"), (0.02, "code 1"), (0.04, OFF_ARM)):
+        logs = logs_of({"code 1": math.log(0.97)}, 1000, spread=1e-4)
+        table = choices(logs, COSTS, cells_of(1000, 10), margin)
         assert set(table["variant"]) == {taken}
+        assert set(table["margin"]) == {margin}
 
 
 def test_where_nothing_was_ever_lost_there_is_no_gain_and_no_warning() -> None:
@@ -99,12 +100,13 @@ def test_a_timeout_is_infinitely_worse_and_which_of_two_is_worse_nobody_can_tell
     assert others[XOR].to_numpy() == pytest.approx(math.log(1.5))
 
 
-def test_a_repetition_that_one_variant_did_not_end_is_left_out() -> None:
+def test_a_repetition_that_one_variant_failed_in_is_there_and_one_that_is_invalid_is_not() -> None:
     key = next(key for key in KEYS if key.variant == XOR)
-    outcomes = {each: ("failed" if each == key else "ok", 2.0) for each in KEYS}
-    logs = log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
-    assert (key.workload, key.point, key.repetition) not in logs.index
-    assert len(logs) == len(KEYS) / 2 - 1
+    for state, is_there in (("failed", True), ("invalid", False)):
+        outcomes = {each: (state if each == key else "ok", 2.0) for each in KEYS}
+        logs = log_ratios(frame_with(outcomes), OFF, [OFF, XOR], "client.dct_s")
+        assert ((key.workload, key.point, key.repetition) in logs.index) == is_there
+        assert len(logs) == len(KEYS) / 2 - (not is_there)
 
 
 def trials_of(logs: pd.DataFrame) -> pd.DataFrame:
@@ -125,13 +127,54 @@ def test_a_variant_does_not_gain_by_timing_out_where_it_is_slow() -> None:
     assert honest["variant"].tolist() == [OFF_ARM]
     timed_out = (frame["variant"] == "code 1") & (frame["client.dct_s"] > 60)
     frame.loc[timed_out, "state"] = "timeout"
-    found = log_ratios(frame, OFF_ARM, list(logs), "client.dct_s").droplevel("workload")
-    (cell,) = choices(found, COSTS, cells_of(100, 1)).to_dict("records")
-    assert cell["variant"] == OFF_ARM and cell["chosen"] is None
+    (cell,) = choices(compared(frame), COSTS, cells_of(100, 1)).to_dict("records")
+    assert (cell["variant"], cell["chosen"]) == (OFF_ARM, OFF_ARM)
     assert (cell["points"], cell["unknown"], cell["timed_out"]) == (100, 25, ("code 1",))
-    assert math.isnan(cell["ratio"])
-    without = found.drop(columns="code 1")
-    assert choices(without, COSTS, cells_of(100, 1))["unknown"].tolist() == [0]
+
+
+def compared(frame: pd.DataFrame) -> pd.DataFrame:
+    return log_ratios(frame, OFF_ARM, [OFF_ARM, *CODES], "client.dct_s").droplevel("workload")
+
+
+@pytest.mark.parametrize("state", ["failed", "timeout"])
+def test_a_variant_that_does_not_get_through_in_two_of_five_trials_is_not_chosen(state: str) -> None:
+    """It is the fastest by far where it ends, and the second is chosen, by all repetitions."""
+    gains = {"code 1": math.log(0.5), "code 2": math.log(0.9)}
+    frame = trials_of(logs_of(gains, 60, spread=0.1))
+    (of_all,) = choices(compared(frame), COSTS, cells_of(60, 1)).to_dict("records")
+    assert of_all["variant"] == "code 1"
+    number = 2 * frame["point"] + frame["repetition"]
+    frame.loc[(frame["variant"] == "code 1") & (number % 5 < 2), "state"] = state
+    (cell,) = choices(compared(frame), COSTS, cells_of(60, 1)).to_dict("records")
+    assert cell["variant"] == "code 2"
+    assert cell["low"] < 0.9 < cell["high"]
+    assert (cell["timed_out"], cell["points"], cell["dropped"]) == (("code 1",), 60, 0)
+    without = frame[frame["variant"] != "code 1"]
+    logs = log_ratios(without, OFF_ARM, [OFF_ARM, *CODES[:1], *CODES[2:]], "client.dct_s")
+    (alone,) = choices(logs.droplevel("workload"), COSTS, cells_of(60, 1)).to_dict("records")
+    assert alone["ratio"] == cell["ratio"]
+
+
+def test_repetitions_without_a_value_of_every_variant_are_counted() -> None:
+    frame = trials_of(logs_of({}, 20))
+    code = frame["variant"] == "code 1"
+    frame.loc[code & (frame["point"] == 3), "state"] = "invalid"  # of both halves: the point is not compared
+    frame.loc[code & (frame["point"] == 4) & (frame["repetition"] == 0), "state"] = "unsupported"
+    table = choices(compared(frame), COSTS, cells_of(20, 2))
+    assert table["points"].tolist() == [9, 9]
+    assert table["dropped"].tolist() == [2, 2]
+
+
+def test_a_number_that_is_not_of_the_chosen_variant_alone_is_marked() -> None:
+    """One half of the repetitions sees one code as the best, the other half another one."""
+    logs = logs_of({}, 100, spread=1e-3)
+    is_even = logs.index.get_level_values("repetition") == 0
+    logs.loc[is_even, "code 1"] += math.log(0.5)
+    logs.loc[~is_even, "code 2"] += math.log(0.6)
+    (cell,) = choices(logs, COSTS, cells_of(100, 1)).to_dict("records")
+    assert not cell["halves_agree"]
+    of_both = logs_of({"code 1": math.log(0.5)}, 100, spread=1e-3)
+    assert choices(of_both, COSTS, cells_of(100, 1))["halves_agree"].tolist() == [True]
 
 
 def test_timeouts_of_the_baseline_alone_leave_their_cell_open_and_no_other() -> None:

@@ -1,4 +1,5 @@
-"""A comparison holds what both variants finished or timed out of, and a timeout is worse than any value."""
+"""A comparison holds what both variants finished, failed or timed out of; the latter two are worse than any
+value."""
 
 from __future__ import annotations
 
@@ -47,12 +48,13 @@ Pairs = dict[tuple[str, int], list[tuple[float, float]]]
 
 
 def pairs_of(outcomes: Outcomes) -> Pairs:
-    """The values of both arms in each repetition in which each is ok or timed out, by (workload, point)."""
+    """The values of both arms in each repetition in which each is ok, failed or timed out, by (workload,
+    point)."""
     pairs: Pairs = {}
     for *place, repetition in product(WORKLOADS, POINTS, REPETITIONS):
         pair = [outcomes.get(TrialKey(variant, *place, repetition), ("not run", 0.0)) for variant in VARIANTS]
-        if {state for state, _ in pair} <= {"ok", "timeout"}:
-            off, xor = (math.inf if state == "timeout" else value for state, value in pair)
+        if {state for state, _ in pair} <= {"ok", "failed", "timeout"}:
+            off, xor = (value if state == "ok" else math.inf for state, value in pair)
             pairs.setdefault((place[0], place[1]), []).append((off, xor))
     return pairs
 
@@ -208,7 +210,7 @@ def test_what_timeouts_on_either_side_make_of_a_point(
     assert pairing.decided["faster"].tolist() == ([] if expected is None else [expected < 1])
     if expected is None:
         assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
-            [f"rquic-off and rquic-xor: {statistic} of client.dct_s is a timeout", 3]
+            [f"rquic-off and rquic-xor: {statistic} of client.dct_s is a failure or a timeout", 3]
         ]
 
 
@@ -262,6 +264,43 @@ def test_what_is_left_out_is_counted_with_its_reason(filled: Filled, make: Make)
         "rquic-off: invalid; rquic-xor: not run": 1,
         "rquic-xor: no client.dct_s": 1,
     }
+
+
+def test_a_variant_that_fails_where_it_is_slow_does_not_gain_by_it() -> None:
+    """One of three downloads with FEC fails, and the others are faster."""
+    outcomes = {
+        TrialKey(variant, "download-10000", 0, n): (
+            "failed" if variant == XOR and n == 1 else "ok",
+            0.9 if variant == XOR else 1.0,
+        )
+        for variant in (OFF, XOR)
+        for n in REPETITIONS
+    }
+    frame = frame_with(outcomes)
+    by_median, by_mean = (paired(frame, OFF, XOR, statistic=name) for name in ("median", "mean"))
+    assert by_median.ratios[["pairs", "timeouts"]].to_numpy().tolist() == [[3, 1]]
+    assert by_median.ratios["ratio"].tolist() == [pytest.approx(0.9)]
+    assert by_mean.ratios["ratio"].tolist() == [math.inf]
+    assert by_mean.decided["faster"].tolist() == [False]
+
+
+P99 = "messages.latency_p99_ms"
+
+
+@pytest.mark.parametrize("lost", [OFF, XOR])
+def test_a_percentile_that_is_absent_for_messages_lost_is_the_worst_as_a_timeout_is(lost: str) -> None:
+    keys = [TrialKey(variant, "download-10000", 0, n) for variant in (OFF, XOR) for n in range(3)]
+    frame = frame_with({key: ("ok", math.nan if key.variant == lost else 40.0) for key in keys}, P99)
+    pairing = paired(frame, OFF, XOR, P99)
+    assert pairing.ratios["ratio"].tolist() == [math.inf if lost == XOR else 0.0]
+    assert pairing.decided["faster"].tolist() == [lost == OFF]
+
+
+def test_a_workload_in_which_no_trial_has_a_percentile_has_none() -> None:
+    frame = frame_with(dict.fromkeys(KEYS, ("ok", math.nan)), P99)
+    pairing = paired(frame, OFF, XOR, P99)
+    assert pairing.ratios.empty
+    assert set(pairing.unpaired["reason"]) == {f"{OFF}: no {P99}; {XOR}: no {P99}"}
 
 
 def test_nothing_is_left_out_of_a_whole_campaign(filled: Filled) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from results import figures
@@ -12,12 +13,22 @@ DELAYS = [pd.Interval(10, 50, closed="left"), pd.Interval(50, 300, closed="left"
 VARIANTS = ["no FEC", "XOR", "RLC"]
 
 
+def planted(table: pd.DataFrame, **columns: object) -> pd.DataFrame:
+    """What `choices` says of cells in which all went well, but for these columns."""
+    usual = {"points": 20, "unknown": 0, "dropped": 0, "halves_agree": True, "margin": 0.02}
+    return table.assign(**(usual | {"timed_out": [()] * len(table)} | columns))
+
+
+def said_of(figure: Figure) -> str:
+    return " ".join(" ".join(text.get_text() for text in figure.texts).split())
+
+
 def test_cells_with_a_gain_have_its_colour_and_numbers_and_the_others_are_white() -> None:
     cells = [(loss, delay) for loss in LOSSES for delay in DELAYS]
     table = pd.DataFrame(cells, columns=["loss.p", "owd_ms"]).assign(
         panel="Cubic", variant=["no FEC", "no FEC", "RLC", "no FEC"], ratio=0.8, low=0.75, high=0.86
     )
-    table = table.assign(points=20, unknown=0, timed_out=[()] * 4)
+    table = planted(table, chosen=table["variant"])
     drawn = figures.choice_map(table, VARIANTS, "loss.p", "owd_ms", "Where?", "Cells.")
     (axes,) = drawn.axes
     assert [text.get_text() for text in axes.texts] == ["0.80\n0.75–0.86"]
@@ -30,14 +41,37 @@ def test_cells_with_a_gain_have_its_colour_and_numbers_and_the_others_are_white(
     assert [label.get_text() for label in drawn.legends[0].get_texts()] == ["no FEC", "RLC"]
 
 
-def test_a_cell_that_timeouts_leave_open_says_so_and_by_whom() -> None:
-    table = pd.DataFrame(
-        [(LOSSES[0], DELAYS[0], 0, ()), (LOSSES[1], DELAYS[0], 3, ("RLC", "XOR"))],
-        columns=["loss.p", "owd_ms", "unknown", "timed_out"],
-    ).assign(
-        panel="Cubic", variant="no FEC", ratio=float("nan"), low=float("nan"), high=float("nan"), points=20
+def test_a_cell_that_is_open_says_so_and_by_whom() -> None:
+    table = pd.DataFrame({"loss.p": LOSSES, "owd_ms": DELAYS[0]}).assign(
+        panel="Cubic", variant="no FEC", ratio=float("nan"), low=float("nan"), high=float("nan")
     )
+    table = planted(table, chosen=["no FEC", None], unknown=[0, 3], timed_out=[(), ("no FEC", "XOR")])
     drawn = figures.choice_map(table, VARIANTS, "loss.p", "owd_ms", "Where?", "Cells.")
     assert [text.get_text() for text in drawn.axes[0].texts] == ["?\n3 of 20"]
-    said = " ".join(" ".join(text.get_text() for text in drawn.texts).split())
-    assert "timeouts in so many of the networks, of RLC, XOR" in said
+    assert "failures or timeouts in so many of the networks, of no FEC (1), XOR (1)" in said_of(drawn)
+
+
+def test_the_caption_says_the_margin_and_what_each_mark_means() -> None:
+    table = pd.DataFrame({"loss.p": LOSSES * 2, "owd_ms": [*DELAYS, *reversed(DELAYS)]}).assign(
+        panel="Cubic", variant=["RLC", "RLC", "no FEC", "RLC"], ratio=0.8, low=0.75, high=0.86
+    )
+    whole = planted(table, chosen=table["variant"])
+    drawn = figures.choice_map(whole, VARIANTS, "loss.p", "owd_ms", "Where?", "Cells.")
+    assert "the cheapest that is at most 2 % worse than the best" in said_of(drawn)
+    assert not [mark for mark in ("*", "!", "?:", "left out") if mark in said_of(drawn)]
+    marked = whole.assign(
+        halves_agree=[True, False, False, True],
+        unknown=[0, 0, 2, 1],
+        timed_out=[(), (), ("XOR",), ("XOR",)],
+        dropped=[0, 3, 0, 4],
+    )
+    drawn = figures.choice_map(marked, VARIANTS, "loss.p", "owd_ms", "Where?", "Cells.")
+    numbers = "\n0.75–0.86"
+    texts = [text.get_text() for text in drawn.axes[0].texts]
+    assert texts == [f"0.80{numbers}", f"0.80*{numbers}", "!", f"0.80!{numbers}"]
+    for remark in (
+        "*: the halves of the repetitions choose differently",
+        "!: without those that failed or timed out there: XOR (2)",
+        "7 repetitions are left out",
+    ):
+        assert remark in said_of(drawn)

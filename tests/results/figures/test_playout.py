@@ -95,8 +95,64 @@ def test_the_curve_of_latencies_ends_at_the_share_of_messages_that_were_whole(ca
             "whole_s": [0.02, 0.13, -1.0, 0.34],
         }
     )
-    (line,) = lines_of(latency_ecdf(series, campaign))
+    frame = trials(campaign)
+    (line,) = lines_of(latency_ecdf(series, campaign, frame))
     steps = [step for step in line if math.isfinite(step[0])]
     assert steps == [(pytest.approx(20), 0.25), (pytest.approx(30), 0.5), (pytest.approx(40), 0.75)]
     with pytest.raises(NothingToDraw, match="left the series messages"):
-        latency_ecdf(series.iloc[:0], campaign)
+        latency_ecdf(series.iloc[:0], campaign, frame)
+
+
+def captions(figure: Figure) -> str:
+    return " ".join(" ".join(text.get_text() for text in figure.texts).split())
+
+
+def with_worst(campaign: CampaignInfo, state: str) -> tuple[pd.DataFrame, str]:
+    """Trials of which one variant did not get through a third of its chats: at three points of nine."""
+    frame, label = trials(campaign), campaign.variants[0]["label"]
+    chosen = (frame["variant"] == label) & frame["point"].isin([0, 1, 2])
+    frame.loc[chosen, "state"] = state
+    frame.loc[chosen, [name for name in frame if str(name).startswith("messages.")]] = math.nan
+    return frame, label
+
+
+@pytest.mark.parametrize("state", ["failed", "timeout"])
+def test_who_does_not_get_through_has_no_message_in_time_and_the_caption_counts_by_variant(
+    campaign: CampaignInfo, state: str
+) -> None:
+    frame, label = with_worst(campaign, state)
+    figure = on_time(frame, campaign)
+    first, second, *_ = lines_of(figure)
+    # The points 0, 1 and 2 had the greatest shares, and now have none: the median is that of point 7.
+    assert [share for _, share in first] == pytest.approx([0.5 - 0.07, 0.6 - 0.07, 0.89 - 0.07])
+    assert [share for _, share in second] == pytest.approx([0.5 - 0.04, 0.6 - 0.04, 0.89 - 0.04])
+    assert f"no message counts as in time of those that failed or timed out: {label} 12 of 36" in captions(
+        figure
+    )
+    survivors, _, *_ = lines_of(on_time(frame[frame["state"] == "ok"], campaign))
+    assert survivors[0][1] == pytest.approx(0.5 - 0.055)  # what stood here before: the six that are left
+    assert "failed" not in captions(on_time(trials(campaign), campaign))
+
+
+def test_an_invalid_trial_is_in_no_share(campaign: CampaignInfo) -> None:
+    frame, _ = with_worst(campaign, "invalid")
+    assert lines_of(on_time(frame, campaign)) == lines_of(on_time(frame[frame["state"] == "ok"], campaign))
+
+
+@pytest.mark.parametrize("state", ["failed", "timeout"])
+def test_the_curve_of_latencies_ends_below_1_where_trials_did_not_get_through(
+    campaign: CampaignInfo, state: str
+) -> None:
+    frame, label = with_worst(campaign, state)
+    series = pd.DataFrame(
+        [
+            (number, label, "messages-datagram", message / 10, message / 10 + 0.02)
+            for number in range(12)
+            for message in range(2)
+        ],
+        columns=["id", "variant", "workload", "t_s", "whole_s"],
+    )
+    figure = latency_ecdf(series, campaign, frame)
+    (line,) = lines_of(figure)
+    assert line[-1][1] == pytest.approx(12 / 18)
+    assert f"{label} 6 of 18" in captions(figure)

@@ -191,12 +191,40 @@ def test_a_lost_frame_is_no_freeze_and_five_in_a_row_are_one() -> None:
     assert (count, seconds) == (2, pytest.approx(0.2 + 31 / 30, abs=1e-3))
 
 
+def test_a_stream_that_dies_is_frozen_until_its_end() -> None:
+    count, seconds = frozen(set(range(150, 300)))
+    # The last frame stands for its own interval, too.
+    assert (count, seconds) == (1, pytest.approx(151 / 30, abs=1e-3))
+    count, seconds = frozen(set(range(1, 300)))
+    assert (count, seconds) == (1, pytest.approx(300 / 30, abs=1e-3))
+    count, seconds = frozen(set(range(100, 130)) | set(range(150, 300)))
+    assert (count, seconds) == (2, pytest.approx((31 + 151) / 30, abs=1e-3))
+    # Four lost at the end are no freeze, as they are none elsewhere.
+    assert frozen(set(range(296, 300))) == (0, 0)
+
+
+def test_a_stream_of_which_only_the_end_arrives_is_frozen_before() -> None:
+    count, seconds = frozen(set(range(150)))
+    assert (count, seconds) == (1, pytest.approx(150 / 30, abs=1e-3))
+    assert frozen(set(range(5))) == (0, 0)  # 167 ms without a picture
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    lost=st.sets(st.integers(0, 299), max_size=20),
+    ends=st.lists(st.integers(1, 200), min_size=2, max_size=2, unique=True),
+)
+def test_a_stream_that_dies_earlier_is_frozen_for_no_less(lost: set[int], ends: list[int]) -> None:
+    earlier, later = (frozen(lost | set(range(end, 300)))[1] for end in sorted(ends))
+    assert earlier >= later - 1e-6
+
+
 def test_nothing_that_arrives_makes_every_message_a_rebuffering() -> None:
     said = measured(Radio(loss={"model": "uniform", "p": 1.0}))
     assert said["rebuffering_s"] == pytest.approx(300 / 30, abs=1e-3)
     assert (said["received_bytes"], said["messages_lost"], said["messages_partial"]) == (0, 300, 0)
     assert said["on_time_ratio_200ms"] == 0
-    assert (said["freezes"], said["freeze_s"]) == (0, 0)
+    assert (said["freezes"], said["freeze_s"]) == (1, pytest.approx(300 / 30, abs=1e-3))
     assert all(math.isfinite(value) for value in said.values())
     assert not [name for name in said if name.startswith("latency")]
 

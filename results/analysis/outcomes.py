@@ -1,0 +1,63 @@
+"""What a trial counts as wherever trials are compared, drawn or chosen from: nobody is left out silently.
+
+A trial that is ok counts as its value. One that failed or timed out counts as worse than any value: whoever
+asked for the download did not get it. Without these, a variant is judged by the networks that it got through,
+and gains by failing where it is slow. Trials that are `invalid` (the harness cannot vouch for them),
+`unsupported` or not run say nothing of a variant, and are left out and counted.
+
+A percentile of messages is absent where it falls on a message that never was whole: that is worse than any
+value, too.
+
+What cannot show the worst value, such as a box, says how many it lacks, and of which variant (`lacking`).
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from results.metrics import Metric
+
+WORST = ("failed", "timeout")
+COUNTED = ("ok", *WORST)
+"""The states of trials that say something of their variant."""
+
+
+def is_worst(frame: pd.DataFrame) -> pd.Series:
+    """Whether each trial is worse than any that has a value."""
+    worst: pd.Series = frame["state"].isin(WORST)
+    return worst
+
+
+def values(frame: pd.DataFrame, metric: Metric) -> pd.Series:
+    """What each trial of a frame counts as by this metric: its value, `metric.worst`, or NaN for a trial that
+    says nothing.
+
+    The frame holds all trials of its workloads: an absent percentile is the worst where any trial of the
+    workload has one, and else the workload has none.
+    """
+    ok = frame["state"] == "ok"
+    measured = frame[metric.name] if metric.name in frame else pd.Series(float("nan"), frame.index)
+    counted = measured.astype("float64").where(ok).mask(is_worst(frame), metric.worst)
+    if metric.absent_is_worst:
+        has_it = (ok & measured.notna()).groupby(frame["workload"], observed=True).transform("any")
+        counted = counted.mask(ok & measured.isna() & has_it, metric.worst)
+    return counted
+
+
+def shares(frame: pd.DataFrame, metric: Metric) -> pd.Series:
+    """The same of a metric that is a share, of which more is better, for what is drawn and counted by its
+    size: the worst share is 0."""
+    return values(frame, metric).clip(lower=0.0)
+
+
+def lacking(frame: pd.DataFrame) -> str:
+    """How many trials of each variant failed or timed out, for the caption of a figure that cannot draw them;
+    "" for none: "failed or timed out: A 3 of 40, B 12 of 40"."""
+    counted = frame[frame["state"].isin(COUNTED)]
+    by_variant = is_worst(counted).groupby(counted["variant"], observed=True).agg(["sum", "size"])
+    counts = [
+        f"{variant} {missed:,} of {size:,}"
+        for variant, missed, size in by_variant.itertuples(name=None)
+        if missed
+    ]
+    return f"failed or timed out: {', '.join(counts)}" if counts else ""
