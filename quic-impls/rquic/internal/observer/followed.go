@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -138,9 +139,11 @@ func (f *Followed) received(frames []qlog.Frame) {
 }
 
 func acknowledges(ack *qlog.AckFrame, number int64) bool {
-	return slices.ContainsFunc(ack.AckRanges, func(r qlog.AckRange) bool {
-		return int64(r.Smallest) <= number && number <= int64(r.Largest)
+	// The newest packets are in the first range (RFC 9000, §19.3.1).
+	at, _ := slices.BinarySearchFunc(ack.AckRanges, number, func(r qlog.AckRange, number int64) int {
+		return cmp.Compare(number, int64(r.Smallest))
 	})
+	return at < len(ack.AckRanges) && number <= int64(ack.AckRanges[at].Largest)
 }
 
 // lost takes a packet that was declared lost: quic-go sends again what it had, and an acknowledgement that comes after all

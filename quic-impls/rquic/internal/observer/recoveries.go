@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ type Recoveries struct {
 type Recovery struct {
 	recoveries *Recoveries
 	checksum   uint32
-	at         time.Time // when QUIC took it
-	frames     []qlog.StreamFrame
+	at         time.Time    // when QUIC took it
+	streams    streamRanges // its data, as long as more of it may come
 	late       bool
 }
 
@@ -45,7 +46,7 @@ func (r *Recovery) Came(packet []byte) {
 	}
 }
 
-// doubt says that nobody knows which packet it was that QUIC told of.
+// doubt says that nobody knows which packet it was that QUIC told of, or whether that brought what had been rebuilt.
 func (r *Recoveries) doubt() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,9 +71,18 @@ func (r *Recovery) countLate() {
 
 // arrivals is the stream data that a connection has received.
 type arrivals struct {
-	streams map[qlog.StreamID]*received
-	recent  []*Recovery // the oldest first
+	streams     map[qlog.StreamID]*received
+	recent      []*Recovery // the oldest first
+	ranges      int         // that these have
+	comparisons comparisons
 }
+
+// So many of what was rebuilt of late are remembered, and so many ranges: packets have one or two, and those of small messages
+// some fifty.
+const (
+	maxRecent       = 4096
+	maxRecentRanges = 16384
+)
 
 // received is what has come of a stream.
 type received struct {
@@ -85,8 +95,46 @@ type span struct{ start, end int64 }
 
 func spanOf(f qlog.StreamFrame) span { return span{f.Offset, f.Offset + f.Length} }
 
+// streamRanges is data of streams, in ranges that are in order and don't touch.
+type streamRanges []streamRange
+
+type streamRange struct {
+	id qlog.StreamID
+	span
+}
+
+func rangesOf(frames []qlog.StreamFrame) (ranges streamRanges) {
+	for _, f := range frames {
+		if f.Length > 0 {
+			ranges = append(ranges, streamRange{f.StreamID, spanOf(f)})
+		}
+	}
+	slices.SortFunc(ranges, func(a, b streamRange) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.start, b.start)) })
+	apart := ranges[:0]
+	for _, r := range ranges {
+		if last := len(apart) - 1; last >= 0 && apart[last].id == r.id && r.start <= apart[last].end {
+			apart[last].end = max(apart[last].end, r.end)
+		} else {
+			apart = append(apart, r)
+		}
+	}
+	return apart
+}
+
+// overlap reports whether some of it is in a range.
+func (ranges streamRanges) overlap(r streamRange) bool {
+	next, _ := slices.BinarySearchFunc(ranges, r, func(a, r streamRange) int {
+		if cmp.Or(cmp.Compare(a.id, r.id), cmp.Compare(a.end, r.start)) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return next < len(ranges) && ranges[next].id == r.id && ranges[next].start < r.end
+}
+
 // packet takes a 1-RTT packet that QUIC has received, and what was rebuilt if that is it; oneWay is the least time that packets take.
 func (a *arrivals) packet(e *qlog.PacketReceived, rebuilt *Recovery, now time.Time, oneWay time.Duration) {
+	a.comparisons.pay(e.Raw.Length)
 	var frames []qlog.StreamFrame
 	for _, f := range e.Frames {
 		if stream, ok := f.Frame.(*qlog.StreamFrame); ok {
@@ -94,34 +142,53 @@ func (a *arrivals) packet(e *qlog.PacketReceived, rebuilt *Recovery, now time.Ti
 		}
 	}
 	if rebuilt != nil {
-		rebuilt.at, rebuilt.frames = now, frames
 		if len(frames) > 0 && !slices.ContainsFunc(frames, a.isNews) {
 			rebuilt.countLate()
+		} else {
+			a.remember(rebuilt, frames, now)
 		}
-		a.recent = append(a.recent, rebuilt)
 	} else {
-		a.repeat(frames, now, oneWay)
+		a.repeat(rangesOf(frames), now, oneWay)
 	}
 	for _, f := range frames {
 		a.add(f)
 	}
 }
 
-// repeat takes frames that came in a packet of their own.
-func (a *arrivals) repeat(frames []qlog.StreamFrame, now time.Time, oneWay time.Duration) {
-	a.recent = slices.DeleteFunc(a.recent, func(rebuilt *Recovery) bool { return now.Sub(rebuilt.at) > oneWay })
-	for _, rebuilt := range a.recent {
-		for _, f := range frames {
-			if slices.ContainsFunc(rebuilt.frames, func(g qlog.StreamFrame) bool { return overlap(f, g) }) {
-				rebuilt.countLate()
-			}
-		}
+func (a *arrivals) remember(rebuilt *Recovery, frames []qlog.StreamFrame, now time.Time) {
+	rebuilt.at, rebuilt.streams = now, rangesOf(frames)
+	a.recent = append(a.recent, rebuilt)
+	a.ranges += len(rebuilt.streams)
+	for len(a.recent) > maxRecent || a.ranges > maxRecentRanges {
+		a.forgetOldest()
 	}
 }
 
-func overlap(f, g qlog.StreamFrame) bool {
-	a, b := spanOf(f), spanOf(g)
-	return f.StreamID == g.StreamID && a.start < b.end && b.start < a.end
+func (a *arrivals) forgetOldest() {
+	a.ranges -= len(a.recent[0].streams)
+	a.recent[0] = nil
+	a.recent = a.recent[1:]
+}
+
+// repeat takes data that came in a packet of its own.
+func (a *arrivals) repeat(streams streamRanges, now time.Time, oneWay time.Duration) {
+	for len(a.recent) > 0 && now.Sub(a.recent[0].at) > oneWay {
+		a.forgetOldest()
+	}
+	if len(streams) == 0 {
+		return
+	}
+	for _, rebuilt := range slices.Backward(a.recent) {
+		if !a.comparisons.affords(1 + len(rebuilt.streams)) {
+			rebuilt.recoveries.doubt()
+			return
+		}
+		if slices.ContainsFunc(rebuilt.streams, streams.overlap) {
+			rebuilt.countLate()
+			a.ranges -= len(rebuilt.streams)
+			rebuilt.streams = nil
+		}
+	}
 }
 
 // isNews reports whether anything of a frame had not come.
@@ -131,7 +198,8 @@ func (a *arrivals) isNews(f qlog.StreamFrame) bool {
 		return true
 	}
 	of := spanOf(f)
-	return !slices.ContainsFunc(stream.ranges, func(r span) bool { return r.start <= of.start && of.end <= r.end })
+	next, _ := slices.BinarySearchFunc(stream.ranges, of.end, func(r span, end int64) int { return cmp.Compare(r.end, end) })
+	return next == len(stream.ranges) || stream.ranges[next].start > of.start
 }
 
 func (a *arrivals) add(f qlog.StreamFrame) {

@@ -75,6 +75,52 @@ func TestARecoveryIsLateIfItsDataWasThereOrOnItsWay(t *testing.T) {
 	}
 }
 
+// pieces are so many frames of one byte, apart from each other.
+func pieces(from int64, n int) (frames []qlog.StreamFrame) {
+	for at := from; len(frames) < n; at += 2 {
+		frames = append(frames, data(at, at+1))
+	}
+	return frames
+}
+
+func TestNoMoreIsComparedThanThePeerHasPaidForInBytes(t *testing.T) {
+	const rebuilt, packets = 2 * maxRecent, 1000
+	for name, c := range map[string]struct {
+		frames, ranges int
+		repeats        []qlog.StreamFrame
+		bytes          int
+		known          bool
+	}{
+		"empty frames":   {0, 0, slices.Repeat([]qlog.StreamFrame{data(0, 0)}, 400), 1200, true},
+		"frames, apart":  {240, maxRecentRanges / 240 * 240, pieces(1, 240), 1200, true},
+		"a short packet": {1, maxRecent, []qlog.StreamFrame{data(1, 2)}, 30, false},
+	} {
+		play := &connection{at: time.Unix(0, 0)}
+		for n := range int64(rebuilt) {
+			// Of another stream each, so that they are no news to none.
+			frames := pieces(2000*n, c.frames)
+			for i := range frames {
+				frames[i].StreamID = qlog.StreamID(4 * n)
+			}
+			play.recovers([]byte("one"), frames...)
+		}
+		if have := play.arrivals.ranges; have != c.ranges || len(play.arrivals.recent) > maxRecent {
+			t.Errorf("%s: %d ranges of %d packets are remembered", name, have, len(play.arrivals.recent))
+		}
+		for range packets {
+			play.arrivals.comparisons.pay(c.bytes)
+			play.comes(c.repeats...)
+		}
+		if late, known := play.recoveries.Late(); late != 0 || known != c.known {
+			t.Errorf("%s: %d late, known: %v", name, late, known)
+		}
+		paid := int64(credit + paidByByte*packets*c.bytes)
+		if made := play.arrivals.comparisons.made; made > paid {
+			t.Errorf("%s: %d comparisons, %d were paid", name, made, paid)
+		}
+	}
+}
+
 func TestAnEndIsNewsToAStream(t *testing.T) {
 	end := data(100, 100)
 	end.Fin = true
