@@ -26,6 +26,7 @@ from results.analysis import (
     attempts,
     comparison,
     equality,
+    exposure,
     frames,
     hosts,
     interoperability,
@@ -110,6 +111,7 @@ def _page(
     run = frames.trials(database, campaign)
     frame = attempts.first_attempts(run) if first_attempts else run
     of_variants = attempts.by_variant(database, campaign)
+    exposed = exposure.exposure(frame, campaign)
     parts = parts_of(frame, campaign)
     ratios = pd.concat([part.ratios for part in parts])
     table = findings(frame, campaign, ratios)
@@ -120,6 +122,7 @@ def _page(
         campaign=campaign,
         headline=[
             *headline(frame, campaign, table, run),
+            *exposure.sentences(exposed),
             *timers.sentences(campaign),
             *repair.sentences(database, campaign),
         ],
@@ -131,6 +134,7 @@ def _page(
         decided=len(ratios) and ratios["low"].notna().any(),
         fewest=FEWEST,
         states=_states(run, campaign),
+        met_outage=exposed.set_index(["workload", "variant"])["met_outage"].to_dict(),
         attempts=of_variants.to_dict("records"),
         attempt_states=STATES,
         share_text=attempts.share_text,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from results.analysis import attempts, comparison, frames, repair, timers
+from results.analysis import attempts, comparison, exposure, frames, repair, timers
 from results.analysis.margins import margins_text
 from results.analysis.pairing import comparisons, left_out
 from results.analysis.summary import median_column, summary
@@ -34,8 +34,11 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     pairings = comparisons(trials, campaign)
     compared = comparison.of_pairings(pairings, campaign)
     table = summary(trials, campaign).merge(compared[_OF_COMPARISONS], how="left", on=_KEY)
+    exposed = exposure.of_campaign(database, campaign)
+    table = table.merge(exposed[[*_KEY, "met_outage"]], how="left", on=_KEY)
     metric = ["metric"] if "metric" in table else []
-    first = [*_FIRST, *metric, median_column(campaign)]
+    outages = ["met_outage"] if len(exposed) else []
+    first = [*_FIRST, *outages, *metric, median_column(campaign)]
     rows, heads = [_row(row, first) for row in table.to_dict("records")], [*first, *_LAST]
     print_table(table_of(heads, rows, right=[head for head in heads if head not in _TEXTS]))
     if len(compared):
@@ -43,6 +46,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     for variant, pairing in pairings.items():
         if sentence := left_out(pairing, campaign, pairing.baseline_label, variant):
             say(sentence)
+    for sentence in exposure.sentences(exposed):
+        say(sentence)
     for sentence in timers.sentences(campaign):
         say(sentence)
     for sentence in repair.sentences(database, campaign):

@@ -1,6 +1,7 @@
 """The catalogue: every design in it can be planned, and those of papers have the papers' numbers."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -293,3 +294,14 @@ def test_a_table_that_makes_no_design_is_refused_as_in_a_file() -> None:
     design = designs.load(designs.catalogue()["smoke"])
     with pytest.raises(DesignError, match="repetitions = 0: must be greater than or equal to 1"):
         designs.rewritten(design, repetitions=0)
+
+
+@pytest.mark.parametrize("name", ["multipath-handover", "multipath-handover-mptcp"])
+def test_a_path_dies_before_any_download_can_have_ended(name: str) -> None:
+    """No variant is faster than all paths together, so all meet the outage."""
+    design = designs.load(designs.catalogue()[name])
+    text = tomllib.loads(designs.catalogue()[name].read_text())
+    latest_s = text["factors"]["path1"]["outage_from_s"]["max"]
+    paths_mbps = text["constants"]["option"]["paths"] * text["constants"]["bandwidth_mbps"]
+    for workload in design.workloads:
+        assert workload.parameters["size_bytes"] * 8e-6 / paths_mbps > 1.1 * latest_s

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import designs
 from results.store.database import Database
 
 WANTED = [
@@ -33,3 +34,29 @@ def test_a_trial_over_two_paths_is_replayed_as_it_was(
     assert replayed.returncode == 0, replayed.stderr
     assert f"ok, digest {trial.record.checks['digest']}, as recorded" in replayed.stdout
     assert {file.name for file in folder.iterdir()} >= {"client.pcapng", "server.pcapng", "replay.json"}
+
+
+def test_arms_of_which_one_had_ended_before_the_path_died_are_told_by_show_and_by_the_report(
+    fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The slower arm alone is still under way in one of the two networks."""
+    design, path = tmp_path / "handover.toml", tmp_path / "x.sqlite"
+    catalogued = designs.catalogue()["multipath-handover"].read_text()
+    head, _, tail = catalogued.partition("[plan]")
+    _, _, tail = tail.partition("[constants]")
+    plan = 'method = "list"\npoints = [{ path1.outage_from_s = 0.5 }, { path1.outage_from_s = 1.4 }]'
+    factors = "path1.outage_from_s = { min = 0.2, max = 4 }"
+    shrunk = tail.replace("12_500_000", "2_000_000").replace("queue_bdp", "owd_ms = 20\nqueue_bdp")
+    design.write_text(f"{head}[plan]\n{plan}\n[factors]\n{factors}\n[constants]{shrunk}")
+    arms = [("--filter", f"variant=lowest RTT, {arm}") for arm in ("FEC off", "RLC (3, 2, 20)")]
+    wanted = ["--filter", "repetition=0", *(word for arm in arms for word in arm)]
+    ran = fecbench_here("run", design, "--engine", "virtual", "--db", path, *wanted)
+    assert ran.returncode == 0, ran.stderr
+    warning = "in 1 of 2 pairs one trial met an outage that the other was spared"
+    shown = fecbench_here("show", "--db", path).stdout
+    assert "met_outage" in shown
+    assert warning in shown
+    fecbench_here("report", "--db", path, "--output", tmp_path / "report")
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert warning in page
+    assert '<td class="number">2, 1</td>' in page

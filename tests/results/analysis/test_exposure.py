@@ -1,0 +1,68 @@
+"""Which trials met an outage, and where two arms differ in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from results.analysis import exposure
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from tests.results.analysis.outcomes import KEYS, OFF, VARIANTS, WORKLOADS, XOR, frame_with
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+SHORT, LONG = WORKLOADS[1], WORKLOADS[0]
+
+
+@pytest.fixture
+def campaign(filled: Filled) -> CampaignInfo:
+    return filled({})[1]
+
+
+def frame_of(met: Callable[[pd.Series], bool], state: str = "ok") -> pd.DataFrame:
+    """All trials of the design, of which the link dropped three packets in an outage where `met` says so."""
+    frame = frame_with(dict.fromkeys(KEYS, (state, 1.0)))
+    dropped = [3.0 if met(row) else np.nan for _, row in frame.iterrows()]
+    return frame.assign(**{"path1.up.outage_dropped": 0.0, "path1.down.outage_dropped": dropped})
+
+
+def test_arms_that_met_the_same_outages_are_counted_and_give_no_warning(campaign: CampaignInfo) -> None:
+    table = exposure.exposure(frame_of(lambda row: row["point"] == 1), campaign)
+    assert list(table.columns) == list(exposure.COLUMNS)
+    assert [*zip(table["workload"], table["variant"], strict=True)] == [
+        (workload, variant) for workload in WORKLOADS for variant in VARIANTS
+    ]
+    assert set(table["trials"]) == {6}
+    assert set(table["met_outage"]) == {3}
+    assert exposure.sentences(table) == []
+
+
+def test_an_arm_that_met_outages_which_the_other_was_spared_is_named_with_the_pairs(
+    campaign: CampaignInfo,
+) -> None:
+    """As where the path dies after the end of the faster transfers."""
+    frame = frame_of(lambda row: row["variant"] == XOR and row["workload"] == LONG and row["repetition"] < 2)
+    table = exposure.exposure(frame, campaign)
+    of_long = table[(table["workload"] == LONG) & (table["variant"] == XOR)].iloc[0]
+    assert (of_long["met_outage"], of_long["pairs"], of_long["alone"], of_long["spared"]) == (4, 6, 4, 0)
+    (warning,) = exposure.sentences(table)
+    assert warning.startswith(f"{XOR} against {OFF}, {LONG}: in 4 of 6 pairs")
+    assert f"{XOR} alone in 4, {OFF} alone in 0" in warning
+
+
+def test_a_trial_that_timed_out_in_an_outage_met_it_and_one_without_a_result_counts_nowhere(
+    campaign: CampaignInfo,
+) -> None:
+    table = exposure.exposure(frame_of(lambda _: True, "timeout"), campaign)
+    assert set(table["met_outage"]) == {6}
+    assert exposure.exposure(frame_of(lambda _: True, "failed"), campaign).empty
+
+
+def test_campaigns_whose_links_are_never_out_have_no_table(filled: Filled) -> None:
+    database, campaign = filled({})
+    assert not exposure.may_be_out(campaign)
+    assert exposure.of_campaign(database, campaign).empty
+    assert exposure.exposure(frame_of(lambda _: False), campaign).empty
