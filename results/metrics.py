@@ -71,6 +71,8 @@ class Metric:
     absent_is_worst: bool = False
     """A trial that is ok lacks it only where it would be worse than any value, as a percentile of latencies
     is that falls on a message lost."""
+    is_share: bool = False
+    """Whether it is a share of something, from 0 to 1."""
 
     @property
     def more_is_better(self) -> bool:
@@ -362,6 +364,7 @@ _OF_RQUIC = (
         "less",
         "client and server",
         "overhead",
+        is_share=True,
     ),
     Metric(
         "code_rate_mean",
@@ -510,6 +513,7 @@ _OF_MESSAGES = (
         f"share of messages whole within {_PLAYOUT} ms",
         "",
         f"How many messages are whole within {_PLAYOUT} ms?",
+        is_share=True,
     ),
     Metric(
         "messages.rebuffering_s",

@@ -1,12 +1,13 @@
 """Whether a campaign in virtual time agrees with a sample of it that was emulated.
 
 Each trial of the sample is compared with its twin in virtual time, which had the same endpoints, options,
-link and losses. For each variant and workload, the relative differences of a metric, virtual / emulated - 1,
-have a median, and the interval of that median is held against a tolerance:
+link and losses. For each variant and workload, that is done with the metric of the workload, its ratio to the
+baseline, the handshake, and the bytes and packets of the sender. Each comparison is judged by several
+questions (`results.analysis.criteria`), whose answers are held against a tolerance (`tolerances`):
 
-- it lies within the tolerance: the two agree;
-- it lies beside it as a whole: they differ;
-- anything else, and too few trials for an interval: nobody can tell.
+- all intervals lie within: the two agree;
+- it is not true that all answers lie within: they differ;
+- anything else, and too few trials for an interval: nobody can tell, and it says how many more would.
 
 A test of equality would be of no use. Emulated endpoints take time of a processor and virtual ones do not, so
 the two are never equal, and with enough trials such a test finds that out whatever it amounts to.
@@ -18,81 +19,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from results import metrics
-from results.analysis.intervals import FEWEST, median_interval
-from results.analysis.pairing import PAIR, baselines_of
+from results.analysis import criteria as questions
+from results.analysis import tolerances
+from results.analysis.criteria import Criterion, Stratum, Verdict
+from results.analysis.intervals import FEWEST
+from results.analysis.pairing import baselines_of
+from results.analysis.tolerances import Tolerance
+from results.analysis.twins import Twins, differences, ratios, table
 from results.analysis.units import number
 from results.store.database import Database
-from results.store.records import CampaignInfo, StoredTrial, TrialKey, TrialRecord
+from results.store.records import CampaignInfo, StoredTrial, TrialKey
 
-Verdict = Literal["agrees", "differs", "cannot tell"]
 QUANTILES = (0.05, 0.5, 0.95)
-SHORT_BYTES = 10_000
-"""A transfer of so many bytes, or fewer, is a short one."""
-
-_LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
+COUNTED = ("bytes_sent", "packets_sent")
+"""What is compared of an endpoint that sends content, and of the server."""
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """How far virtual may be below and above emulated: a share of the value, and a share that a time makes
-    beside a longer one."""
-
-    below: float
-    above: float
-    below_s: float
-    above_s: float
-    reason: str
-
-    def ends(self, beside_s: Floats) -> tuple[float, float]:
-        """The least and the greatest median of relative differences, of trials with these times to stand
-        beside: the median of what each trial has, as they rise and fall together."""
-        low = -(self.below + self.below_s / beside_s)
-        high = self.above + self.above_s / beside_s
-        return float(np.median(low)), float(np.median(high))
-
-
-HANDSHAKE = Tolerance(
-    below=0.0,
-    above=0.0,
-    below_s=0.006,
-    above_s=0.0005,
-    reason="TLS takes both endpoints 0.5 to 6 ms of a processor, and none in virtual time by default",
-)
-"""Beside the emulated handshake."""
-TIME = Tolerance(
-    below=0.007,
-    above=0.01,
-    below_s=0.0024,
-    above_s=0.0,
-    reason="endpoints take time of a processor in each round trip: 3 % of an RTT of 100 ms, 10 % of 25 ms",
-)
-"""Beside the round-trip time."""
-SHORT_RATIO = Tolerance(
-    below=0.01,
-    above=0.01,
-    below_s=0.0,
-    above_s=0.0,
-    reason="what a processor takes is about the same with FEC and without: of up to 10 kB, within 1 %",
-)
-OTHER = Tolerance(
-    below=0.04,
-    above=0.04,
-    below_s=0.0,
-    above_s=0.0,
-    reason="a long transfer under losses moves by some percent with any byte of its handshake",
-)
-"""Of ratios of longer transfers, and of metrics that are no time."""
 
 
 @dataclass(frozen=True)
@@ -104,29 +54,57 @@ class Comparison:
     metric: str
     """As frames name it."""
     baseline: str | None
-    """What is compared is the ratio to this variant; None: the metric itself."""
+    """What is compared is the ratio to this variant, of shares the difference; None: the metric itself."""
     n: int
     """How many trials, or pairs of trials, were compared."""
     quantiles: dict[float, float]
-    """Of the relative differences, virtual / emulated - 1; NaN for none."""
+    """Of the relative differences, virtual / emulated - 1, of shares of virtual - emulated; NaN for none."""
     interval: tuple[float, float]
     """Of their median; NaN for too few."""
     tolerance: tuple[float, float]
     reason: str
     """Why the tolerance is what it is."""
+    criteria: list[Criterion]
+    """What was asked: of logarithms of virtual / emulated, of shares of their difference."""
 
     @property
     def verdict(self) -> Verdict:
-        (low, high), (least, greatest) = self.interval, self.tolerance
-        if least <= low and high <= greatest:
-            return "agrees"
-        return "differs" if high < least or low > greatest else "cannot tell"
+        return questions.verdict(self.criteria)
+
+    @property
+    def more(self) -> int | None:
+        """How many more trials, or pairs, would decide: 0 for none, None where no number would."""
+        return questions.more_trials(self.criteria)
 
     @property
     def what(self) -> str:
         """What is compared, in words."""
         metric = metrics.of(self.metric)
+        if metric.is_share:
+            shown = f"late of {metric.noun}" if metric.more_is_better else metric.noun
+            return shown if self.baseline is None else f"{shown}, less that of {self.baseline}"
         return metric.noun if self.baseline is None else f"{metric.ratio} to {self.baseline}"
+
+    def of(self, stratum: Stratum, statistic: questions.Statistic) -> Criterion | None:
+        """The answer to one question; None where it was not asked."""
+        asked = ((each.stratum, each.statistic) for each in self.criteria)
+        return next(
+            (each for each, key in zip(self.criteria, asked, strict=True) if key == (stratum, statistic)),
+            None,
+        )
+
+    def shown(self, value: float) -> str:
+        """A quantile, or an end of an interval or a tolerance, as a table has it."""
+        return percent(value, points=metrics.of(self.metric).is_share)
+
+    def relative(self, criterion: Criterion, value: float) -> float:
+        """A value of a criterion as a difference, virtual / emulated - 1, where it is one of logarithms."""
+        is_logarithm = criterion.statistic != "far" and not metrics.of(self.metric).is_share
+        return float(np.expm1(value)) if is_logarithm else value
+
+    def shown_value(self, criterion: Criterion, value: float) -> str:
+        """The same, as a table has it."""
+        return percent(value) if criterion.statistic == "far" else self.shown(self.relative(criterion, value))
 
 
 @dataclass(frozen=True)
@@ -139,6 +117,8 @@ class Agreement:
     """The campaign that was emulated."""
     share: float
     """Of the groups, that was to be emulated."""
+    groups: int
+    """How many the campaign in virtual time has of each workload."""
     planned: int
     """Trials of the sample."""
     pairs: int
@@ -149,47 +129,26 @@ class Agreement:
     """Trials in which a packet met another verdict."""
     other_states: list[TrialKey]
     """Trials that one of the two did not get through, and the other did or timed out in."""
+    met_a_loss: int
+    """How many of the pairs met a loss."""
     comparisons: list[Comparison]
 
     @property
     def verdict(self) -> Verdict:
-        """That of all comparisons together: one that differs is enough."""
-        found = {comparison.verdict for comparison in self.comparisons}
-        if self.other_losses or self.other_states or "differs" in found:
+        """That of all comparisons together: one that differs is enough, and most must be able to tell."""
+        if self.other_losses or self.other_states or self.count("differs"):
             return "differs"
-        return "agrees" if found == {"agrees"} else "cannot tell"
+        return "agrees" if 2 * self.count("agrees") >= max(len(self.comparisons), 1) else "cannot tell"
 
     def count(self, verdict: Verdict) -> int:
         """How many comparisons have this verdict."""
         return sum(comparison.verdict == verdict for comparison in self.comparisons)
 
-
-@dataclass(frozen=True)
-class _Twins:
-    """A trial that was run twice."""
-
-    virtual: TrialRecord
-    emulated: TrialRecord
-
     @property
-    def key(self) -> TrialKey:
-        return self.emulated.key
-
-    @property
-    def left_out(self) -> str:
-        """Why they are not compared; empty when they are."""
-        states = {"virtual": self.virtual.state, "emulated": self.emulated.state}
-        for engine, state in states.items():
-            if state == "invalid":
-                return f"{engine}: invalid"
-        if states["virtual"] == states["emulated"] != "ok":
-            return f"both: {states['virtual']}"
-        return ""
-
-    @property
-    def same_outcome(self) -> bool:
-        """Whether both came to an end that can be compared: which of two times out may be chance."""
-        return {self.virtual.state, self.emulated.state} <= {"ok", "timeout"}
+    def more(self) -> int | None:
+        """How many more groups of each workload would decide; None where none of a number would."""
+        needed = [comparison.more for comparison in self.comparisons]
+        return None if None in needed else max((each for each in needed if each is not None), default=0)
 
 
 def sample_of(database: Database, campaign: CampaignInfo) -> CampaignInfo | None:
@@ -213,7 +172,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
     ]
     share, planned = max(((asked["share"], asked["trials"]) for asked in wanted), default=(0.0, 0))
     twins = [
-        _Twins(virtual.record, emulated.record)
+        Twins(virtual.record, emulated.record)
         for emulated in database.trials(sample.id)
         if (virtual := _twin(database, campaign, emulated)) is not None
     ]
@@ -224,12 +183,14 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         campaign=campaign.name,
         sample=sample.name,
         share=share,
+        groups=len(campaign.points) * campaign.repetitions,
         planned=planned,
         pairs=len(compared),
         left_out={reason: count for reason, count in sorted(reasons.items()) if reason and count > 0},
         other_losses=[pair.key for pair in compared if not pair.virtual.met_the_losses_of(pair.emulated)],
         other_states=[pair.key for pair in compared if not pair.same_outcome],
-        comparisons=list(_comparisons([pair for pair in compared if pair.same_outcome], sample)),
+        met_a_loss=sum(pair.met_a_loss for pair in compared),
+        comparisons=list(of_twins([pair for pair in compared if pair.same_outcome], sample)),
     )
 
 
@@ -237,119 +198,72 @@ def _twin(database: Database, campaign: CampaignInfo, emulated: StoredTrial) -> 
     return database.trial_of(campaign.id, emulated.record.key)
 
 
-def _comparisons(twins: Sequence[_Twins], campaign: CampaignInfo) -> Iterator[Comparison]:
-    """Of each workload and variant: its metric, the ratio of that to its baseline, and the handshake."""
+def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Comparison]:
+    """Of each workload and variant: its metric, the ratio of that to its baseline, the handshake, and what
+    was sent, where endpoints tell it."""
     baselines, of_workloads = baselines_of(campaign), metrics.of_workloads(campaign)
+    short = {each["label"]: tolerances.is_short(each["parameters"]) for each in campaign.workloads}
     for workload, name in of_workloads.items():
-        table = _table([pair for pair in twins if pair.key.workload == workload], metrics.of(name))
+        of_workload = [pair for pair in twins if pair.key.workload == workload]
+        metric = metrics.of(name)
+        own = _own_tolerance(metric)
+        values = table(of_workload, name, *own)
+        handshakes = table(of_workload, metrics.HANDSHAKE, tolerances.HANDSHAKE, "value")
         for variant in (variant["label"] for variant in campaign.variants):
-            arm = table[table["variant"] == variant]
-            tolerance = TIME if metrics.of(name).is_time else OTHER
-            yield _compared(variant, workload, name, arm, tolerance, arm["rtt_s"])
+            arm = values[values["variant"] == variant]
+            yield _compared(variant, workload, name, arm, own[0])
             if baseline := baselines.get(variant):
-                ratios = _ratios(arm, table[table["variant"] == baseline])
-                is_short = bool(len(arm)) and arm["size_bytes"].max() <= SHORT_BYTES
-                ratio_tolerance = SHORT_RATIO if is_short else OTHER
-                yield _compared(variant, workload, name, ratios, ratio_tolerance, ratios["rtt_s"], baseline)
-            handshakes = arm.assign(virtual=arm["handshake_virtual"], emulated=arm["handshake_emulated"])
-            beside_s = handshakes["emulated"]
-            yield _compared(variant, workload, metrics.HANDSHAKE, handshakes, HANDSHAKE, beside_s)
+                tolerance = tolerances.of_ratio(is_share=metric.is_share, short=short[workload])
+                of_baseline = values[values["variant"] == baseline]
+                pairs = ratios(arm, of_baseline, tolerance, is_share=metric.is_share)
+                yield _compared(variant, workload, name, pairs, tolerance, baseline)
+            arm = handshakes[handshakes["variant"] == variant]
+            yield _compared(variant, workload, metrics.HANDSHAKE, arm, tolerances.HANDSHAKE)
+            yield from _of_senders([pair for pair in of_workload if pair.key.variant == variant])
 
 
-def _table(twins: Sequence[_Twins], metric: metrics.Metric) -> pd.DataFrame:
-    """A row a trial that was run twice: its key, its values, and what tolerances depend on."""
-    rows = [
-        {
-            "variant": pair.key.variant,
-            "workload": pair.key.workload,
-            "point": pair.key.point,
-            "repetition": pair.key.repetition,
-            "virtual": _value(pair.virtual, metric),
-            "emulated": _value(pair.emulated, metric),
-            "handshake_virtual": _measured(pair.virtual, metrics.HANDSHAKE),
-            "handshake_emulated": _measured(pair.emulated, metrics.HANDSHAKE),
-            "rtt_s": _rtt_s(pair.emulated.task),
-            "size_bytes": _size_bytes(pair.emulated.task),
-        }
-        for pair in twins
-    ]
-    numbers = ["virtual", "emulated", "handshake_virtual", "handshake_emulated", "rtt_s", "size_bytes"]
-    table = pd.DataFrame(rows, columns=["variant", *PAIR, *numbers])
-    return table.astype(dict.fromkeys(numbers, np.float64))
+def _own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, str]:
+    """That of a metric that a workload compares, and what it is held beside."""
+    if metric.is_share:
+        return tolerances.SHARE, ""
+    return (tolerances.TIME, "rtt") if metric.is_time else (tolerances.OTHER, "")
 
 
-def _value(record: TrialRecord, metric: metrics.Metric) -> float:
-    """The metric; a timeout is worse than any value, and what was not measured is NaN."""
-    return metric.worst if record.state == "timeout" else _measured(record, metric.name)
-
-
-def _measured(record: TrialRecord, name: str) -> float:
-    endpoint, _, of_endpoint = name.partition(".")
-    return record.metrics.get(endpoint, {}).get(of_endpoint, math.nan)
-
-
-def _rtt_s(task: Mapping[str, Any]) -> float:
-    """The round-trip time of the first link, without waiting."""
-    settings = next(iter(task["links"].values()))["settings"]
-    delays_ms = [settings[direction]["owd_ms"] for direction in ("up", "down")]
-    return max(math.fsum(delays_ms) / 1e3, _LEAST_RTT_S)
-
-
-def _size_bytes(task: Mapping[str, Any]) -> int:
-    """How much content the measured transfer carries."""
-    demand = task["pairs"][0]["demand"]
-    return int(demand["up_bytes"] + demand["down_bytes"])
-
-
-def _ratios(arm: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
-    """The pairs of an arm and its baseline of which all four trials have a value: their ratios, virtual and
-    emulated."""
-    pairs = arm.merge(baseline[[*PAIR, "virtual", "emulated"]], on=PAIR, suffixes=("", "_baseline"))
-    ratios = pairs.assign(
-        virtual=_quotient(pairs["virtual"], pairs["virtual_baseline"]),
-        emulated=_quotient(pairs["emulated"], pairs["emulated_baseline"]),
-    )
-    known = np.isfinite(ratios["virtual"]) & np.isfinite(ratios["emulated"]) & (ratios["emulated"] > 0)
-    chosen: pd.DataFrame = ratios[known]
-    return chosen
-
-
-def _quotient(value: pd.Series, of: pd.Series) -> pd.Series:
-    """NaN where either is of a timeout, or the second is 0."""
-    return value.where(np.isfinite(value)) / of.where(np.isfinite(of) & (of != 0))
+def _of_senders(twins: Sequence[Twins]) -> Iterator[Comparison]:
+    """What endpoints sent, of the trials of one variant with one workload: a simulator that sends everything
+    twice may be as fast."""
+    for endpoint in sorted({sender for pair in twins for sender in pair.senders}):
+        for counted, tolerance in zip(COUNTED, (tolerances.BYTES, tolerances.PACKETS), strict=True):
+            name = f"{endpoint}.{counted}"
+            if len(rows := table(twins, name, tolerance, "value")):
+                yield _compared(twins[0].key.variant, twins[0].key.workload, name, rows, tolerance)
 
 
 def _compared(
     variant: str,
     workload: str,
     metric: str,
-    values: pd.DataFrame,
+    rows: pd.DataFrame,
     tolerance: Tolerance,
-    beside_s: pd.Series,
     baseline: str | None = None,
 ) -> Comparison:
-    """`values`: a row for each trial or ratio, with the columns `virtual` and `emulated`."""
-    differences = _differences(values["virtual"], values["emulated"])
-    known = differences.notna()
-    found = differences[known].to_numpy(np.float64)
-    beside = beside_s[known].to_numpy(np.float64)
+    is_share = metrics.of(metric).is_share
+    found = differences(rows, is_share=is_share)
+    asked = questions.asked(found)
+    median = asked[0]
+    as_shown = np.asarray if is_share else np.expm1
     return Comparison(
         variant=variant,
         workload=workload,
         metric=metric,
         baseline=baseline,
-        n=len(found),
-        quantiles={share: _quantile(found, share) for share in QUANTILES},
-        interval=median_interval(found, range(len(found))),  # each trial is a unit
-        tolerance=tolerance.ends(beside) if len(beside) else (math.nan, math.nan),
+        n=len(found.y),
+        quantiles={share: float(as_shown(_quantile(found.y, share))) for share in QUANTILES},
+        interval=(float(as_shown(median.interval[0])), float(as_shown(median.interval[1]))),
+        tolerance=(float(as_shown(median.tolerance[0])), float(as_shown(median.tolerance[1]))),
         reason=tolerance.reason,
+        criteria=asked,
     )
-
-
-def _differences(virtual: pd.Series, emulated: pd.Series) -> pd.Series:
-    """virtual / emulated - 1. Where one of the two is a timeout, it is the farthest there is: ∞, or -1."""
-    differences = virtual / emulated.where(emulated != 0) - 1
-    return differences.mask(emulated == -math.inf, math.inf)
 
 
 def _quantile(values: Floats, share: float) -> float:
@@ -359,19 +273,37 @@ def _quantile(values: Floats, share: float) -> float:
     return float(np.median(values) if share == 0.5 else np.quantile(values, share, method="inverted_cdf"))
 
 
+def headline(agreement: Agreement) -> str:
+    """What a crosscheck found, in a sentence for a person."""
+    agree, differ, open_ones = (agreement.count(each) for each in ("agrees", "differs", "cannot tell"))
+    in_all = len(agreement.comparisons)
+    if agreement.verdict == "differs":
+        found = [f"{differ} of {in_all} comparisons differ"] if differ else []
+        if agreement.other_losses:
+            found.append(f"packets met other losses in {len(agreement.other_losses)} trials")
+        if agreement.other_states:
+            found.append(f"{len(agreement.other_states)} trials ended otherwise")
+        return f"Virtual and emulated differ: {', '.join(found)}."
+    if not open_ones:
+        return f"No disagreement found: all {in_all} comparisons agree."
+    too_small = f"the sample is too small ({_would_decide(agreement)})"
+    if agreement.verdict == "cannot tell":
+        agreeing = f"{agree} of {in_all} comparisons agree" if in_all else "there is no comparison"
+        return f"Cannot tell: {agreeing}, for {open_ones} {too_small}."
+    return f"No disagreement found: {agree} of {in_all} comparisons agree, for {open_ones} {too_small}."
+
+
+def _would_decide(agreement: Agreement) -> str:
+    if agreement.more is None:
+        return "no number of trials would decide"
+    return f"{agreement.more} more would decide"
+
+
 def sentences(agreement: Agreement | None) -> list[str]:
     """What a crosscheck found, for a person; the first tells the verdict. None: there was none."""
     if agreement is None:
         return ["not cross-checked: no sample of it was emulated."]
-    counted = [
-        f"{count} {words}"
-        for verdict, words in (("agrees", "agree"), ("differs", "differ"), ("cannot tell", "cannot tell"))
-        if (count := agreement.count(verdict))  # type: ignore[arg-type]
-    ]
-    found = [
-        f"cross-checked: {agreement.verdict}. Of {len(agreement.comparisons)} comparisons with"
-        f" {agreement.pairs} emulated trials, {', '.join(counted) or 'none could be made'}."
-    ]
+    found = [f"cross-checked with {agreement.pairs} emulated trials. {headline(agreement)}"]
     if agreement.left_out:
         reasons = ", ".join(f"{count} {reason}" for reason, count in agreement.left_out.items())
         found.append(f"Of {agreement.planned} trials of the sample are not compared: {reasons}.")
@@ -383,13 +315,62 @@ def sentences(agreement: Agreement | None) -> list[str]:
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
             found.append(f"{what} {keys[0]}{more}.")
     if agreement.pairs and not agreement.other_losses:
-        found.append("Both met the same losses in all of them.")
-    if "cannot tell" in {comparison.verdict for comparison in agreement.comparisons}:
-        more = "A greater share" if agreement.share < 1 else "A design of more repetitions"
-        found.append(f"{more} would tell more; an interval needs {FEWEST} trials.")
+        lost = f"{agreement.met_a_loss} of them met a loss"
+        found.append(f"Both met the same losses in all of them; {lost}.")
+    for verdict in ("differs", "cannot tell"):
+        of_verdict = [each for each in agreement.comparisons if each.verdict == verdict]
+        found += [_explained(each) for each in of_verdict[:_MOST_EXPLAINED]]
+        if len(of_verdict) > _MOST_EXPLAINED:
+            found.append(f"So it is with {len(of_verdict) - _MOST_EXPLAINED} more.")
+    if agreement.more:
+        found.append(_where_from(agreement, agreement.more))
     return found
 
 
-def percent(share: float) -> str:
-    """A relative difference, for a table."""
-    return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} %"
+_MOST_EXPLAINED = 5
+
+
+def _explained(comparison: Comparison) -> str:
+    """Why a comparison does not agree."""
+    reasons = [
+        each
+        for each in comparison.criteria
+        if each.verdict == comparison.verdict and (each.differs or each.is_needed)
+    ]
+    words = "; ".join(_answer(each, comparison) for each in reasons[:2])
+    return f"{comparison.variant}, {comparison.workload}, {comparison.what}: {comparison.verdict}: {words}."
+
+
+def _answer(criterion: Criterion, comparison: Comparison) -> str:
+    if criterion.n < FEWEST:
+        return f"{criterion.n} trials, and an interval needs {FEWEST}"
+    shown = [
+        comparison.shown_value(criterion, value)
+        for value in (criterion.value, *criterion.interval, *criterion.tolerance)
+    ]
+    where = {"all": "", "met a loss": " where a packet was lost", "met none": " where none was lost"}
+    return (
+        f"{_STATISTICS[criterion.statistic]}{where[criterion.stratum]} {shown[0]} ({shown[1]} to {shown[2]}),"
+        f" tolerance {shown[3]} to {shown[4]}"
+    )
+
+
+_STATISTICS = {
+    "median": "the median",
+    "mean": "the mean",
+    "far": "trials far too long, less those far too short,",
+}
+
+
+def _where_from(agreement: Agreement, more: int) -> str:
+    """How to get so many more groups of each workload."""
+    have = max((comparison.n for comparison in agreement.comparisons), default=0)
+    if have + more > agreement.groups:
+        return f"The design has {agreement.groups} groups of a workload: more repetitions would tell more."
+    share = math.ceil(1000 * (have + more) / agreement.groups) / 1000
+    return f"--share {share:g} has {more} more groups of each workload."
+
+
+def percent(share: float, *, points: bool = False) -> str:
+    """A relative difference, for a table, or one of shares in percentage points."""
+    return "-" if math.isnan(share) else f"{number(100 * share, '+.2f')} {'points' if points else '%'}"

@@ -10,32 +10,25 @@ Virtual time is true within a tolerance only (`docs/virtual-time.md`). No margin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from results.store.records import CampaignInfo
-
-SHORT_BYTES = 10_000
-"""A transfer of so many bytes, or fewer, is a short one."""
-VOUCHED_SHORT, VOUCHED = 0.01, 0.04
-"""How far a ratio in virtual time may be from the emulated one: of short transfers, and of all others."""
+from results import metrics
+from results.analysis import tolerances
+from results.store.records import CampaignInfo, Workload
 
 
 def margins_of(campaign: CampaignInfo) -> dict[str, float]:
     """The margin of each workload, by its label: that of the campaign, in virtual time no less than what is
     vouched for."""
     return {
-        workload["label"]: max(campaign.margin, _vouched(campaign, workload["parameters"]))
+        workload["label"]: max(campaign.margin, _vouched(campaign, workload))
         for workload in campaign.workloads
     }
 
 
-def _vouched(campaign: CampaignInfo, parameters: Mapping[str, Any]) -> float:
+def _vouched(campaign: CampaignInfo, workload: Workload) -> float:
     if campaign.engine != "virtual":
         return 0.0
-    size_bytes = parameters.get("size_bytes")
-    is_short = isinstance(size_bytes, int) and size_bytes <= SHORT_BYTES
-    return VOUCHED_SHORT if is_short else VOUCHED
+    is_share = metrics.of(metrics.compared(workload)).is_share
+    return tolerances.vouched(is_share=is_share, short=tolerances.is_short(workload["parameters"]))
 
 
 def margins_text(campaign: CampaignInfo) -> str:

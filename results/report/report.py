@@ -142,7 +142,6 @@ def _page(
         crosscheck=crosscheck,
         crosscheck_sentences=agreement.sentences(crosscheck),
         quantiles=agreement.QUANTILES,
-        percent=agreement.percent,
         calibrations=campaign.provenance.get("calibration", []),
         lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),

@@ -19,8 +19,9 @@ from runners.campaign.request import Request, Sample
 from runners.refusal import Refusal
 
 USUAL_SHARE = 0.02
-FEWEST_GROUPS = 8
-"""Of a workload, however small the share is: six have an interval, and some trial may be invalid."""
+FEWEST_GROUPS = 16
+"""Of a workload, however small the share is: twelve show that no more than a quarter of trials is far off, if
+none of them is, and some trial may be invalid."""
 SUFFIX = "-crosscheck"
 """What stands behind the name of the campaign that is checked."""
 

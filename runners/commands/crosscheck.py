@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from results.analysis import agreement
-from results.analysis.agreement import Agreement, Comparison, percent
+from results.analysis.agreement import Agreement, Comparison
+from results.analysis.criteria import STRATA, Statistic, Stratum
 from runners.campaign import crosscheck as samples
 from runners.campaign.request import request
 from runners.commands import arguments
@@ -88,42 +89,81 @@ def _print(found: Agreement) -> None:
     rows = [
         (
             *(comparison.variant, comparison.workload, comparison.what, comparison.n),
-            *(percent(comparison.quantiles[share]) for share in agreement.QUANTILES),
-            _ends(comparison.interval),
-            _ends(comparison.tolerance),
+            *(comparison.shown(comparison.quantiles[share]) for share in agreement.QUANTILES),
+            _ends(comparison, comparison.interval),
+            _answer(comparison, "mean"),
+            _answer(comparison, "far"),
+            _ends(comparison, comparison.tolerance),
             comparison.verdict,
         )
         for comparison in found.comparisons
     ]
     numbers = ["n", *(f"{share:.0%}" for share in agreement.QUANTILES)]
     heads = ["variant", "workload", "virtual / emulated - 1 of", *numbers]
-    print_table(table_of([*heads, "median's interval", "tolerance", "verdict"], rows, right=numbers))
+    heads += ["median's interval", "mean", "far off", "tolerance", "verdict"]
+    print_table(table_of(heads, rows, right=[*numbers, "mean", "far off"]))
     for sentence in agreement.sentences(found):
         say(sentence)
 
 
-def _ends(interval: tuple[float, float]) -> str:
-    return " to ".join(map(percent, interval)) if not math.isnan(interval[0]) else "-"
+def _ends(comparison: Comparison, interval: tuple[float, float]) -> str:
+    return " to ".join(map(comparison.shown, interval)) if not math.isnan(interval[0]) else "-"
+
+
+def _answer(comparison: Comparison, statistic: Statistic) -> str:
+    answer = comparison.of("all", statistic)
+    return "-" if answer is None else comparison.shown_value(answer, answer.value)
 
 
 def _document(found: Agreement) -> dict[str, Any]:
     """As JSON, which knows neither NaN nor infinity: of both, null."""
     document = asdict(found)
     return {
+        "headline": agreement.headline(found),
         "verdict": found.verdict,
         **{name: document[name] for name in ("campaign", "sample", "share", "planned", "pairs", "left_out")},
         **{name: document[name] for name in ("other_losses", "other_states")},
+        "strata": {
+            "met a loss": {"pairs": found.met_a_loss},
+            "met none": {"pairs": found.pairs - found.met_a_loss},
+        },
+        "more": found.more,
         "arms": [_comparison_document(comparison) for comparison in found.comparisons],
     }
 
 
 def _comparison_document(comparison: Comparison) -> dict[str, Any]:
+    document = asdict(comparison)
+    del document["criteria"]
     return {
-        **asdict(comparison),
+        **document,
         "verdict": comparison.verdict,
         "quantiles": {f"{share:g}": _finite(value) for share, value in comparison.quantiles.items()},
         "interval": [_finite(end) for end in comparison.interval],
         "tolerance": [_finite(end) for end in comparison.tolerance],
+        "more": comparison.more,
+        "strata": {
+            stratum: _stratum_document(comparison, stratum)
+            for stratum in STRATA
+            if comparison.of(stratum, "mean") is not None
+        },
+    }
+
+
+def _stratum_document(comparison: Comparison, stratum: Stratum) -> dict[str, Any]:
+    """What was asked of the trials of a stratum, by statistic."""
+    answers = [answer for answer in comparison.criteria if answer.stratum == stratum]
+    return {
+        "n": answers[0].n,
+        **{
+            answer.statistic: {
+                "value": _finite(comparison.relative(answer, answer.value)),
+                "interval": [_finite(comparison.relative(answer, end)) for end in answer.interval],
+                "tolerance": [_finite(comparison.relative(answer, end)) for end in answer.tolerance],
+                "verdict": answer.verdict,
+            }
+            for answer in answers
+        },
     }
 
 

@@ -4,145 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from results.analysis import agreement
-from results.analysis.agreement import HANDSHAKE, TIME, Agreement, Comparison
+from results.analysis.agreement import Agreement
+from results.analysis.tolerances import HANDSHAKE, TIME
 from results.store.database import Database
-from results.store.records import (
-    CampaignInfo,
-    NewCampaign,
-    State,
-    TrialKey,
-    TrialRecord,
-    Variant,
-    VerdictLog,
-    Workload,
+from results.store.records import TrialKey
+from tests.results.analysis.twin_campaigns import (
+    OFF,
+    POINTS,
+    XOR,
+    Ended,
+    Laboratory,
+    Run,
+    as_it_is,
+    but,
+    one,
+    times,
 )
-
-OFF, XOR = "off", "xor"
-POINTS = 8
-Ended = tuple[State, float, float]
-"""State, DCT and handshake, in s."""
-Run = Callable[[TrialKey], Ended]
-
-
-def as_it_is(key: TrialKey) -> Ended:
-    """A trial that takes longer at each point, and with XOR a little less long."""
-    return "ok", (0.3 + 0.01 * key.point) * (0.9 if key.variant == XOR else 1), 0.11
-
-
-def times(factor: float, handshake: float = 1.0, variant: str = "") -> Run:
-    """Each trial takes `factor` times as long, of one variant or of all."""
-
-    def ended(key: TrialKey) -> Ended:
-        state, dct_s, handshake_s = as_it_is(key)
-        is_meant = variant in ("", key.variant)
-        return state, dct_s * (factor if is_meant else 1), handshake_s * handshake
-
-    return ended
-
-
-def but(state: State, variant: str = OFF, point: int = 0) -> Run:
-    """As it is, but for one trial, which ends in another state."""
-    return lambda key: (
-        (state, *as_it_is(key)[1:]) if (key.variant, key.point) == (variant, point) else as_it_is(key)
-    )
-
-
-class Laboratory:
-    """A database with a campaign in virtual time, and a sample of it that was emulated."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-
-    def compare(
-        self,
-        virtual: Run = as_it_is,
-        emulated: Run = as_it_is,
-        *,
-        points: int = POINTS,
-        size_bytes: int = 10_000,
-        owd_ms: float = 50,
-        bitmaps: tuple[bytes, bytes] = (b"\x01", b"\x01"),
-        planned: int | None = None,
-    ) -> Agreement:
-        trials = 2 * points
-        of_sample = {"campaign": "x", "share": 0.5, "trials": trials if planned is None else planned}
-        campaigns = []
-        for name, provenance, run, bitmap in (
-            ("x", {"engine": "virtual"}, virtual, bitmaps[0]),
-            ("x-crosscheck", {"engine": "local", "crosscheck": of_sample}, emulated, bitmaps[1]),
-        ):
-            campaign = self._campaign(name, provenance, points, size_bytes)
-            campaigns.append(campaign)
-            for point in range(points):
-                for variant in (OFF, XOR):
-                    key = TrialKey(variant, f"download-{size_bytes}", point, 0)
-                    self.database.record(campaign.id, record(key, run(key), size_bytes, owd_ms, bitmap))
-        self.database.start(campaigns[1].id, "ada", campaigns[1].provenance)
-        found = agreement.of_campaign(self.database, campaigns[0])
-        assert found is not None
-        return found
-
-    def _campaign(self, name: str, provenance: Any, points: int, size_bytes: int) -> CampaignInfo:
-        parameters = {"size_bytes": size_bytes}
-        return self.database.create_campaign(
-            NewCampaign(
-                name=name,
-                title="x",
-                design_text="x",
-                seed=1,
-                repetitions=1,
-                statistic="median",
-                provenance=provenance,
-                points=[{"loss.p": 0.01 * point} for point in range(points)],
-                variants=[
-                    Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
-                    for label in (OFF, XOR)
-                ],
-                workloads=[Workload(label=f"download-{size_bytes}", name="download", parameters=parameters)],
-            )
-        )
-
-
-def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: bytes) -> TrialRecord:
-    state, dct_s, handshake_s = ended
-    measured = {"client": {"dct_s": dct_s, "handshake_s": handshake_s}} if state == "ok" else {}
-    direction = {"owd_ms": owd_ms}
-    return TrialRecord(
-        key,
-        state,
-        "",
-        "2026-01-01T00:00:00Z",
-        1.0,
-        metrics=measured,
-        verdicts=[VerdictLog("internet", "down", 8, bitmap[0].bit_count(), bitmap)],
-        task={
-            "links": {"internet": {"settings": {"up": direction, "down": direction}}},
-            "pairs": [{"demand": {"up_bytes": 0, "down_bytes": size_bytes}}],
-        },
-    )
 
 
 @pytest.fixture
 def compare(tmp_path: Path) -> Iterator[Callable[..., Agreement]]:
     with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
         yield Laboratory(database).compare
-
-
-def one(found: Agreement, variant: str, metric: str = "client.dct_s", *, ratio: bool = False) -> Comparison:
-    (comparison,) = [
-        each
-        for each in found.comparisons
-        if (each.variant, each.metric, each.baseline is not None) == (variant, metric, ratio)
-    ]
-    return comparison
 
 
 def test_what_is_equal_agrees_though_its_intervals_have_no_width(compare: Callable[..., Agreement]) -> None:
@@ -175,9 +64,9 @@ def test_a_shift_beyond_the_tolerance_differs(
 
 def test_an_interval_on_an_end_of_the_tolerance_cannot_tell(compare: Callable[..., Agreement]) -> None:
     def spread(key: TrialKey) -> Ended:
-        return times(0.8 if key.point % 2 else 1.0)(key)
+        return times(0.97 if key.point % 2 else 0.95)(key)
 
-    assert one(compare(virtual=spread), OFF).verdict == "cannot tell"
+    assert one(compare(virtual=spread, owd_ms=30), OFF).verdict == "cannot tell"
 
 
 def test_too_few_trials_cannot_tell(compare: Callable[..., Agreement]) -> None:
@@ -185,13 +74,6 @@ def test_too_few_trials_cannot_tell(compare: Callable[..., Agreement]) -> None:
     assert found.verdict == "cannot tell"
     assert found.count("cannot tell") == len(found.comparisons)
     assert all(math.isnan(comparison.interval[0]) for comparison in found.comparisons)
-
-
-def test_it_says_what_would_tell_more(compare: Callable[..., Agreement]) -> None:
-    found = compare(points=5)
-    assert agreement.sentences(replace(found, share=0.5))[-1].startswith("A greater share would tell more")
-    whole = agreement.sentences(replace(found, share=1.0))[-1]
-    assert whole.startswith("A design of more repetitions would tell more")
 
 
 @pytest.mark.parametrize(("size_bytes", "verdict"), [(10_000, "differs"), (10_001, "agrees")])
@@ -206,7 +88,7 @@ def test_a_ratio_has_one_percent_up_to_10_kb_and_four_above(
 def test_a_time_may_be_shorter_by_the_processor_of_each_round_trip() -> None:
     """Measured: 0.90 to 1.00 at a round-trip time of 25 ms, and 0.97 to 1.00 at 100 ms."""
     for rtt_s, least in ((0.025, 0.90), (0.1, 0.97)):
-        low, high = TIME.ends(np.array([rtt_s]))
+        (low,), (high,) = TIME.ends(np.array([rtt_s]))
         assert 1 + low == pytest.approx(least, abs=0.005)
         assert 0 <= high <= 0.01
 
@@ -219,7 +101,7 @@ def test_a_handshake_may_be_shorter_by_six_milliseconds(
 ) -> None:
     found = compare(virtual=times(1, handshake=(0.11 - shorter_s + 1e-9) / 0.11))
     assert one(found, OFF, "client.handshake_s").verdict == verdict
-    assert HANDSHAKE.ends(np.array([0.11]))[0] == pytest.approx(-0.006 / 0.11)
+    assert HANDSHAKE.ends(np.array([0.11]))[0] == pytest.approx([-0.006 / 0.11])
 
 
 def test_other_losses_differ_however_equal_the_times_are(compare: Callable[..., Agreement]) -> None:
@@ -265,7 +147,7 @@ def test_a_timeout_of_one_of_the_two_is_the_farthest(
     dct = one(found, OFF)
     assert dct.quantiles[0.95 if virtual else 0.05] == end
     assert dct.n == POINTS
-    assert found.verdict != "differs"  # one of eight: which of them times out may be chance
+    assert found.verdict != "differs"  # one of sixteen: which of them times out may be chance
 
 
 def test_trials_that_are_not_emulated_yet_are_counted(compare: Callable[..., Agreement]) -> None:

@@ -74,10 +74,16 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
     assert compared == [
         ("off", "client.dct_s", None),
         ("off", "client.handshake_s", None),
+        ("off", "server.bytes_sent", None),
+        ("off", "server.packets_sent", None),
         ("xor, 4/5", "client.dct_s", None),
         ("xor, 4/5", "client.dct_s", "off"),
         ("xor, 4/5", "client.handshake_s", None),
+        ("xor, 4/5", "server.bytes_sent", None),
+        ("xor, 4/5", "server.packets_sent", None),
     ]
+    assert found["headline"] in done.stdout
+    assert sum(of_stratum["pairs"] for of_stratum in found["strata"].values()) == 18
     for arm in found["arms"]:
         assert arm["n"] == 9
         assert list(arm["quantiles"]) == ["0.05", "0.5", "0.95"]
@@ -85,6 +91,8 @@ def test_a_sample_is_compared_by_arm_workload_and_metric(checked: tuple[Path, Pa
         assert low <= arm["quantiles"]["0.5"] <= high
         assert arm["verdict"] in ("agrees", "differs", "cannot tell")
         assert arm["reason"]
+        assert set(arm["strata"]["all"]) == {"n", "median", "mean", "far"}
+        assert sum(of["n"] for name, of in arm["strata"].items() if name != "all") in (0, 9)
 
 
 def test_what_is_there_is_not_emulated_again(fecbench: Any, checked: tuple[Path, Path, Any]) -> None:
@@ -98,10 +106,10 @@ def test_readers_mean_the_campaign_and_not_its_sample(
     fecbench_here: Callable[..., Any], checked: tuple[Path, Path, Any], tmp_path: Path
 ) -> None:
     _, path, done = checked
-    verdict = json.loads(done.stdout)["verdict"]
+    headline = json.loads(done.stdout)["headline"]
     shown = fecbench_here("show", "--db", path).stdout
     assert shown.startswith("campaign little, virtual:")
-    assert f"cross-checked: {verdict}. Of 5 comparisons with 18 emulated trials" in shown
+    assert f"cross-checked with 18 emulated trials. {headline}" in shown
     assert SAMPLE not in shown
     (of_all,) = json.loads(fecbench_here("show", "--db", path, "--json").stdout)["campaigns"]
     assert (of_all["name"], of_all["engine"], of_all["checks"]) == ("little", "virtual", None)
@@ -128,7 +136,7 @@ def test_the_report_has_the_verdict_and_the_table(
     found = json.loads(done.stdout)
     assert fecbench_here("report", "--db", path, "--output", tmp_path / "report").returncode == 0
     page = (tmp_path / "report" / "report.html").read_text()
-    assert f"cross-checked: {found['verdict']}." in page
+    assert f"cross-checked with 18 emulated trials. {found['headline']}" in page
     assert f"{100 * found['arms'][0]['quantiles']['0.5']:+.2f} %" in page
     assert found["arms"][0]["reason"] in page
     assert "--engine virtual" in page

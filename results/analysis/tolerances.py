@@ -1,0 +1,123 @@
+"""How far virtual time may be from emulation: every tolerance of the cross-check, each with its reason.
+
+What is concluded in virtual time can be no finer than that, so margins of practical equivalence begin here,
+too (`results.analysis.margins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHORT_BYTES = 10_000
+"""A transfer of so many bytes, or fewer, is a short one."""
+FAR = 0.1
+"""A trial is far off that is beyond its tolerance by more than that: of 5,100 recorded trials of up to 50 kB,
+1 % are. Of 1 MB under bursts of losses a quarter is, but as many of them are shorter as longer."""
+FAR_SHARE = 0.25
+"""The trials that are far too long less those that are far too short, and the other way round, may be this
+share of all. Where chance alone puts trials far off, they are as many on both sides. A simulator that is far
+off in more is wrong in what it does; one that is in fewer moves the mean."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far virtual may be below and above emulated: a share of the value, and an amount in the unit of
+    what it is held beside."""
+
+    below: float
+    above: float
+    below_by: float
+    above_by: float
+    reason: str
+
+    def ends(self, beside: Floats) -> tuple[Floats, Floats]:
+        """The least and the greatest relative difference, virtual / emulated - 1, of each trial. Of shares,
+        which are held beside nothing, it is the difference itself."""
+        low = np.maximum(-(self.below + self.below_by / beside), _LEAST)
+        return low, self.above + self.above_by / beside
+
+
+_LEAST = -0.99  # nothing takes less than no time
+
+HANDSHAKE = Tolerance(
+    below=0.0,
+    above=0.0,
+    below_by=0.006,
+    above_by=0.0005,
+    reason="TLS takes both endpoints 0.5 to 6 ms of a processor, and none in virtual time by default",
+)
+"""Beside the emulated handshake, in s."""
+TIME = Tolerance(
+    below=0.007,
+    above=0.01,
+    below_by=0.0024,
+    above_by=0.0,
+    reason="endpoints take time of a processor in each round trip: 3 % of an RTT of 100 ms, 10 % of 25 ms",
+)
+"""Beside the round-trip time, in s."""
+SHORT_RATIO = Tolerance(
+    below=0.01,
+    above=0.01,
+    below_by=0.0,
+    above_by=0.0,
+    reason="what a processor takes is about the same with FEC and without: of up to 10 kB, within 1 %",
+)
+OTHER = Tolerance(
+    below=0.04,
+    above=0.04,
+    below_by=0.0,
+    above_by=0.0,
+    reason="a long transfer under losses moves by some percent with any byte of its handshake",
+)
+"""Of ratios of longer transfers, and of metrics that are neither a time nor a share."""
+SHARE = Tolerance(
+    below=0.005,
+    above=0.005,
+    below_by=0.0,
+    above_by=0.0,
+    reason="designs decide at 1 % of late messages: half of that, in percentage points, is seen",
+)
+"""Of metrics that are shares, the late share or the share itself: the difference, not divided by anything."""
+BYTES = Tolerance(
+    below=0.01,
+    above=0.01,
+    below_by=1500.0,
+    above_by=1500.0,
+    reason="an acknowledgement or a probe more or less goes with any change in time: 1 % and 1,500 bytes",
+)
+"""Beside the emulated number of bytes."""
+PACKETS = Tolerance(
+    below=0.01,
+    above=0.01,
+    below_by=1.0,
+    above_by=1.0,
+    reason="an acknowledgement or a probe more or less goes with any change in time: 1 % and a packet",
+)
+"""Beside the emulated number of packets."""
+
+
+def vouched(*, is_share: bool, short: bool) -> float:
+    """Below which difference from 1 a ratio of two variants in virtual time says nothing; of a share, that
+    of the shares: it is that of their ratio where they are nearly 1, as those are that designs decide at."""
+    tolerance = of_ratio(is_share=is_share, short=short)
+    return max(tolerance.below, tolerance.above)
+
+
+def is_short(parameters: Mapping[str, Any]) -> bool:
+    """Whether a workload with these parameters is a short transfer."""
+    size_bytes = parameters.get("size_bytes")
+    return isinstance(size_bytes, int) and size_bytes <= SHORT_BYTES
+
+
+def of_ratio(*, is_share: bool, short: bool) -> Tolerance:
+    """That of a variant compared with its baseline by a metric."""
+    if is_share:
+        return SHARE
+    return SHORT_RATIO if short else OTHER

@@ -1,0 +1,157 @@
+"""Trials of a campaign in virtual time beside the same ones emulated, as tables of differences.
+
+A zero is a value. A trial that timed out is worse than any other, and so is one that lacks a percentile of
+messages since too many never arrived. Nothing that both have is left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from results import metrics
+from results.analysis.criteria import Differences
+from results.analysis.pairing import PAIR
+from results.analysis.tolerances import FAR, Tolerance
+from results.store.records import TrialKey, TrialRecord
+
+_LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
+_NOT_CARRIED = ("queue_dropped", "outage_dropped")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Twins:
+    """A trial that was run twice."""
+
+    virtual: TrialRecord
+    emulated: TrialRecord
+
+    @property
+    def key(self) -> TrialKey:
+        return self.emulated.key
+
+    @property
+    def left_out(self) -> str:
+        """Why they are not compared; empty when they are."""
+        states = {"virtual": self.virtual.state, "emulated": self.emulated.state}
+        for engine, state in states.items():
+            if state == "invalid":
+                return f"{engine}: invalid"
+        if states["virtual"] == states["emulated"] != "ok":
+            return f"both: {states['virtual']}"
+        return ""
+
+    @property
+    def same_outcome(self) -> bool:
+        """Whether both came to an end that can be compared: which of two times out may be chance."""
+        return {self.virtual.state, self.emulated.state} <= {"ok", "timeout"}
+
+    @property
+    def met_a_loss(self) -> bool:
+        """Whether a link lost a packet of one of the two, by its loss model, its queue or an outage."""
+        return any(_lost_a_packet(run) for run in (self.virtual, self.emulated))
+
+    @property
+    def round_trip_s(self) -> float:
+        """The round-trip time of the first link, without waiting."""
+        settings = next(iter(self.emulated.task["links"].values()))["settings"]
+        delays_ms = [settings[direction]["owd_ms"] for direction in ("up", "down")]
+        return max(math.fsum(delays_ms) / 1e3, _LEAST_RTT_S)
+
+    @property
+    def senders(self) -> tuple[str, ...]:
+        """Whose packets are counted: the server's, and where the client sends the content, its own, too."""
+        demand: Mapping[str, Any] = self.emulated.task["pairs"][0]["demand"]
+        return ("client", "server") if demand["up_bytes"] > demand["down_bytes"] else ("server",)
+
+
+def _lost_a_packet(run: TrialRecord) -> bool:
+    if any(log.dropped for log in run.verdicts):
+        return True
+    directions = (report.get("directions", {}).values() for report in run.links.values())
+    return any(counted.get(name, 0) for each in directions for counted in each for name in _NOT_CARRIED)
+
+
+def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: str) -> pd.DataFrame:
+    """A row a trial: `variant`, what names a pair, the difference `y` by the metric of this name, its
+    tolerance `low` to `high`, and `met_a_loss`.
+
+    `beside` says what the tolerance is held beside: "rtt", "value", or "" for a difference of shares.
+    """
+    metric = metrics.of(name)
+    virtual, emulated = (
+        np.array([_value(getattr(pair, engine), metric) for pair in twins], dtype=np.float64)
+        for engine in ("virtual", "emulated")
+    )
+    held_beside = {
+        "rtt": np.array([pair.round_trip_s for pair in twins], dtype=np.float64),
+        "value": np.where(np.isfinite(emulated) & (emulated != 0), np.abs(emulated), math.inf),
+        "": np.full(len(twins), math.inf),
+    }[beside]
+    low, high = _ends(tolerance, held_beside, is_share=metric.is_share)
+    found = pd.DataFrame(
+        {
+            "variant": [pair.key.variant for pair in twins],
+            **{name: [getattr(pair.key, name) for pair in twins] for name in PAIR},
+            "y": virtual - emulated if metric.is_share else _log_ratios(virtual, emulated, metric),
+            "low": low,
+            "high": high,
+            "met_a_loss": np.array([pair.met_a_loss for pair in twins], dtype=np.bool_),
+        }
+    )
+    return found[found["y"].notna()]
+
+
+def _value(record: TrialRecord, metric: metrics.Metric) -> float:
+    """The metric, of a share that which is late or lost; NaN where it was not measured."""
+    worst = 1.0 if metric.is_share else metric.worst
+    endpoint, _, of_endpoint = metric.name.partition(".")
+    value = record.metrics.get(endpoint, {}).get(of_endpoint, math.nan)
+    if record.state == "timeout" or (metric.absent_is_worst and math.isnan(value)):
+        return worst
+    return 1 - value if metric.is_share and metric.more_is_better else value
+
+
+def _log_ratios(virtual: Floats, emulated: Floats, metric: metrics.Metric) -> Floats:
+    """Of virtual / emulated: 0 where both are 0 or the worst, -∞ or ∞ where one of them is."""
+    at_the_worst = 0.0 if metric.more_is_better else math.inf
+    values = [np.where(np.isinf(each), at_the_worst, each) for each in (virtual, emulated)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Floats = np.log(values[0]) - np.log(values[1])
+    return np.where(values[0] == values[1], 0.0, logs)
+
+
+def ratios(
+    arm: pd.DataFrame, baseline: pd.DataFrame, tolerance: Tolerance, *, is_share: bool
+) -> pd.DataFrame:
+    """The same of the ratio of an arm to its baseline, of shares of the difference: `y` of the arm less that
+    of the baseline. A pair met a loss if one of its trials did. Without a ratio is only a pair of which both
+    trials timed out, or both values are 0, in one engine alone: the arms themselves have these."""
+    pairs = arm.merge(baseline[[*PAIR, "y", "met_a_loss"]], on=PAIR, suffixes=("", "_baseline"))
+    low, high = _ends(tolerance, np.full(len(pairs), math.inf), is_share=is_share)
+    with np.errstate(invalid="ignore"):
+        y = pairs["y"] - pairs["y_baseline"]
+    met_a_loss = pairs["met_a_loss"] | pairs["met_a_loss_baseline"]
+    compared = pairs.assign(y=y, low=low, high=high, met_a_loss=met_a_loss)
+    return compared[compared["y"].notna()]
+
+
+def _ends(tolerance: Tolerance, beside: Floats, *, is_share: bool) -> tuple[Floats, Floats]:
+    """The ends of the tolerance of each `y`."""
+    low, high = tolerance.ends(beside)
+    return (low, high) if is_share else (np.log1p(low), np.log1p(high))
+
+
+def differences(rows: pd.DataFrame, *, is_share: bool) -> Differences:
+    """Those of the rows of a table."""
+    y, low, high = (rows[name].to_numpy(np.float64) for name in ("y", "low", "high"))
+    far = FAR if is_share else math.log1p(FAR)
+    return Differences(y, low, high, far, rows["met_a_loss"].to_numpy(np.bool_))

@@ -1,0 +1,93 @@
+"""Simulators that are wrong in a part of their trials, or in what they send: a cross-check sees each of them.
+
+A median sees none of these. And a right simulator passes, whatever chance does to single trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from results.analysis import agreement
+from results.analysis.agreement import Agreement
+from results.store.database import Database
+from results.store.records import TrialKey
+from tests.results.analysis.twin_campaigns import OFF, ON_TIME, Ended, Laboratory, Run, as_it_is, one
+
+N = 30
+
+
+@pytest.fixture
+def compare(tmp_path: Path) -> Iterator[Callable[..., Agreement]]:
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        yield Laboratory(database).compare
+
+
+def ends(share: float = 1.0, **otherwise: float) -> Run:
+    """As it is, but for this share of the trials, which end `otherwise`."""
+
+    def ended(key: TrialKey) -> Ended:
+        return as_it_is(key)._replace(**(otherwise if key.point < round(share * N) else {}))
+
+    return ended
+
+
+def slow(key: TrialKey) -> Ended:
+    """Twice as long in 30 % of the trials."""
+    ended = as_it_is(key)
+    return ended._replace(dct_s=ended.dct_s * (2 if key.point % 10 < 3 else 1))
+
+
+def test_one_that_is_wrong_by_two_in_three_of_ten_trials(compare: Callable[..., Agreement]) -> None:
+    found = compare(virtual=slow, points=N)
+    dct = one(found, OFF)
+    assert (found.verdict, dct.verdict) == ("differs", "differs")
+    assert dct.quantiles[0.5] == 0
+    assert agreement.headline(found).startswith("Virtual and emulated differ: 2 of ")
+
+
+def test_one_that_is_on_time_in_a_third_of_the_trials_that_were_late_throughout(
+    compare: Callable[..., Agreement],
+) -> None:
+    found = compare(ends(1 / 3, on_time=0.9), ends(1 / 3, on_time=0.0), points=N, metric=ON_TIME)
+    late = one(found, OFF, ON_TIME)
+    assert (late.n, late.verdict) == (N, "differs")
+    assert late.quantiles[0.05] == pytest.approx(-0.9)
+
+
+@pytest.mark.parametrize(("virtual", "emulated"), [(0.995, 0.960), (0.960, 0.995)])
+def test_one_that_has_another_share_of_late_messages(
+    compare: Callable[..., Agreement], virtual: float, emulated: float
+) -> None:
+    found = compare(ends(on_time=virtual), ends(on_time=emulated), points=N, metric=ON_TIME)
+    late = one(found, OFF, ON_TIME)
+    assert late.verdict == "differs"
+    assert late.quantiles[0.5] == pytest.approx(emulated - virtual)
+    assert late.tolerance == (-0.005, 0.005)
+
+
+def test_one_that_sends_all_of_it_twice_and_is_as_fast(compare: Callable[..., Agreement]) -> None:
+    found = compare(virtual=ends(sent_bytes=24_000, sent_packets=24), points=N)
+    assert one(found, OFF).verdict == "agrees"
+    assert one(found, OFF, "server.bytes_sent").verdict == "differs"
+    assert one(found, OFF, "server.packets_sent").verdict == "differs"
+    assert found.verdict == "differs"
+
+
+def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., Agreement]) -> None:
+    def most_lose_nothing(factor: float) -> Run:
+        def ended(key: TrialKey) -> Ended:
+            lost = key.point >= 80
+            ended = as_it_is(key)
+            return ended._replace(dct_s=ended.dct_s * (factor if lost else 1), lost=lost)
+
+        return ended
+
+    found = compare(most_lose_nothing(1.045), most_lose_nothing(1), points=100)
+    dct = one(found, OFF)
+    assert dct.verdict == "differs"
+    assert [each.stratum for each in dct.criteria if each.differs] == ["met a loss"]
+    assert found.met_a_loss == 40
+    assert "where a packet was lost" in " ".join(agreement.sentences(found))

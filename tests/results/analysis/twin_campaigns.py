@@ -1,0 +1,154 @@
+"""A campaign in virtual time and its emulated sample, whose trials end as a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from results.analysis import agreement
+from results.analysis.agreement import Agreement, Comparison
+from results.store.database import Database
+from results.store.records import (
+    CampaignInfo,
+    NewCampaign,
+    State,
+    TrialKey,
+    TrialRecord,
+    Variant,
+    VerdictLog,
+    Workload,
+)
+
+OFF, XOR = "off", "xor"
+POINTS = 16
+ON_TIME = "messages.on_time_ratio_100ms"
+
+
+class Ended(NamedTuple):
+    """How a trial ended, and what was measured of it."""
+
+    state: State
+    dct_s: float
+    handshake_s: float
+    on_time: float = 1.0
+    sent_bytes: float = 12_000
+    sent_packets: float = 12
+    lost: bool = True
+
+
+Run = Callable[[TrialKey], Ended]
+
+
+def as_it_is(key: TrialKey) -> Ended:
+    """A trial that takes longer at each point, and with XOR a little less long."""
+    return Ended("ok", (0.3 + 0.01 * key.point) * (0.9 if key.variant == XOR else 1), 0.11)
+
+
+def times(factor: float, handshake: float = 1.0, variant: str = "") -> Run:
+    """Each trial takes `factor` times as long, of one variant or of all."""
+
+    def ended(key: TrialKey) -> Ended:
+        ended = as_it_is(key)
+        is_meant = variant in ("", key.variant)
+        dct_s = ended.dct_s * (factor if is_meant else 1)
+        return ended._replace(dct_s=dct_s, handshake_s=ended.handshake_s * handshake)
+
+    return ended
+
+
+def but(state: State, variant: str = OFF, point: int = 0) -> Run:
+    """As it is, but for one trial, which ends in another state."""
+    return lambda key: (
+        as_it_is(key)._replace(state=state) if (key.variant, key.point) == (variant, point) else as_it_is(key)
+    )
+
+
+class Laboratory:
+    """A database with a campaign in virtual time, and a sample of it that was emulated."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def compare(
+        self,
+        virtual: Run = as_it_is,
+        emulated: Run = as_it_is,
+        *,
+        points: int = POINTS,
+        size_bytes: int = 10_000,
+        owd_ms: float = 50,
+        metric: str = "client.dct_s",
+        bitmaps: tuple[bytes, bytes] = (b"\x01", b"\x01"),
+        planned: int | None = None,
+    ) -> Agreement:
+        trials = 2 * points
+        of_sample = {"campaign": "x", "share": 0.5, "trials": trials if planned is None else planned}
+        campaigns = []
+        for name, provenance, run, bitmap in (
+            ("x", {"engine": "virtual"}, virtual, bitmaps[0]),
+            ("x-crosscheck", {"engine": "local", "crosscheck": of_sample}, emulated, bitmaps[1]),
+        ):
+            campaign = self._campaign(name, provenance, points, size_bytes, metric)
+            campaigns.append(campaign)
+            for point in range(points):
+                for variant in (OFF, XOR):
+                    key = TrialKey(variant, f"download-{size_bytes}", point, 0)
+                    self.database.record(campaign.id, record(key, run(key), size_bytes, owd_ms, bitmap))
+        self.database.start(campaigns[1].id, "ada", campaigns[1].provenance)
+        found = agreement.of_campaign(self.database, campaigns[0])
+        assert found is not None
+        return found
+
+    def _campaign(
+        self, name: str, provenance: Any, points: int, size_bytes: int, metric: str
+    ) -> CampaignInfo:
+        label, parameters = f"download-{size_bytes}", {"size_bytes": size_bytes}
+        return self.database.create_campaign(
+            NewCampaign(
+                name=name,
+                title="x",
+                design_text="x",
+                seed=1,
+                repetitions=1,
+                statistic="median",
+                provenance=provenance,
+                points=[{"loss.p": 0.01 * point} for point in range(points)],
+                variants=[
+                    Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
+                    for label in (OFF, XOR)
+                ],
+                workloads=[Workload(label=label, name="download", parameters=parameters, metric=metric)],
+            )
+        )
+
+
+def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: bytes) -> TrialRecord:
+    measured = {
+        "client": {"dct_s": ended.dct_s, "handshake_s": ended.handshake_s},
+        "server": {"bytes_sent": ended.sent_bytes, "packets_sent": ended.sent_packets},
+        "messages": {ON_TIME.partition(".")[2]: ended.on_time},
+    }
+    direction = {"owd_ms": owd_ms}
+    verdicts = VerdictLog("internet", "down", 8, bitmap[0].bit_count(), bitmap) if ended.lost else None
+    return TrialRecord(
+        key,
+        ended.state,
+        "",
+        "2026-01-01T00:00:00Z",
+        1.0,
+        metrics=measured if ended.state == "ok" else {},
+        verdicts=[verdicts or VerdictLog("internet", "down", 8, 0, b"\0")],
+        task={
+            "links": {"internet": {"settings": {"up": direction, "down": direction}}},
+            "pairs": [{"demand": {"up_bytes": 0, "down_bytes": size_bytes}}],
+        },
+    )
+
+
+def one(found: Agreement, variant: str, metric: str = "client.dct_s", *, ratio: bool = False) -> Comparison:
+    (comparison,) = [
+        each
+        for each in found.comparisons
+        if (each.variant, each.metric, each.baseline is not None) == (variant, metric, ratio)
+    ]
+    return comparison
