@@ -90,7 +90,8 @@ def choices(
     halves = [logs[chosen].groupby("point").mean() for chosen in (is_even, ~is_even)]
     points = halves[0].index.intersection(halves[1].index)
     repetitions = logs.index.get_level_values("repetition").nunique()
-    used, planned = logs.groupby("point").size(), cells.groupby(names, observed=True).size() * repetitions
+    used = logs.groupby("point").size()
+    planned = {key: len(cell) * repetitions for key, cell in cells.groupby(names, observed=True)}
     keys = [cells.loc[points, name] for name in names]
     rows = []
     for key, of_cell in points.to_frame().groupby(keys):
@@ -98,7 +99,7 @@ def choices(
             found = _of_cell(
                 [half.loc[of_cell.index] for half in halves], costs, timed_out.loc[of_cell.index], margin
             )
-            found["dropped"] = int(planned.loc[key if len(names) > 1 else key[0]] - used[of_cell.index].sum())
+            found["dropped"] = planned[key] - int(used[of_cell.index].sum())
             rows.append({**dict(zip(names, key, strict=True)), **found})
     table = pd.DataFrame(rows, columns=[*names, *_CHOICE])
     is_discovery = scipy.stats.false_discovery_control(table["p_value"].astype("float64")) <= LEVEL

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,15 @@ def test_a_point_that_was_not_run_is_not_unknown(made: Made) -> None:
 def test_a_ratio_to_nothing_is_none() -> None:
     table = pd.DataFrame({UDP.name: [0.0, 2.0], RLC.name: [1.0, 1.0]})
     assert list(ratios(table, "messages.rebuffering_s", RLC, UDP)["ratio"].isna()) == [True, False]
+
+
+def test_the_95th_percentile_of_an_arm_is_at_its_bad_end(made: Made) -> None:
+    """19 of 20 repetitions are as good or better, whichever direction is better."""
+    frame, campaign = made("thesis2018-ge", as_the_thesis_says)
+    campaign = replace(campaign, statistic="p95")
+    one = frame[(frame["point"] == 3) & (frame["repetition"] == 0)]
+    many = pd.concat([one.assign(repetition=n) for n in range(20)], ignore_index=True)
+    for metric, expected in (("messages.rebuffering_s", 18.0), ("messages.received_bytes", 1.0)):
+        many[metric] = many["repetition"].astype("float64")
+        table = at_points(many, campaign, metric, [UDP, RELIABLE])
+        assert table.loc[3, [UDP.name, RELIABLE.name]].tolist() == [expected] * 2
