@@ -34,12 +34,20 @@ def move_aside(wanted: Iterable[Request], path: Path) -> str:
     return ""
 
 
-if __name__ == "__main__":
+def main() -> None:
     path, database = map(Path, sys.argv[1:])
-    design = designs.load(path)
-    virtual = request(design, ours(), backend=VIRTUAL)
-    emulated = crosscheck.emulated(
-        virtual, request(design, ours(), beside_virtual=True), crosscheck.USUAL_SHARE
-    )
+    try:
+        design = designs.load(path)
+        virtual = request(design, ours(), backend=VIRTUAL)
+        emulated = crosscheck.emulated(
+            virtual, request(design, ours(), beside_virtual=True), crosscheck.USUAL_SHARE
+        )
+    except Refusal as refusal:
+        print(f"fecbench: {refusal}", file=sys.stderr)
+        sys.exit(2)
     if line := move_aside([virtual, emulated], database):
         print(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ that asked for it is killed, the kernel kills everything else in there. Namespac
 attached BPF programs go with the processes that held them. Nothing has to be cleaned up afterwards.
 """
 
+import errno
 import os
 import select
 import signal
@@ -15,6 +16,7 @@ from typing import NoReturn
 from runners.refusal import Refusal
 from runners.sandbox import kernel
 
+_NO_MOUNT_POINT = "the root directory is no mount point"
 KILL_LIMIT_S = 5.0
 TRY_LIMIT_S = 10.0
 
@@ -74,7 +76,12 @@ def _leave_streams() -> None:
 
 def mount_own_proc() -> None:
     """In this process, which has PID and mount namespaces of its own."""
-    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    try:
+        kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        raise OSError(errno.EINVAL, _NO_MOUNT_POINT) from None
     kernel.mount("proc", "/proc", "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
 
 
@@ -173,7 +180,7 @@ def require(command: str) -> None:
 
 def why_not(error: Exception) -> str:
     """What is said of a program of ours that could not isolate something."""
-    return (
-        f"cannot make PID, mount and network namespaces here: {error};"
-        " it needs CAP_SYS_ADMIN, and a root directory that is a mount point (in a chroot it is not)"
-    )
+    cannot = "cannot make PID, mount and network namespaces here"
+    if _NO_MOUNT_POINT in str(error):
+        return f"{cannot}: {_NO_MOUNT_POINT}, as in a chroot; mend: mount --bind ROOT ROOT, then chroot ROOT"
+    return f"{cannot}: {error}; it needs CAP_SYS_ADMIN"

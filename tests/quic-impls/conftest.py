@@ -252,6 +252,20 @@ class Exchanges:
             ]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of stacks that `make build-all` builds, where it has not."""
+    left_out = [item for item in items if item.get_closest_marker("on_demand") and is_unbuilt(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def is_unbuilt(item: pytest.Item) -> bool:
+    """Whether the stack that a test is of, its parameter `name`, is not there."""
+    assert isinstance(item, pytest.Function)
+    return bool(ours().find(item.callspec.params["name"], "tests").missing_programs())
+
+
 @pytest.fixture
 def exchanges(
     name: str, endpoints_of: Callable[[str], Endpoints], identity: dict[str, str], tmp_path: Path

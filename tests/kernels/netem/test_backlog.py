@@ -18,7 +18,7 @@ FRAMES = 50
 
 pytestmark = pytest.mark.skipif(
     "User Mode Linux" not in Path("/proc/cpuinfo").read_text(),
-    reason="needs a kernel of its own: make test-netem",
+    reason="this kernel is not the test's own: make test-netem",
 )
 
 

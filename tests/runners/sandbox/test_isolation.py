@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fecbench.checkout import REPOSITORY
 from runners.sandbox.isolation import IsolationError, run_isolated
 from tests.waiting import wait_until
 
@@ -131,18 +132,37 @@ exec chroot . "$@"
 """
 
 
-@pytest.mark.parametrize("where", ["without CAP_SYS_ADMIN", "in a chroot"])
-def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
-    fecbench: Any, little_design: Path, tmp_path: Path, where: str
-) -> None:
+NO_MOUNT_POINT = "the root directory is no mount point, as in a chroot; mend: mount --bind ROOT ROOT, then"
+
+
+@pytest.fixture
+def in_a_chroot(tmp_path: Path) -> list[str]:
+    """How a command begins that runs there."""
     (tmp_path / "top").mkdir()
-    within = {
-        "without CAP_SYS_ADMIN": ["setpriv", "--bounding-set=-sys_admin"],
-        "in a chroot": ["unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path / "top")],
-    }[where]
+    return ["unshare", "--mount", "sh", "-c", CHROOT, "sh", str(tmp_path / "top")]
+
+
+@pytest.mark.parametrize(
+    ("where", "why"), [("without CAP_SYS_ADMIN", "it needs CAP_SYS_ADMIN"), ("in a chroot", NO_MOUNT_POINT)]
+)
+def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
+    fecbench: Any, little_design: Path, tmp_path: Path, in_a_chroot: list[str], where: str, why: str
+) -> None:
+    within = in_a_chroot if where == "in a chroot" else ["setpriv", "--bounding-set=-sys_admin"]
     database = tmp_path / "x.sqlite"
     refused = fecbench("run", little_design, "--db", database, within=within)
     assert refused.returncode == 2, refused.stderr
     assert refused.stderr.count("\n") == 1
-    assert "cannot make PID, mount and network namespaces here" in refused.stderr
+    assert "cannot make PID, mount and network namespaces here: " in refused.stderr
+    assert why in refused.stderr
     assert not database.exists()
+
+
+@pytest.mark.usefixtures("can_run_trials")
+def test_the_demonstration_is_refused_in_one_line_there(
+    little_design: Path, tmp_path: Path, in_a_chroot: list[str]
+) -> None:
+    first = [sys.executable, "-m", "runners.campaign.aside", little_design, tmp_path / "x.sqlite"]
+    refused = subprocess.run([*in_a_chroot, *first], cwd=REPOSITORY, capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1), refused.stderr
+    assert NO_MOUNT_POINT in refused.stderr
