@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from results import metrics
-from results.analysis import frames
+from results.analysis import frames, outcomes
 from results.analysis.harness import TIME
 from results.analysis.intervals import LEVEL, median_interval, signed_rank
 from results.store import arrow
@@ -55,7 +55,8 @@ class Equality:
     metrics: tuple[str, ...] = ()
     """What was compared: a name for each metric; none where values were compared that have no name."""
     without: int = 0
-    """How many more pairs are ok, of which one has no value (NaN) or neither has."""
+    """How many more pairs there are, of which one has no value (NaN) or neither has: it failed, timed out, or
+    did not measure it."""
     one_sided: int = 0
     """Of these, how many have one value: in equal arms few, and as many of the first as of the second."""
 
@@ -127,8 +128,9 @@ def _positive_sums(logs: Logs, shift: float) -> float:
 def values_of_pairs(
     first: pd.DataFrame, second: pd.DataFrame, of_workloads: Mapping[str, str], *, same_variant: bool
 ) -> tuple[list[float], list[float]]:
-    """The values of the trials that are ok in both frames (`frames.trials`), pair by pair: of the metric that
-    stands beside the label of their workload.
+    """The values of the trials of both frames (`frames.trials`), pair by pair: of the metric that stands
+    beside the label of their workload, NaN for a trial that failed, timed out or has none. Pairs of which the
+    harness cannot vouch for one are in neither.
 
     A pair shares workload, point and repetition, and with `same_variant` the variant.
     """
@@ -136,13 +138,20 @@ def values_of_pairs(
     values: tuple[list[float], list[float]] = ([], [])
     for metric, labels in metrics.labels_of_metrics(of_workloads).items():
         arms = [
-            frame[(frame["state"] == "ok") & frame["workload"].isin(labels)].reindex(columns=[*on, metric])
+            _of_trials(frame[frame["workload"].isin(labels)], metric)[[*on, metric]]
             for frame in (first, second)
         ]
         pairs = arms[0].merge(arms[1], on=on, suffixes=("_first", "_second"))
         values[0].extend(pairs[f"{metric}_first"])
         values[1].extend(pairs[f"{metric}_second"])
     return values
+
+
+def _of_trials(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The trials that say something of their variant, with the metric of those that are ok."""
+    counted = frame[frame["state"].isin(outcomes.COUNTED)]
+    value = counted.reindex(columns=[metric])[metric].where(counted["state"] == "ok")
+    return counted.assign(**{metric: value})
 
 
 def of_itself(database: Database, campaign: CampaignInfo, metric: str = "") -> Equality:
@@ -197,8 +206,8 @@ def sentences(equality: Equality) -> list[str]:
         f" ({interval}){f' of {nouns}' if nouns else ''}.",
         *(
             [
-                f"Left out: {equality.without} pairs more, in which a trial has no value;"
-                f" in {equality.one_sided} of them the other trial has one."
+                f"Left out: {equality.without} pairs more, in which a trial failed, timed out or has no"
+                f" value; in {equality.one_sided} of them the other trial has one."
             ]
             if equality.without
             else []

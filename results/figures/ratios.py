@@ -132,7 +132,7 @@ def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         heading(
             figure,
             f"By how much does {metric.noun} change?",
-            f"{campaign.heading} · {ratios['point'].nunique()} points · "
+            f"{campaign.heading} · {ratios['point'].nunique()} points of {len(campaign.points)} · "
             + "; ".join(filter(None, ["bar: median over points", line, none])),
         )
     return figure
@@ -209,7 +209,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
         heading(
             figure,
             f"Where does {metric.noun} change, for {name}?",
-            f"{campaign.heading} · {some['point'].nunique()} points{lines}{hollow}",
+            f"{campaign.heading} · {some['point'].nunique()} points of {len(campaign.points)}{lines}{hollow}",
         )
     return figure
 
@@ -276,7 +276,10 @@ def heat_map(
         figure.supylabel(axis_label(up), fontsize=FONT)
         ratio_colorbar(figure, panels, drawn, metric.ratio_to(baselines_of(campaign)[variant]))
         heading(
-            figure, f"Where does {variant} help?", f"{campaign.heading} · median ratio (number of points)"
+            figure,
+            f"Where does {variant} help?",
+            f"{campaign.heading} · median ratio (number of points) · {some['point'].nunique()} points of"
+            f" {len(campaign.points)}",
         )
     return figure
 

@@ -15,8 +15,10 @@ from scipy import stats
 from results.analysis import equality
 from results.analysis.equality import POWER, NothingToCompare, compare, pairs_needed
 from results.analysis.intervals import LEVEL, signed_rank
+from results.metrics import DEFAULT
 from results.store.database import Database
 from results.store.records import CampaignInfo, TrialKey
+from tests.results.analysis.outcomes import KEYS, OFF, WORKLOADS, frame_with
 
 Logs = NDArray[np.float64]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -157,11 +159,23 @@ def test_pairs_without_a_value_are_left_out_and_counted() -> None:
     nan = math.nan
     found = compare([1.0, nan, 2.0, 1.0, nan, 4.0], [2.0, 1.0, 4.0, nan, nan, 8.0])
     assert (found.pairs, found.without, found.one_sided, found.median) == (3, 3, 2, 2.0)
-    told = "Left out: 3 pairs more, in which a trial has no value; in 2 of them the other trial has one."
+    told = (
+        "Left out: 3 pairs more, in which a trial failed, timed out or has no value; in 2 of them the other"
+        " trial has one."
+    )
     assert told in equality.sentences(found)
     assert not any("Left out" in sentence for sentence in equality.sentences(compare([1.0] * 3, [1.0] * 3)))
     with pytest.raises(NothingToCompare, match="1 pairs are ok, 2 more without a value; a comparison needs"):
         compare([1.0, nan, 2.0], [1.0, 1.0, nan])
+
+
+def test_a_pair_of_which_one_trial_did_not_get_through_is_counted_and_one_that_is_invalid_is_not() -> None:
+    first = frame_with({key: ("ok", 2.0) for key in KEYS if key.variant == OFF})
+    states = iter(["failed", "timeout", "invalid"])
+    second = frame_with({key: (next(states, "ok"), 2.0) for key in KEYS if key.variant == OFF})
+    of_workloads = dict.fromkeys(WORKLOADS, DEFAULT)
+    found = compare(*equality.values_of_pairs(first, second, of_workloads, same_variant=True))
+    assert (found.pairs, found.without, found.one_sided) == (9, 2, 2)
 
 
 def test_the_level_and_the_power_are_the_usual_ones() -> None:
