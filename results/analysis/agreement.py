@@ -33,7 +33,7 @@ from results.analysis.criteria import Criterion, Stratum, Verdict
 from results.analysis.intervals import FEWEST
 from results.analysis.pairing import baselines_of
 from results.analysis.tolerances import Tolerance
-from results.analysis.twins import Twins, differences, ratios, table
+from results.analysis.twins import Beside, Twins, differences, ratios, table
 from results.analysis.units import number
 from results.store.database import Database
 from results.store.records import CampaignInfo, StoredTrial, TrialKey
@@ -208,7 +208,8 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
         metric = metrics.of(name)
         own = _own_tolerance(metric)
         values = table(of_workload, name, *own)
-        handshakes = table(of_workload, metrics.HANDSHAKE, tolerances.HANDSHAKE, "value")
+        whole = [pair for pair in of_workload if pair.are_ok]
+        handshakes = table(whole, metrics.HANDSHAKE, tolerances.HANDSHAKE, "value")
         for variant in (variant["label"] for variant in campaign.variants):
             arm = values[values["variant"] == variant]
             yield _compared(variant, workload, name, arm, own[0])
@@ -218,11 +219,12 @@ def of_twins(twins: Sequence[Twins], campaign: CampaignInfo) -> Iterator[Compari
                 pairs = ratios(arm, of_baseline, tolerance, is_share=metric.is_share)
                 yield _compared(variant, workload, name, pairs, tolerance, baseline)
             arm = handshakes[handshakes["variant"] == variant]
-            yield _compared(variant, workload, metrics.HANDSHAKE, arm, tolerances.HANDSHAKE)
-            yield from _of_senders([pair for pair in of_workload if pair.key.variant == variant])
+            if len(arm):
+                yield _compared(variant, workload, metrics.HANDSHAKE, arm, tolerances.HANDSHAKE)
+            yield from _of_senders([pair for pair in whole if pair.key.variant == variant])
 
 
-def _own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, str]:
+def _own_tolerance(metric: metrics.Metric) -> tuple[Tolerance, Beside]:
     """That of a metric that a workload compares, and what it is held beside."""
     if metric.is_share:
         return tolerances.SHARE, ""

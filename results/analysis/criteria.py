@@ -4,8 +4,8 @@
 has a tolerance, `low` to `high`. There are three questions:
 
 - `median`: is the median of y within the tolerance?
-- `mean`: is the mean? Of logarithms, it is that of a geometric mean. A median sees nothing of what happens to
-  less than a half of the trials;
+- `mean`: is the mean, or no more than MEAN_BY beyond it? Of logarithms, it is that of a geometric mean. A
+  median sees nothing of what happens to less than a half of the trials;
 - `far`: the share of trials that are far above their tolerance, less that of those far below: is it within
   ± FAR_SHARE? Under losses, a trial may be far off by chance, in both directions alike.
 
@@ -63,6 +63,8 @@ class Differences:
     high: Floats
     far: float
     """How far beyond `low` and `high` a trial is far off."""
+    mean_by: float
+    """How far beyond them the mean may be."""
     met_a_loss: NDArray[np.bool_]
 
     def of(self, stratum: Stratum) -> Differences:
@@ -149,7 +151,7 @@ def more_trials(criteria: Sequence[Criterion]) -> int | None:
         if criterion.is_needed and criterion.verdict == "cannot tell":
             if criterion.more is None:
                 return None
-            needed = max(needed, math.ceil(criterion.more * n / max(criterion.n, 1)))
+            needed = max(needed, math.ceil(criterion.more * (n / criterion.n if n else 1)))
     return needed
 
 
@@ -183,8 +185,11 @@ def _more_for_median(n: int, beyond: float) -> int | None:
 def _mean(differences: Differences) -> Criterion:
     y = np.clip(differences.y, -FARTHEST, FARTHEST)
     n = len(y)
-    tolerance = (float(differences.low.mean()), float(differences.high.mean())) if n else (math.nan, math.nan)
-    value = float(y.mean()) if n else math.nan
+    tolerance = (
+        _mean_of(differences.low) - differences.mean_by,
+        _mean_of(differences.high) + differences.mean_by,
+    )
+    value = _mean_of(y)
     if n < FEWEST:
         return Criterion("all", "mean", n, value, (math.nan, math.nan), tolerance, 1.0, FEWEST - n)
     deviation = float(y.std(ddof=1))
@@ -293,3 +298,7 @@ def _more(n: int, needed: float) -> int | None:
 
 def _median_of(values: Floats) -> float:
     return float(np.median(values)) if len(values) else math.nan
+
+
+def _mean_of(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan

@@ -28,7 +28,11 @@ def _vouched(campaign: CampaignInfo, workload: Workload) -> float:
     if campaign.engine != "virtual":
         return 0.0
     is_share = metrics.of(metrics.compared(workload)).is_share
-    return tolerances.vouched(is_share=is_share, short=tolerances.is_short(workload["parameters"]))
+    return tolerances.vouched(
+        is_share=is_share,
+        short=tolerances.is_short(workload["parameters"]),
+        of_mean=campaign.statistic == "mean",
+    )
 
 
 def margins_text(campaign: CampaignInfo) -> str:

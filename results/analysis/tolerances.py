@@ -23,6 +23,11 @@ FAR_SHARE = 0.25
 share of all. Where chance alone puts trials far off, they are as many on both sides. A simulator that is far
 off in more is wrong in what it does; one that is in fewer moves the mean."""
 
+MEAN_BY = 0.02
+"""A mean may be beyond the tolerance of relative differences by that much. Where a timer goes off a moment
+sooner, since endpoints take no time of a processor, a trial may be shorter by a quarter; so is one of thirty
+in `demo`, the same one each time that it is emulated."""
+
 Floats = NDArray[np.float64]
 
 
@@ -36,12 +41,18 @@ class Tolerance:
     below_by: float
     above_by: float
     reason: str
+    stalled_below: bool = False
+    stalled_above: bool = False
+    """Whether it is wider by the share of the time in which the emulated endpoints were kept from a
+    processor, as the harness measured it."""
 
-    def ends(self, beside: Floats) -> tuple[Floats, Floats]:
+    def ends(self, beside: Floats, stalled: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """The least and the greatest relative difference, virtual / emulated - 1, of each trial. Of shares,
-        which are held beside nothing, it is the difference itself."""
-        low = np.maximum(-(self.below + self.below_by / beside), _LEAST)
-        return low, self.above + self.above_by / beside
+        which are held beside nothing, it is the difference itself. `stalled`: for which share of the time
+        its endpoints were kept from a processor."""
+        low = self.below + self.below_by / beside + self.stalled_below * stalled
+        high = self.above + self.above_by / beside + self.stalled_above * stalled
+        return np.maximum(-low, _LEAST), high
 
 
 _LEAST = -0.99  # nothing takes less than no time
@@ -59,7 +70,9 @@ TIME = Tolerance(
     above=0.01,
     below_by=0.0024,
     above_by=0.0,
-    reason="endpoints take time of a processor in each round trip: 3 % of an RTT of 100 ms, 10 % of 25 ms",
+    reason="endpoints take time of a processor in each round trip: 3 % of an RTT of 100 ms, 10 % of 25 ms;"
+    " and as long as they were kept from one",
+    stalled_below=True,
 )
 """Beside the round-trip time, in s."""
 SHORT_RATIO = Tolerance(
@@ -82,7 +95,9 @@ SHARE = Tolerance(
     above=0.005,
     below_by=0.0,
     above_by=0.0,
-    reason="designs decide at 1 % of late messages: half of that, in percentage points, is seen",
+    reason="designs decide at 1 % of late messages: half of that, in percentage points, is seen; emulated"
+    " messages are late, too, while endpoints are kept from a processor",
+    stalled_below=True,
 )
 """Of metrics that are shares, the late share or the share itself: the difference, not divided by anything."""
 BYTES = Tolerance(
@@ -91,6 +106,8 @@ BYTES = Tolerance(
     below_by=1500.0,
     above_by=1500.0,
     reason="an acknowledgement or a probe more or less goes with any change in time: 1 % and 1,500 bytes",
+    stalled_below=True,
+    stalled_above=True,
 )
 """Beside the emulated number of bytes."""
 PACKETS = Tolerance(
@@ -99,15 +116,18 @@ PACKETS = Tolerance(
     below_by=1.0,
     above_by=1.0,
     reason="an acknowledgement or a probe more or less goes with any change in time: 1 % and a packet",
+    stalled_below=True,
+    stalled_above=True,
 )
 """Beside the emulated number of packets."""
 
 
-def vouched(*, is_share: bool, short: bool) -> float:
-    """Below which difference from 1 a ratio of two variants in virtual time says nothing; of a share, that
-    of the shares: it is that of their ratio where they are nearly 1, as those are that designs decide at."""
+def vouched(*, is_share: bool, short: bool, of_mean: bool) -> float:
+    """Below which difference from 1 a ratio of two variants in virtual time says nothing, of medians or of
+    means. Of shares it is their difference, and so that of the ratio where they are nearly 1, as those are
+    that designs decide at."""
     tolerance = of_ratio(is_share=is_share, short=short)
-    return max(tolerance.below, tolerance.above)
+    return max(tolerance.below, tolerance.above) + (MEAN_BY if of_mean and not is_share else 0.0)
 
 
 def is_short(parameters: Mapping[str, Any]) -> bool:

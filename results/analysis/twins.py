@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from results import metrics
 from results.analysis.criteria import Differences
 from results.analysis.pairing import PAIR
-from results.analysis.tolerances import FAR, Tolerance
+from results.analysis.tolerances import FAR, MEAN_BY, Tolerance
 from results.store.records import TrialKey, TrialRecord
 
 _LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
 _NOT_CARRIED = ("queue_dropped", "outage_dropped")
 
 Floats = NDArray[np.float64]
+Beside = Literal["rtt", "value", ""]
+"""What a tolerance is held beside: the round-trip time, the emulated value, or nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Twins:
         return {self.virtual.state, self.emulated.state} <= {"ok", "timeout"}
 
     @property
+    def are_ok(self) -> bool:
+        return self.virtual.state == self.emulated.state == "ok"
+
+    @property
     def met_a_loss(self) -> bool:
         """Whether a link lost a packet of one of the two, by its loss model, its queue or an outage."""
         return any(_lost_a_packet(run) for run in (self.virtual, self.emulated))
@@ -65,6 +71,14 @@ class Twins:
         settings = next(iter(self.emulated.task["links"].values()))["settings"]
         delays_ms = [settings[direction]["owd_ms"] for direction in ("up", "down")]
         return max(math.fsum(delays_ms) / 1e3, _LEAST_RTT_S)
+
+    @property
+    def stalled(self) -> float:
+        """For which share of the time the emulated endpoints were kept from a processor; 0 where that is
+        not known."""
+        stalled_s = self.emulated.checks.get("stalled_s") or 0.0
+        dct_s = self.emulated.metrics.get("client", {}).get("dct_s", 0.0)
+        return float(stalled_s / dct_s) if dct_s > 0 else 0.0
 
     @property
     def senders(self) -> tuple[str, ...]:
@@ -80,12 +94,9 @@ def _lost_a_packet(run: TrialRecord) -> bool:
     return any(counted.get(name, 0) for each in directions for counted in each for name in _NOT_CARRIED)
 
 
-def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: str) -> pd.DataFrame:
-    """A row a trial: `variant`, what names a pair, the difference `y` by the metric of this name, its
-    tolerance `low` to `high`, and `met_a_loss`.
-
-    `beside` says what the tolerance is held beside: "rtt", "value", or "" for a difference of shares.
-    """
+def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: Beside) -> pd.DataFrame:
+    """A row a trial that has a value both times: `variant`, what names a pair, the difference `y` by the
+    metric of this name, its tolerance `low` to `high`, and `met_a_loss`."""
     metric = metrics.of(name)
     virtual, emulated = (
         np.array([_value(getattr(pair, engine), metric) for pair in twins], dtype=np.float64)
@@ -96,7 +107,8 @@ def table(twins: Sequence[Twins], name: str, tolerance: Tolerance, beside: str) 
         "value": np.where(np.isfinite(emulated) & (emulated != 0), np.abs(emulated), math.inf),
         "": np.full(len(twins), math.inf),
     }[beside]
-    low, high = _ends(tolerance, held_beside, is_share=metric.is_share)
+    stalled = np.array([pair.stalled for pair in twins], dtype=np.float64)
+    low, high = _ends(tolerance, held_beside, stalled, is_share=metric.is_share)
     found = pd.DataFrame(
         {
             "variant": [pair.key.variant for pair in twins],
@@ -136,7 +148,8 @@ def ratios(
     of the baseline. A pair met a loss if one of its trials did. Without a ratio is only a pair of which both
     trials timed out, or both values are 0, in one engine alone: the arms themselves have these."""
     pairs = arm.merge(baseline[[*PAIR, "y", "met_a_loss"]], on=PAIR, suffixes=("", "_baseline"))
-    low, high = _ends(tolerance, np.full(len(pairs), math.inf), is_share=is_share)
+    beside = np.full(len(pairs), math.inf)
+    low, high = _ends(tolerance, beside, np.zeros(len(pairs)), is_share=is_share)
     with np.errstate(invalid="ignore"):
         y = pairs["y"] - pairs["y_baseline"]
     met_a_loss = pairs["met_a_loss"] | pairs["met_a_loss_baseline"]
@@ -144,14 +157,14 @@ def ratios(
     return compared[compared["y"].notna()]
 
 
-def _ends(tolerance: Tolerance, beside: Floats, *, is_share: bool) -> tuple[Floats, Floats]:
+def _ends(tolerance: Tolerance, beside: Floats, stalled: Floats, *, is_share: bool) -> tuple[Floats, Floats]:
     """The ends of the tolerance of each `y`."""
-    low, high = tolerance.ends(beside)
+    low, high = tolerance.ends(beside, stalled)
     return (low, high) if is_share else (np.log1p(low), np.log1p(high))
 
 
 def differences(rows: pd.DataFrame, *, is_share: bool) -> Differences:
     """Those of the rows of a table."""
     y, low, high = (rows[name].to_numpy(np.float64) for name in ("y", "low", "high"))
-    far = FAR if is_share else math.log1p(FAR)
-    return Differences(y, low, high, far, rows["met_a_loss"].to_numpy(np.bool_))
+    far, mean_by = (FAR, 0.0) if is_share else (math.log1p(FAR), math.log1p(MEAN_BY))
+    return Differences(y, low, high, far, mean_by, rows["met_a_loss"].to_numpy(np.bool_))

@@ -85,7 +85,7 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
 
         return ended
 
-    found = compare(most_lose_nothing(1.045), most_lose_nothing(1), points=100)
+    found = compare(most_lose_nothing(1.1), most_lose_nothing(1), points=100)
     dct = one(found, OFF)
     assert dct.verdict == "differs"
     assert [each.stratum for each in dct.criteria if each.differs] == ["met a loss"]

@@ -13,9 +13,9 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from results import metrics
-from results.analysis.agreement import SHORT_BYTES
 from results.analysis.frames import trials
 from results.analysis.pairing import PAIR, baselines_of
+from results.analysis.tolerances import OTHER, SHORT_BYTES, SHORT_RATIO
 from results.store.database import Database
 from results.store.records import CampaignInfo
 
@@ -37,7 +37,7 @@ RECORDED = {
 LIMIT_S = 3600
 TIMES = (0.98, 1.005)
 """Virtual over emulated: the median of a workload."""
-SHORT, LONG = 0.01, 0.04
+SHORT, LONG = SHORT_RATIO.above, OTHER.above
 """How far a pair's ratio may be from the emulated one, in the median, up to SHORT_BYTES and above."""
 
 

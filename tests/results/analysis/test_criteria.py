@@ -1,0 +1,149 @@
+"""What the questions of a cross-check are worth: right simulators seldom differ, and estimates hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from results.analysis import criteria
+from results.analysis.criteria import Differences, excess_interval
+from results.analysis.intervals import LEVEL
+
+Floats = NDArray[np.float64]
+N = 30
+MANY = 400
+CHANCE = 3 * math.sqrt(LEVEL * (1 - LEVEL) / MANY)
+LOW, HIGH = math.log(0.97), math.log(1.01)
+
+
+def differences(y: Floats, met_a_loss: Iterable[bool] = ()) -> Differences:
+    lost = np.array(list(met_a_loss) or [True] * len(y))
+    return Differences(y, np.full(len(y), LOW), np.full(len(y), HIGH), math.log(1.1), math.log(1.02), lost)
+
+
+def verdict_of(drawn: Differences) -> criteria.Verdict:
+    return criteria.verdict(criteria.asked(drawn))
+
+
+def small_noise(random: np.random.Generator, n: int) -> Floats:
+    """That of emulated trials that lose nothing."""
+    return random.normal(-0.008, 0.005, n)
+
+
+def tails_alike(random: np.random.Generator, n: int) -> Floats:
+    """In each engine one trial in ten waits for a timer, another one in each, and for one to four times as
+    long as it would take without."""
+    waits = [random.random(n) < 0.1 for _ in range(2)]
+    took = [np.where(waiting, 1 + random.pareto(2, n).clip(1, 4), 1.0) for waiting in waits]
+    noise: Floats = small_noise(random, n) + np.log(took[0]) - np.log(took[1])
+    return noise
+
+
+def at_the_end_of_the_tolerance(random: np.random.Generator, n: int) -> Floats:
+    noise: Floats = random.normal(HIGH, 0.02, n)
+    return noise
+
+
+def chaos(random: np.random.Generator, n: int) -> Floats:
+    """Long transfers, of which each comes out otherwise."""
+    noise: Floats = random.standard_t(3, n) * 0.15
+    return noise
+
+
+@pytest.mark.parametrize("draw", [small_noise, tails_alike, at_the_end_of_the_tolerance, chaos])
+@pytest.mark.parametrize("n", [8, N])
+def test_a_right_simulator_differs_in_the_share_level_at_most(
+    draw: Callable[[np.random.Generator, int], Floats], n: int
+) -> None:
+    random = np.random.default_rng(1)
+    drawn = [differences(draw(random, n), random.random(n) < 0.6) for _ in range(MANY)]
+    share = np.mean([verdict_of(each) == "differs" for each in drawn])
+    print(f"{draw.__name__}, {n} trials: {share:.1%} differ")
+    assert share <= LEVEL + CHANCE
+
+
+@pytest.mark.parametrize("n", [16, N])
+def test_a_right_simulator_agrees_where_machines_are_quiet(n: int) -> None:
+    random = np.random.default_rng(2)
+    found = [verdict_of(differences(small_noise(random, n), random.random(n) < 0.6)) for _ in range(50)]
+    assert found == ["agrees"] * 50
+
+
+def test_a_simulator_that_is_wrong_in_three_of_ten_trials_is_found_by_chance_too() -> None:
+    """Not always nine of thirty: as many as chance makes of it."""
+    random = np.random.default_rng(3)
+    found = [
+        verdict_of(differences(small_noise(random, N) + math.log(2) * (random.random(N) < 0.3)))
+        for _ in range(MANY)
+    ]
+    print(f"{found.count('differs') / MANY:.0%} differ, {found.count('agrees') / MANY:.0%} agree")
+    assert found.count("differs") > 0.7 * MANY
+    assert found.count("agrees") == 0
+
+
+@pytest.mark.parametrize("factor", [1.1, 1.5, 0.5])
+def test_a_simulator_that_is_wrong_in_three_of_ten_trials_never_agrees(factor: float) -> None:
+    random = np.random.default_rng(4)
+    wrong = np.arange(N) % 10 < 3
+    for _ in range(50):
+        assert verdict_of(differences(small_noise(random, N) + math.log(factor) * wrong)) != "agrees"
+
+
+@pytest.mark.parametrize("shares", [(0.05, 0.05), (0.25, 0.02), (0.1, 0.3)])
+def test_the_interval_of_an_excess_holds_it_in_95_percent(shares: tuple[float, float]) -> None:
+    random = np.random.default_rng(5)
+    held = []
+    for _ in range(2000):
+        above, below, _ = random.multinomial(N, [*shares, 1 - sum(shares)])
+        low, high = excess_interval(int(above), int(below), N)
+        held.append(low <= shares[0] - shares[1] <= high)
+    assert np.mean(held) > 0.94
+
+
+@pytest.mark.parametrize(("above", "below"), [(0, 0), (3, 1), (0, 9), (30, 0)])
+def test_an_excess_turns_about_with_its_sides(above: int, below: int) -> None:
+    low, high = excess_interval(above, below, N)
+    assert excess_interval(below, above, N) == (-high, -low)
+    assert -1 <= low <= (above - below) / N <= high <= 1
+
+
+def test_as_many_more_as_it_says_decide() -> None:
+    """In four of five cases, if the sample told how trials spread: here in most."""
+    random = np.random.default_rng(6)
+    decided = []
+    while len(decided) < 60:
+        n = int(random.integers(8, 30))
+        spread = random.uniform(0.01, 0.12)
+        answers = criteria.asked(differences(random.normal(-0.01, spread, n)))
+        if criteria.verdict(answers) == "cannot tell":
+            more = criteria.more_trials(answers)
+            if more is not None and more < 5000:
+                again = differences(random.normal(-0.01, spread, n + more))
+                decided.append(verdict_of(again) != "cannot tell")
+    print(f"{np.mean(decided):.0%} are decided")
+    assert np.mean(decided) > 0.6
+
+
+def test_what_is_decided_needs_no_more_trials() -> None:
+    answers = criteria.asked(differences(np.full(N, -0.01)))
+    assert (criteria.verdict(answers), criteria.more_trials(answers)) == ("agrees", 0)
+
+
+def test_too_few_trials_need_as_many_as_can_agree() -> None:
+    for n in range(criteria.FEWEST):
+        more = criteria.more_trials(criteria.asked(differences(np.full(n, -0.01))))
+        assert more is not None
+        assert verdict_of(differences(np.full(n + more, -0.01))) == "agrees"
+        assert verdict_of(differences(np.full(n + more - 1, -0.01))) == "cannot tell"
+
+
+def test_a_small_stratum_may_differ_but_is_not_waited_for() -> None:
+    lost = np.arange(60) < 10
+    noise = np.random.default_rng(7).normal(-0.01, 0.004, 60)
+    assert verdict_of(differences(noise, lost)) == "agrees"
+    wrong = np.where(lost, noise + 0.15, noise)
+    assert verdict_of(differences(wrong, lost)) == "differs"
