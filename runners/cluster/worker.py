@@ -32,6 +32,7 @@ from runners.engines.virtual import VirtualEngine
 from runners.implementations.finding import Implementations
 from runners.refusal import Refusal
 from runners.sandbox.isolation import IsolationError
+from runners.trial import confinement
 from topologies.link import LinkError, TopologyError
 
 ROOM, MOST_ROOM = 2, 48
@@ -146,6 +147,8 @@ class Worker:
     def _engine(self, request: Request) -> Engine:
         experiment = request.experiment
         if request.engine == "virtual":
+            if why := confinement.why_simulators_are_free():
+                self._tell(why)
             return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
         return NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
 

@@ -23,7 +23,7 @@ from runners.probe import output_of
 from runners.refusal import Refusal
 from runners.sandbox import kernel
 from runners.sandbox.isolation import IsolationError, run_isolated
-from runners.trial import cgroup
+from runners.trial import cgroup, confinement
 from runners.trial.contract import SAMPLES
 from topologies import tcp
 from topologies.programs import CLOCK, PROBER, WIRE
@@ -60,6 +60,7 @@ def needs(implementations: Implementations) -> Iterator[Need]:
     yield from _kernel_features()
     yield from _congestion_controls()
     yield from _limits_of_endpoints()
+    yield confinement_of_simulators()
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,12 @@ def _congestion_controls() -> Iterator[Need]:
         found = "this kernel has it" if there else "this kernel has no such congestion control"
         mend = f"modprobe tcp_{name}, or use a kernel with CONFIG_TCP_CONG_{name.upper()}"
         yield Need(f"TCP {name}", there, found, mend, required=False)
+
+
+def confinement_of_simulators() -> Need:
+    free = confinement.why_simulators_are_free()
+    mend = "run as root, or on a kernel with Landlock"
+    return Need("confined simulators", not free, free or "in their own folders, without network", mend, False)
 
 
 def _limits_of_endpoints() -> Iterator[Need]:

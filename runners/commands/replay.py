@@ -11,6 +11,7 @@ from runners.commands import arguments
 from runners.commands.choice import implementations_in, one_trial, open_database
 from runners.commands.destination import check_own_folder, fill_own_folder
 from runners.commands.document import print_document, trial_document
+from runners.commands.running import note_free_simulators
 from runners.commands.tables import print_table, table_of
 from runners.commands.terminal import note, say
 from runners.sandbox import isolation
@@ -42,6 +43,8 @@ def replay(
         info, stored = one_trial(database, campaign, trial)
         if info.provenance.get("engine", "local") == "local":
             isolation.require("fecbench replay")
+        else:
+            note_free_simulators()
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=output) as folder:
             result = run_again(info, stored, known, Path(folder) / "trial")

@@ -5,18 +5,28 @@ from results.store.records import CampaignInfo
 from runners.campaign import campaign
 from runners.campaign.request import Request
 from runners.commands.progress import Reporter
+from runners.commands.terminal import note
 from runners.engines.engine import Engine
 from runners.engines.namespaces import NamespaceEngine
 from runners.engines.virtual import VirtualEngine
+from runners.trial import confinement
 
 
 def run_here(request: Request, database: Database) -> CampaignInfo:
     """The campaign, after what was missing of it has been run."""
+    if request.engine == "virtual":
+        note_free_simulators()
     reporter = Reporter(each=request.engine == "local")
     try:
         return campaign.run(request, _engine(request), database, reporter)
     finally:
         reporter.close()
+
+
+def note_free_simulators() -> None:
+    """Tell where simulators are not kept from what is the user's."""
+    if why := confinement.why_simulators_are_free():
+        note(why)
 
 
 def _engine(request: Request) -> Engine:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -15,9 +16,13 @@ _MNT_DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _MOUNT_SETATTR = 442  # its number on every architecture that Python runs on but Alpha
 _MOUNT_ATTR_RDONLY, _MOUNT_ATTR_NOSUID, _MOUNT_ATTR_NODEV = 1, 2, 4
+# These have one number, too. The last is the kind of rule that is for a file, or a folder and all below.
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF, _PATH_BENEATH = 444, 445, 446, 1
+_LANDLOCK_CREATE_RULESET_VERSION = 1
 
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
+_PR_GET_SECCOMP, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 21, 22, 2
 _CAPABILITY_VERSION_3 = 0x20080522
 _CAP_SYS_ADMIN = 21
 _SELF = Path("/proc/self")
@@ -92,15 +97,68 @@ def become(user: int) -> None:
     os.setresgid(user, user, user)
     os.setresuid(user, user, user)
     # The change of user has emptied all but the inheritable set, unless the caller's securebits forbade it.
+    drop_capabilities()
+    gain_nothing()
+
+
+def drop_capabilities() -> None:
+    """Go on without any; what is started has some again where the user is root, unless it gains nothing."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _call("capset", _libc.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
     _prctl("PR_CAP_AMBIENT", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
-    gain_nothing()
 
 
 def gain_nothing() -> None:
     """No program that this process starts has more rights than it has itself."""
     _prctl("PR_SET_NO_NEW_PRIVS", _PR_SET_NO_NEW_PRIVS, 1)
+
+
+def landlock_version() -> int:
+    """Of this kernel; 0 where it has no Landlock."""
+    size, flags = ctypes.c_size_t(0), ctypes.c_uint32(_LANDLOCK_CREATE_RULESET_VERSION)
+    version: int = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE_RULESET), None, size, flags)
+    return max(0, version)
+
+
+def create_ruleset(handled: int, scopes: int) -> int:
+    """A descriptor of rules of Landlock: of these rights to files only what a rule grants is left, and what
+    `scopes` are of stays within. Scopes need its version 6."""
+    attributes = struct.pack("QQQ", handled, 0, scopes) if scopes else struct.pack("Q", handled)
+    size, flags = ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0)
+    ruleset: int = _libc.syscall(ctypes.c_long(_LANDLOCK_CREATE_RULESET), attributes, size, flags)
+    _call("landlock_create_ruleset", min(0, ruleset))
+    return ruleset
+
+
+def allow_below(ruleset: int, path: Path, access: int) -> None:
+    """Grant these rights to what is at the path, and below it."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        rule = struct.pack("=Qi", access, descriptor)
+        arguments = (ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), rule, ctypes.c_uint32(0))
+        _call(f"landlock_add_rule {path}", _libc.syscall(ctypes.c_long(_LANDLOCK_ADD_RULE), *arguments))
+    finally:
+        os.close(descriptor)
+
+
+def restrict_to(ruleset: int) -> None:
+    """Have this thread, and what it starts, keep to the rules. It must be one that gains nothing."""
+    arguments = (ctypes.c_int(ruleset), ctypes.c_uint32(0))
+    status = _libc.syscall(ctypes.c_long(_LANDLOCK_RESTRICT_SELF), *arguments)
+    _call("landlock_restrict_self", status)
+
+
+def can_filter_calls() -> bool:
+    """Whether this kernel has filters of system calls."""
+    mode: int = _libc.prctl(_PR_GET_SECCOMP, *(ctypes.c_ulong(0),) * 4)
+    return mode >= 0
+
+
+def filter_calls(program: bytes) -> None:
+    """Have this thread, and what it starts, make only those system calls that the program allows."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HP", len(program) // 8, ctypes.addressof(instructions))
+    _prctl("PR_SET_SECCOMP", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header)
 
 
 def may_administer() -> bool:
@@ -122,5 +180,6 @@ def _is_mapped(number: int, id_map: str) -> bool:
     return any(first <= number < first + count for first, _, count in ranges)
 
 
-def _prctl(what: str, option: int, value: int) -> None:
-    _call(f"prctl {what}", _libc.prctl(option, *map(ctypes.c_ulong, (value, 0, 0, 0))))
+def _prctl(what: str, option: int, value: int, more: bytes | int = 0) -> None:
+    third = more if isinstance(more, bytes) else ctypes.c_ulong(more)
+    _call(f"prctl {what}", _libc.prctl(option, ctypes.c_ulong(value), third, *(ctypes.c_ulong(0),) * 2))

@@ -94,8 +94,10 @@ def _become(user: int, program: str, questions: Questions) -> None:
 
 def _ask_as_same_user(command: list[str], questions: Questions) -> dict[str, Any]:
     """Where there is no right to give away. Whatever it leaves behind becomes a child of this process."""
+    readable = [Path(questions.folder), *rights.prefixes(Path(command[0]))]
+    home = Path(questions.home)
     try:
-        return _ask(command, questions, lambda: rights.limit_as_same_user(LIMITS))
+        return _ask(command, questions, lambda: rights.keep_as_same_user(LIMITS, readable, home))
     finally:
         _kill_children()
 

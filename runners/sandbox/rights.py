@@ -1,10 +1,10 @@
 """What a program of somebody else is left with: a user that nobody else is, and limits of its processes."""
 
 import resource
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from runners.sandbox import kernel
+from runners.sandbox import fence, kernel
 
 FIRST_USER = 0x70000000
 """systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""
@@ -43,11 +43,14 @@ def limit(limits: Mapping[int, int]) -> None:
         resource.setrlimit(name, (min(OPEN_FILES, bound) if name == resource.RLIMIT_NOFILE else bound, bound))
 
 
-def limit_as_same_user(limits: Mapping[int, int]) -> None:
-    """The same for a program that has no user of its own, and have it gain no rights."""
+def keep_as_same_user(limits: Mapping[int, int], readable: Iterable[Path], writable: Path) -> None:
+    """The same for a program that has no user of its own: it gains no rights, and has these folders and those
+    of the system alone, and no network, where the kernel can see to that."""
     # The limit of processes is one of a user's, who may run others.
     limit({name: value for name, value in limits.items() if name != resource.RLIMIT_NPROC})
     kernel.gain_nothing()
+    if fence.is_offered():
+        fence.enter(fence.without_home(readable), [writable])
 
 
 def offer_to_be_killed() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from runners.implementations.implementation import environment
-from runners.sandbox import kernel, rights
+from runners.sandbox import fence, kernel, rights
 from runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
 from runners.sandbox.view import View
 from runners.trial import cgroup, logs
@@ -136,13 +136,18 @@ def become_simulator(
     """Go on as a simulator, which can write to `folder` alone, and ends with the process `harness`.
 
     It has a user of its own (`rights.own_user`) and a cgroup, and whatever it starts ends with it. Where
-    there is no right to give away, it stays who it is, and gains nothing. Raises OSError.
+    there is no right to give away, it stays who it is, gains nothing, and is fenced in if the kernel can do
+    that. Raises OSError.
     """
     os.umask(0o022)
     user = rights.own_user(os.getpid())
+    variables = environment(folder)
     if user is None:
-        rights.limit_as_same_user(LIMITS)
         os.chdir(folder)
+        rights.keep_as_same_user(
+            LIMITS | LIMIT_OF_MEMORY, [implementation, *rights.prefixes(Path(command[0]))], folder
+        )
+        variables["TMPDIR"] = str(folder)
         die_with_parent(harness)
     else:
         cgroup.join(cgroup.make(f"{cgroup_name}.{os.getpid()}"))
@@ -158,20 +163,32 @@ def become_simulator(
         rights.limit(LIMITS | LIMIT_OF_MEMORY)
         kernel.become(user)
         die_with_parent(0)  # seen from inside the namespace; a change of user forgets it
-    os.execve(command[0], list(command), environment(folder))
+    os.execve(command[0], list(command), variables)
 
 
 def of_simulators() -> dict[str, Any]:
     """What limits simulators here: for the provenance of a campaign."""
     if rights.own_user(os.getpid()) is not None:
         return of_this_machine()
+    fenced = fence.is_offered()
     return {
         "user": "the harness's",
-        "capabilities": "the harness's",
-        "file_system": "the harness's",
+        "capabilities": "none" if fenced else "the harness's",
+        "file_system": "its own" if fenced else "the harness's",
+        "network": "none" if fenced else "the harness's",
         "memory": "process limits",
         "processes": "none",
     }
+
+
+def why_simulators_are_free() -> str:
+    """In a line, what simulators can do here that they should not; empty for nothing."""
+    if rights.own_user(os.getpid()) is not None or fence.is_offered():
+        return ""
+    return (
+        "simulators are not confined here: they can read and change your files, and use the network; without"
+        " root it takes a kernel with Landlock"
+    )
 
 
 def of_this_machine() -> dict[str, Any]:

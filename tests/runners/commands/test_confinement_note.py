@@ -1,0 +1,84 @@
+"""Where simulators cannot be confined, a campaign in virtual time says so, in a line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from results.store.database import Database
+from runners.commands import doctor
+from runners.sandbox import fence, rights
+from tests import ordinary
+from tests.runners.conftest import Fecbench, WriteDesign
+from tests.runners.engines.conftest import HERE
+
+WITHOUT = (sys.executable, "-m", "tests.without_landlock")
+LINE = (
+    "note: simulators are not confined here: they can read and change your files, and use the network;"
+    " without root it takes a kernel with Landlock\n"
+)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Of an ordinary user, whom pytest's own folders do not let in."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        if os.geteuid() == 0:
+            os.chown(folder, ordinary.USER, ordinary.USER)
+        yield Path(folder)
+
+
+def run(home: Path, design: Path, within: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """The design, as an ordinary user."""
+    command = [Fecbench.path, "run", design, "--engine", "virtual", "--implementations", HERE]
+    return subprocess.run(
+        [*ordinary.command(), *within, *map(str, command), "--db", home / "x.sqlite"],
+        cwd=REPOSITORY,
+        env={**os.environ, "HOME": str(home), "TMPDIR": str(home)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def confinement(home: Path) -> dict[str, Any]:
+    with Database.open(str(home / "x.sqlite")) as database:
+        (campaign,) = database.campaigns()
+        (start,) = database.starts(campaign.id)
+        kept: dict[str, Any] = start.provenance["confinement"]
+        return kept
+
+
+@pytest.mark.parametrize(
+    ("within", "line", "file_system"),
+    [
+        pytest.param(
+            (), "", "its own", marks=pytest.mark.skipif(not fence.is_offered(), reason="needs Landlock")
+        ),
+        (WITHOUT, LINE, "the harness's"),
+    ],
+)
+def test_a_line_tells_where_simulators_are_not_confined_and_the_campaign_keeps_it(
+    home: Path, made_up: WriteDesign, within: Sequence[str], line: str, file_system: str
+) -> None:
+    design = Path(shutil.copy(made_up(), home))
+    design.chmod(0o644)
+    ran = run(home, design, within)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("not confined") == bool(line)
+    assert line in ran.stderr
+    assert confinement(home)["file_system"] == file_system
+
+
+def test_doctor_tells_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rights, "own_user", lambda _: None)
+    monkeypatch.setattr(fence, "is_offered", lambda: False)
+    need = doctor.confinement_of_simulators()
+    assert (need.good, need.required) == (False, False)
+    assert need.found in LINE
