@@ -8,6 +8,7 @@ from collections.abc import Callable
 from bench import (
     cluster_cost,
     codec_cost,
+    coverage,
     dropper_cost,
     engine_cost,
     link_cost,
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[[], list[str] | None]] = {
     "loading": results_cost.run,
     "engine": engine_cost.run,
     "cluster": cluster_cost.run,
+    "coverage": coverage.run,
 }
 
 

@@ -29,7 +29,7 @@ from results.store.records import P95, CampaignInfo
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6  # units of an interval of that confidence
 FEWEST_OF_TAIL = (
-    100  # pairs of an interval of the 95th percentile: of fewer, it would hold the truth too seldom
+    300  # pairs of an interval of the 95th percentile: of fewer, it would hold the truth too seldom
 )
 VERDICTS = ("gain", "harm", "equivalent", "undecided")
 EFFECTS = VERDICTS[:2]

@@ -42,7 +42,10 @@ campaigns = sa.Table(
     ),
     sa.Column("repetitions", sa.Integer, nullable=False, doc="Of each trial."),
     sa.Column(
-        "statistic", sa.Text, nullable=False, doc="Over the repetitions of a point: `median` or `mean`."
+        "statistic",
+        sa.Text,
+        nullable=False,
+        doc="Over the repetitions of a point: `median`, `mean` or `p95`.",
     ),
     sa.Column(
         "provenance",

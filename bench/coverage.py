@@ -1,0 +1,169 @@
+"""How often printed intervals hold the truth, and how often "no difference that matters" is said of a
+difference that is as large as the margin.
+
+Campaigns are drawn from distributions of which the truth is known, and go the way that a campaign's trials
+go: pairs, ratios, intervals, verdicts. An interval of 95 % should hold the truth in 95 % of cases, and the
+verdict should be wrong in 5 % of cases at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from results.analysis import intervals
+from results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
+from results.analysis.pairing import Pairing, paired
+from results.analysis.point_statistic import p95
+from results.metrics import DEFAULT
+from results.store.records import DEFAULT_MARGIN, P95
+
+POINTS = 2000
+MANY = 1_000_000
+OFF, ON = "off", "on"
+
+Floats = NDArray[np.float64]
+Shape = tuple[int, int]
+Arms = Callable[[np.random.Generator, Shape], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One interval over some units (repetitions of a point, or points), of two arms of one kind."""
+
+    of: str
+    arms: str
+    units: int
+    holds: float
+    """The share of intervals that hold the truth."""
+    at_least: float
+    at_most: float
+    """The bounds of `holds`."""
+
+
+def alike(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
+    """Both arms meet the same losses, which make most of the spread."""
+    losses = random.lognormal(0, 0.4, shape)
+    return losses * random.lognormal(0, 0.03, shape), losses * random.lognormal(0, 0.03, shape)
+
+
+def independent(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
+    """What a loss costs has nothing to do with the other arm."""
+    return random.lognormal(0, 0.3, shape), random.lognormal(0, 0.3, shape)
+
+
+def steadier(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
+    """The variant takes a fifth less, and its spread is a quarter."""
+    return random.lognormal(0, 0.4, shape), 0.8 * random.lognormal(0, 0.1, shape)
+
+
+def delayed(random: np.random.Generator, shape: Shape) -> tuple[Floats, Floats]:
+    """The baseline alone is delayed, in two trials of five."""
+    delays = random.exponential(1, shape) * (random.random(shape) < 0.4)
+    return random.lognormal(0, 0.02, shape) * (1 + delays), random.lognormal(0, 0.02, shape)
+
+
+ARMS: dict[str, Arms] = {each.__name__: each for each in (alike, independent, steadier, delayed)}
+REPETITIONS = {"median": (FEWEST, 8, 20, 50), "mean": (FEWEST, 20, 50), P95: (FEWEST_OF_TAIL,)}
+
+
+def bounds(statistic: str, arms: str) -> tuple[float, float]:
+    """Between which shares a point's intervals hold the truth.
+
+    A median jumps from one value to the next, so an interval that never holds the truth too seldom holds it
+    too often, most of all where both arms meet the same losses. Means do not know of the delays that are not
+    among their values.
+    """
+    if statistic == "mean":
+        return (0.75 if arms == "delayed" else 0.92), 0.97
+    return 0.93, 1.0
+
+
+def rows(points: int = POINTS) -> Iterator[Row]:
+    """What is printed, and held against its bounds by `make test-slow`."""
+    for statistic, counts in REPETITIONS.items():
+        for repetitions in counts:
+            for name, arms in ARMS.items():
+                holds = of_points(arms, repetitions, points, statistic)
+                yield Row(f"a point's {statistic}", name, repetitions, holds, *bounds(statistic, name))
+    for networks in (20, 40, 120):
+        yield Row("the median over points", "any", networks, over_points(networks, points // 4), 0.93, 0.98)
+
+
+def of_points(arms: Arms, repetitions: int, points: int, statistic: str) -> float:
+    """How often the interval of a point holds the ratio of the statistics of very many repetitions."""
+    random = np.random.default_rng(repetitions)
+    baseline, variant = (_of_many(arm[0], statistic) for arm in arms(random, (1, MANY)))
+    found = intervals.ratio_intervals(pairing(*arms(random, (points, repetitions)), statistic), statistic)
+    return float(found["low"].le(variant / baseline).mul(found["high"].ge(variant / baseline)).mean())
+
+
+def over_points(networks: int, campaigns: int) -> float:
+    """How often the interval of the median ratio holds that of all networks: ratios are 0.9, times what a
+    skewed distribution adds."""
+    random = np.random.default_rng(networks)
+    ratios = 0.9 * np.exp(random.exponential(0.3, (campaigns, networks)) - 0.3 * np.log(2))
+    found = np.array([intervals.median_interval(each, range(networks)) for each in ratios])
+    return float(((found[:, 0] <= 0.9) & (found[:, 1] >= 0.9)).mean())
+
+
+def wrongly_equivalent(repetitions: int, statistic: str, points: int = POINTS) -> float:
+    """How often a variant that is slower by exactly the margin is said to make no difference that matters."""
+    random = np.random.default_rng(repetitions)
+    baseline, variant = (random.lognormal(0, 0.01, (points, repetitions)) for _ in range(2))
+    pairs = pairing(baseline, (1 + DEFAULT_MARGIN) * variant, statistic)
+    verdict = intervals.ratio_intervals(pairs, statistic, margins=DEFAULT_MARGIN)["verdict"]
+    return float((verdict == "equivalent").mean())
+
+
+def pairing(baseline: Floats, variant: Floats, statistic: str) -> Pairing:
+    """Of the values of two arms, each points × repetitions, on one workload."""
+    points, repetitions = baseline.shape
+    trials = {
+        "workload": "download",
+        "point": np.tile(np.repeat(np.arange(points), repetitions), 2),
+        "repetition": np.tile(np.arange(repetitions), 2 * points),
+        "variant": np.repeat([OFF, ON], points * repetitions),
+        "state": "ok",
+        DEFAULT: np.concatenate([baseline.ravel(), variant.ravel()]),
+    }
+    return paired(pd.DataFrame(trials), OFF, ON, DEFAULT, statistic)
+
+
+def _of_many(values: Floats, statistic: str) -> float:
+    if statistic == P95:
+        return p95(pd.Series(values))
+    return float(np.mean(values) if statistic == "mean" else np.median(values))
+
+
+def run() -> list[str]:
+    """Print both tables; what misses its bounds."""
+    missed = []
+    table = Table(title="95 % intervals that hold the truth", title_justify="left")
+    for heading in ("of", "arms", "units", "%", "bounds"):
+        table.add_column(heading, justify="left" if heading in ("of", "arms") else "right")
+    for row in rows():
+        ends = f"{100 * row.at_least:.0f} to {100 * row.at_most:.0f}"
+        table.add_row(row.of, row.arms, str(row.units), f"{100 * row.holds:.1f}", ends)
+        if not row.at_least <= row.holds <= row.at_most:
+            missed.append(f"{row.of}, {row.arms}, {row.units}: {100 * row.holds:.1f} % is not {ends} %")
+    Console().print(table)
+    table = Table(title="Slower by the margin, and called no difference that matters", title_justify="left")
+    for heading in ("statistic", "repetitions", "%", "bound"):
+        table.add_column(heading, justify="left" if heading == "statistic" else "right")
+    for statistic, counts in REPETITIONS.items():
+        for repetitions in counts:
+            share = wrongly_equivalent(repetitions, statistic)
+            table.add_row(statistic, str(repetitions), f"{100 * share:.1f}", "5")
+            if share > 0.05:
+                missed.append(
+                    f"{statistic} of {repetitions}: {100 * share:.1f} % are wrongly equivalent, not 5"
+                )
+    Console().print(table)
+    return missed

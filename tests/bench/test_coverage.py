@@ -1,0 +1,38 @@
+"""Printed intervals hold the truth as often as they promise; a difference that matters is seldom denied."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import coverage
+from bench.coverage import of_points, over_points, wrongly_equivalent
+from results.analysis import intervals
+from results.analysis.intervals import FEWEST
+
+
+@pytest.mark.slow
+def test_all_intervals_and_verdicts_keep_their_bounds() -> None:
+    assert coverage.run() == []
+
+
+def test_intervals_of_few_repetitions_hold_the_truth() -> None:
+    assert of_points(coverage.steadier, FEWEST, 600, "median") > 0.93
+    assert of_points(coverage.independent, 20, 600, "mean") > 0.92
+    assert over_points(40, 300) > 0.93
+
+
+def test_the_verdict_is_seldom_wrong_at_the_margin() -> None:
+    assert wrongly_equivalent(8, "median", 600) < 0.05
+
+
+def test_intervals_that_are_too_short_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = intervals._of_quantiles
+
+    def half(*arguments: object) -> object:
+        found = made(*arguments)  # type: ignore[arg-type]
+        middle = found.mean(axis=1, keepdims=True)
+        return middle + (found - middle) / 2
+
+    monkeypatch.setattr(intervals, "_of_quantiles", half)
+    assert of_points(coverage.steadier, FEWEST, 600, "median") < 0.93
+    assert wrongly_equivalent(8, "median", 600) > 0.05

@@ -1,0 +1,182 @@
+"""What a comparison comes to: each point is counted once, exchanged variants have exchanged counts, and no
+margin is below what the engine is true to."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from designs.design import Design
+from results.analysis import comparison
+from results.analysis.margins import margins_of, margins_text
+from results.metrics import DEFAULT
+from results.store.records import DEFAULT_MARGIN, CampaignInfo, Variant, Workload
+
+OFF, ON = "FEC off", "FEC on"
+SHORT, LONG = "download-10000", "download-50000"
+
+Floats = NDArray[np.float64]
+
+
+def campaign_of(
+    points: int, repetitions: int, engine: str = "emulated", margin: float = 0.02
+) -> CampaignInfo:
+    return CampaignInfo(
+        id=1,
+        name="planted",
+        title="Planted",
+        created_at="2026-01-02T03:04:05+00:00",
+        design_text="",
+        seed=1,
+        repetitions=repetitions,
+        statistic="median",
+        provenance={"engine": engine},
+        points=[{"owd_ms": 10.0 + point} for point in range(points)],
+        variants=[
+            Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
+            for label in (OFF, ON)
+        ],
+        workloads=[
+            Workload(label=label, name="download", parameters={"size_bytes": int(label[9:])}, metric=DEFAULT)
+            for label in (SHORT, LONG)
+        ],
+        margin=margin,
+    )
+
+
+def frame_of(baseline: Floats, variant: Floats) -> pd.DataFrame:
+    """Trials of two arms, each points × repetitions, the same on both workloads; ∞ is a timeout."""
+    points, repetitions = baseline.shape
+    arms = [(workload, arm) for workload in (SHORT, LONG) for arm in (OFF, ON)]
+    values = np.concatenate([(variant if arm == ON else baseline).ravel() for _, arm in arms])
+    return pd.DataFrame(
+        {
+            "workload": np.repeat([workload for workload, _ in arms], points * repetitions),
+            "variant": np.repeat([arm for _, arm in arms], points * repetitions),
+            "point": np.tile(np.repeat(np.arange(points), repetitions), 4),
+            "repetition": np.tile(np.arange(repetitions), 4 * points),
+            "state": np.where(np.isinf(values), "timeout", "ok"),
+            DEFAULT: np.where(np.isinf(values), math.nan, values),
+        }
+    )
+
+
+def rows_of(
+    baseline: Floats, variant: Floats, engine: str = "emulated", margin: float = 0.02
+) -> pd.DataFrame:
+    campaign = campaign_of(*baseline.shape, engine, margin)
+    return comparison.of_frame(frame_of(baseline, variant), campaign).set_index("workload")
+
+
+def steady(ratios: list[float], repetitions: int = 8) -> tuple[Floats, Floats]:
+    """Arms without spread whose ratios at the points are these."""
+    baseline = np.ones((len(ratios), repetitions))
+    return baseline, baseline * np.array(ratios)[:, np.newaxis]
+
+
+def test_each_verdict_is_counted_where_it_was_planted() -> None:
+    row = rows_of(*steady([0.5, 0.97, 0.985, 1.0, 1.019, 1.03, 1.5])).loc[LONG]
+    assert row[list(comparison.COUNTS)].tolist() == [2, 2, 3, 0]
+    assert (row["points"], row["planned_points"], row["margin"]) == (7, 7, 0.02)
+    assert row["median_ratio"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("margin", "counts"), [(0.0, [1, 1, 1, 0]), (0.01, [1, 1, 1, 0]), (0.04, [0, 0, 3, 0])]
+)
+def test_a_wider_margin_leaves_fewer_effects(margin: float, counts: list[int]) -> None:
+    row = rows_of(*steady([0.97, 1.0, 1.03]), margin=margin).loc[LONG]
+    assert row[list(comparison.COUNTS)].tolist() == counts
+
+
+def test_exchanged_variants_have_exchanged_counts() -> None:
+    random = np.random.default_rng(3)
+    shape = (200, 9)
+    baseline = random.lognormal(0, 0.01, shape)
+    variant = random.lognormal(0, 0.01, shape) * random.choice([0.9, 0.98, 1.0, 1.02, 1.1], (200, 1))
+    there, back = (rows_of(*arms).loc[LONG] for arms in ((baseline, variant), (variant, baseline)))
+    for one, other in (
+        ("helps", "harms"),
+        ("harms", "helps"),
+        *((same, same) for same in comparison.COUNTS[2:]),
+    ):
+        # The middle of an even number of resamples is no value of theirs, so an end may move by a hair.
+        assert there[one] == pytest.approx(back[other], abs=3)
+    assert there["median_ratio"] * back["median_ratio"] == pytest.approx(1)
+    assert min(there[list(comparison.COUNTS)]) > 10
+
+
+def test_each_point_with_a_ratio_is_in_one_count() -> None:
+    random = np.random.default_rng(4)
+    for repetitions in (1, 5, 6, 12):
+        arms = [random.lognormal(0, 0.2, (30, repetitions)) for _ in range(2)]
+        arms[1][random.random(arms[1].shape) < 0.3] = math.inf
+        table = rows_of(*arms)
+        assert (table[list(comparison.COUNTS)].sum(axis=1) == table["points"]).all()
+        if repetitions < 6:
+            assert (table["undecided"] == table["points"]).all()
+
+
+def test_a_variant_slower_by_the_margin_is_seldom_called_equivalent() -> None:
+    random = np.random.default_rng(5)
+    baseline, variant = (random.lognormal(0, 0.01, (2000, 12)) for _ in range(2))
+    for at_edge in (1.02, 1 / 1.02):
+        assert rows_of(baseline, at_edge * variant).loc[LONG, "equivalent"] <= 0.05 * 2000
+    assert rows_of(baseline, variant).loc[LONG, "equivalent"] > 0.8 * 2000
+
+
+def test_what_differs_by_less_than_the_margin_is_seldom_called_an_effect() -> None:
+    random = np.random.default_rng(6)
+    baseline, variant = (random.lognormal(0, 0.05, (2000, 12)) for _ in range(2))
+    row = rows_of(baseline, 1.02 * variant).loc[LONG]
+    assert row["harms"] <= 0.05 * 2000
+    assert row["harms_discovered"] <= row["harms"]
+    assert row["by_chance"] == pytest.approx(0.05 * 2000)
+
+
+def test_in_virtual_time_no_margin_is_below_what_it_is_true_to() -> None:
+    tight = campaign_of(1, 1, "virtual", margin=0.001)
+    assert margins_of(tight) == {SHORT: 0.01, LONG: 0.04}
+    assert margins_of(campaign_of(1, 1, "virtual", margin=0.1)) == {SHORT: 0.1, LONG: 0.1}
+    assert margins_of(campaign_of(1, 1, "emulated", margin=0.001)) == {SHORT: 0.001, LONG: 0.001}
+    assert margins_text(campaign_of(1, 1)) == "2 %"
+    assert margins_text(tight) == f"1 % for {SHORT}, 4 % for {LONG}"
+    table = rows_of(*steady([0.98, 1.02]), "virtual", 0.0)
+    assert table.loc[SHORT, list(comparison.COUNTS)].tolist() == [1, 1, 0, 0]
+    assert table.loc[LONG, list(comparison.COUNTS)].tolist() == [0, 0, 2, 0]
+
+
+def test_the_tail_is_the_bad_end_of_networks_and_of_repetitions() -> None:
+    baseline, variant = steady([0.8] * 19 + [3.0], repetitions=20)
+    assert rows_of(baseline, variant).loc[LONG, "tail_ratio"] == pytest.approx(0.8)  # 95 % of 20 are 19
+    baseline, variant = steady([0.8] * 18 + [3.0, 4.0], repetitions=20)
+    assert rows_of(baseline, variant).loc[LONG, "tail_ratio"] == pytest.approx(3.0)
+    variant[:, -2:] = 10 * baseline[:, -2:]  # two repetitions of twenty
+    row = rows_of(baseline, variant).loc[LONG]
+    assert (row["median_ratio"], row["p95_ratio"]) == (pytest.approx(0.8), pytest.approx(10))
+    few = rows_of(*steady([0.8] * 19)).loc[LONG]
+    assert math.isnan(few["tail_ratio"])
+    assert math.isnan(few["p95_ratio"])
+
+
+def test_its_document_is_json_without_nan() -> None:
+    table = rows_of(*steady([0.5, 1.0, math.inf], 6)).reset_index()
+    rows = json.loads(json.dumps(comparison.document(table), allow_nan=False))
+    assert [row["workload"] for row in rows] == [SHORT, LONG]
+    (row, _) = rows
+    assert (row["helps"], row["harms"], row["equivalent"], row["undecided"]) == (1, 1, 1, 0)
+    assert (row["variant"], row["baseline"], row["margin"]) == (ON, OFF, 0.02)
+    assert (row["median_ratio"], row["interval"], row["tail_ratio"]) == (1.0, None, None)
+
+
+def test_a_design_and_its_campaign_have_the_same_margin_when_none_is_given() -> None:
+    assert Design.model_fields["margin"].default == DEFAULT_MARGIN
+    assert {field.name: field.default for field in dataclasses.fields(CampaignInfo)}[
+        "margin"
+    ] == DEFAULT_MARGIN
