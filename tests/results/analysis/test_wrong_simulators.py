@@ -14,7 +14,7 @@ from results.analysis import agreement
 from results.analysis.agreement import Agreement
 from results.store.database import Database
 from results.store.records import TrialKey
-from tests.results.analysis.twin_campaigns import OFF, ON_TIME, Ended, Laboratory, Run, as_it_is, one
+from tests.results.analysis.twin_campaigns import OFF, ON_TIME, XOR, Ended, Laboratory, Run, as_it_is, one
 
 N = 30
 
@@ -91,3 +91,61 @@ def test_one_that_is_wrong_where_packets_are_lost_alone(compare: Callable[..., A
     assert [each.stratum for each in dct.criteria if each.differs] == ["met a loss"]
     assert found.met_a_loss == 40
     assert "where a packet was lost" in " ".join(agreement.sentences(found))
+
+
+def test_a_zero_is_a_value(compare: Callable[..., Agreement]) -> None:
+    found = compare(ends(dct_s=1.0), ends(1 / 3, dct_s=0.0), points=N)
+    dct = one(found, OFF)
+    assert (dct.n, dct.verdict) == (N, "differs")
+    both = compare(ends(on_time=0.0), ends(on_time=0.0), points=N, metric=ON_TIME)
+    assert one(both, OFF, ON_TIME).verdict == "agrees"
+    assert one(both, XOR, ON_TIME, ratio=True).n == N
+
+
+def test_emulated_messages_may_be_late_while_endpoints_waited_for_a_processor(
+    compare: Callable[..., Agreement],
+) -> None:
+    def late(stalled_share: float) -> Run:
+        def ended(key: TrialKey) -> Ended:
+            ended = as_it_is(key)
+            return ended._replace(on_time=0.97, stalled_s=stalled_share * ended.dct_s)
+
+        return ended
+
+    verdicts = {
+        share: one(compare(as_it_is, late(share), points=N, metric=ON_TIME), OFF, ON_TIME).verdict
+        for share in (0.0, 0.02, 0.03)
+    }
+    assert verdicts == {0.0: "differs", 0.02: "differs", 0.03: "agrees"}
+    # It excuses no virtual message that is late.
+    other_way = compare(ends(on_time=0.97), lambda key: late(0.03)(key)._replace(on_time=1.0), metric=ON_TIME)
+    assert one(other_way, OFF, ON_TIME).verdict == "differs"
+
+
+def test_a_timeout_says_nothing_of_a_handshake(compare: Callable[..., Agreement]) -> None:
+    def ended(key: TrialKey) -> Ended:
+        return as_it_is(key)._replace(state="timeout" if key.point < 5 else "ok")
+
+    found = compare(virtual=ended, points=N)
+    assert one(found, OFF).n == N
+    assert one(found, OFF, "client.handshake_s").n == N - 5
+    assert one(found, OFF, "client.handshake_s").verdict == "agrees"
+    assert one(found, OFF, "server.bytes_sent").verdict == "agrees"
+
+
+def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agreement]) -> None:
+    def spread(key: TrialKey) -> Ended:
+        ended = as_it_is(key)
+        factor = {0: 1.2, 1: 1 / 1.2}.get(key.point % 5, 1) if key.variant == XOR else 1
+        return ended._replace(dct_s=ended.dct_s * factor)
+
+    found = compare(virtual=spread, points=20)
+    assert [each.verdict for each in found.comparisons].count("cannot tell") == 2
+    assert found.verdict == "agrees"
+    assert found.more is not None
+    assert agreement.headline(found) == (
+        "No disagreement found: 7 of 9 comparisons agree, for 2 the sample is too small"
+        f" ({found.more} more would decide)."
+    )
+    assert "The design has 20 groups of a workload" in agreement.sentences(found)[-1]
+    assert agreement.headline(compare(points=20)) == "No disagreement found: all 9 comparisons agree."

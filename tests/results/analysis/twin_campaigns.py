@@ -34,6 +34,7 @@ class Ended(NamedTuple):
     sent_bytes: float = 12_000
     sent_packets: float = 12
     lost: bool = True
+    stalled_s: float = 0.0
 
 
 Run = Callable[[TrialKey], Ended]
@@ -68,6 +69,7 @@ class Laboratory:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._compared = 0
 
     def compare(
         self,
@@ -81,12 +83,23 @@ class Laboratory:
         bitmaps: tuple[bytes, bytes] = (b"\x01", b"\x01"),
         planned: int | None = None,
     ) -> Agreement:
+        self._compared += 1
+        campaign_name = "x" if self._compared == 1 else f"x{self._compared}"
         trials = 2 * points
-        of_sample = {"campaign": "x", "share": 0.5, "trials": trials if planned is None else planned}
+        of_sample = {
+            "campaign": campaign_name,
+            "share": 0.5,
+            "trials": trials if planned is None else planned,
+        }
         campaigns = []
         for name, provenance, run, bitmap in (
-            ("x", {"engine": "virtual"}, virtual, bitmaps[0]),
-            ("x-crosscheck", {"engine": "local", "crosscheck": of_sample}, emulated, bitmaps[1]),
+            (campaign_name, {"engine": "virtual"}, virtual, bitmaps[0]),
+            (
+                f"{campaign_name}-crosscheck",
+                {"engine": "local", "crosscheck": of_sample},
+                emulated,
+                bitmaps[1],
+            ),
         ):
             campaign = self._campaign(name, provenance, points, size_bytes, metric)
             campaigns.append(campaign)
@@ -138,6 +151,7 @@ def record(key: TrialKey, ended: Ended, size_bytes: int, owd_ms: float, bitmap: 
         1.0,
         metrics=measured if ended.state == "ok" else {},
         verdicts=[verdicts or VerdictLog("internet", "down", 8, 0, b"\0")],
+        checks={"stalled_s": ended.stalled_s},
         task={
             "links": {"internet": {"settings": {"up": direction, "down": direction}}},
             "pairs": [{"demand": {"up_bytes": 0, "down_bytes": size_bytes}}],

@@ -1,0 +1,52 @@
+"""No margin in virtual time is below what a cross-check vouches for, by the same tolerances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from results.analysis import tolerances
+from results.analysis.margins import margins_of
+from results.store.database import Database
+from results.store.records import CampaignInfo
+from tests.results.analysis.twin_campaigns import ON_TIME, Laboratory
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> CampaignInfo:
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        Laboratory(database).compare()
+        found = database.campaign("x")
+        assert found is not None
+        return replace(found, margin=0.0)
+
+
+def margin(campaign: CampaignInfo, size_bytes: int = 1000, metric: str = "client.dct_s") -> float:
+    (workload,) = campaign.workloads
+    changed = {**workload, "parameters": {"size_bytes": size_bytes}, "metric": metric}
+    (found,) = margins_of(replace(campaign, workloads=[changed])).values()  # type: ignore[list-item]
+    return found
+
+
+def test_the_least_margin_in_virtual_time_is_the_tolerance_of_a_ratio(campaign: CampaignInfo) -> None:
+    assert margin(campaign, 10_000) == tolerances.SHORT_RATIO.above == 0.01
+    assert margin(campaign, 10_001) == tolerances.OTHER.above == 0.04
+    assert margin(campaign, metric=ON_TIME) == tolerances.SHARE.above == 0.005
+
+
+def test_means_are_vouched_for_less(campaign: CampaignInfo) -> None:
+    of_means = replace(campaign, statistic="mean")
+    assert margin(of_means, 10_000) == pytest.approx(0.03)
+    assert margin(of_means, 10_001) == pytest.approx(0.06)
+    assert margin(of_means, metric=ON_TIME) == 0.005
+
+
+def test_a_greater_margin_of_the_design_stands(campaign: CampaignInfo) -> None:
+    assert margin(replace(campaign, margin=0.05), 10_001) == 0.05
+
+
+def test_emulated_campaigns_have_the_margin_of_their_design(campaign: CampaignInfo) -> None:
+    emulated = replace(campaign, provenance={"engine": "local"}, margin=0.001)
+    assert margin(emulated, 10_001) == 0.001
