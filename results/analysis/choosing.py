@@ -27,6 +27,7 @@ import scipy
 
 from results import metrics
 from results.analysis.intervals import FEWEST, LEVEL
+from results.analysis.one_host import of_several_hosts
 from results.analysis.pairing import PAIR, ratio_of, values_of
 from results.store.records import DEFAULT_MARGIN
 
@@ -38,8 +39,8 @@ _CHOICE = (
 
 def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metric: str) -> pd.DataFrame:
     """One row a (workload, point, repetition) in which the baseline and each of these variants is ok, with a
-    value above 0, failed or timed out: the logarithm of each one's ratio to the baseline, a column a variant,
-    first the baseline's: 0.
+    value above 0, failed or timed out, all on one host: the logarithm of each one's ratio to the baseline, a
+    column a variant, first the baseline's: 0.
 
     Of a failure or a timeout, the ratio is that of `results.analysis.pairing`: 0 or ∞, and its logarithm -∞
     or ∞, where one of the two got through; NaN where neither did, and so in the baseline's column where it
@@ -50,7 +51,7 @@ def log_ratios(frame: pd.DataFrame, baseline: str, variants: Sequence[str], metr
         of_label = values_of(frame, label, compared)
         values[label] = of_label[of_label["missing"] == ""].set_index(PAIR)["value"]
     known = pd.DataFrame(values).dropna().sort_index()
-    known = known[(known != 0).all(axis=1)]
+    known = known[(known != 0).all(axis=1) & ~known.index.isin(of_several_hosts(frame, list(values)))]
     logs = {}
     for label in values:
         arms = pd.DataFrame({"baseline": known[baseline], "variant": known[label]})

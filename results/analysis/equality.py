@@ -20,6 +20,8 @@ from results import metrics
 from results.analysis import frames, outcomes
 from results.analysis.harness import TIME
 from results.analysis.intervals import LEVEL, median_interval, signed_rank
+from results.analysis.one_host import of_several_hosts
+from results.analysis.pairing import PAIR
 from results.store import arrow
 from results.store.database import Database
 from results.store.records import CampaignInfo
@@ -155,9 +157,11 @@ def _of_trials(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def of_itself(database: Database, campaign: CampaignInfo, metric: str = "") -> Equality:
-    """The two variants of an A/A campaign. Raises NothingToCompare."""
+    """The two variants of an A/A campaign, in pairs that one host ran. Raises NothingToCompare."""
     of_workloads = metrics.of_workloads(metrics.choose(campaign, metric))
     frame = frames.trials(database, campaign, set(of_workloads.values()))
+    elsewhere = of_several_hosts(frame, [variant["label"] for variant in campaign.variants])
+    frame = frame[~frame.set_index(PAIR).index.isin(elsewhere)]
     arms = [frame[frame["variant"] == variant["label"]] for variant in campaign.variants]
     return _compared(arms[0], arms[1], of_workloads, same_variant=False)
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from results.analysis import losses
+from results.analysis import losses, one_host
 from results.analysis.harness import FIRST_PACKETS, in_order, phases
 from results.analysis.harness import frame as harness_frame
 from results.analysis.pairing import PAIR
@@ -41,10 +41,13 @@ def trials(
     its workload (`size_bytes`, …), its metrics (`client.dct_s`, …), NaN where a trial has none, and what the
     harness itself measured (`results.analysis.harness`), but for names that the design gives to its factors.
     `metrics` names the metrics to read; None reads all. `harness` says whether to read what the harness
-    measured; None reads it with all metrics, or else what of it `metrics` names.
+    measured; None reads it with all metrics, or else what of it `metrics` names. Of a campaign that several
+    hosts have run, the columns by which ratios keep to one of them are always there (`one_host.COLUMNS`).
     """
     whole_harness = metrics is None if harness is None else harness
     named = {name for name in metrics or () if harness is None and not _is_reported(name)}
+    if one_host.matters(database, campaign):
+        named.update(one_host.COLUMNS)
     pages = [*_pages(database, campaign), range(-1, 0)]  # a campaign without a trial has the columns too
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         read = list(threads.map(lambda page: _page(database, campaign, page, metrics), pages))

@@ -1,7 +1,9 @@
 """The hosts that have run a campaign: what each has done, and whether it matters which one ran a trial.
 
-Ratios are of trials of one host, since a group stays on a host: what a host is like cancels. Absolute values
-of several hosts stand beside each other in a table, so a host that is slower must be seen.
+A ratio is of two trials of one host (`one_host`): how fast that host is cancels as far as it slows both
+variants alike. Coding takes time of a processor, so a slow host may slow FEC more: whether a ratio depends
+on the host is tested, too. Absolute values of several hosts stand beside each other in a table, so a host
+that is slower must be seen.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,8 +20,9 @@ import pandas as pd
 import scipy
 
 from results import metrics
-from results.analysis import frames
+from results.analysis import frames, one_host
 from results.analysis.intervals import LEVEL
+from results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
 from results.analysis.starts import UNKNOWN
 from results.store.database import Database
 from results.store.records import CampaignInfo
@@ -69,6 +72,33 @@ class HostDifference:
         return self.p_value < LEVEL / math.comb(self.hosts, 2)
 
 
+@dataclass(frozen=True)
+class ArmDifference:
+    """How much greater a variant's ratio to its baseline is on one host than on another."""
+
+    variant: str
+    baseline: str
+    by: HostDifference
+    """Of ratios in place of values, and of pairs in place of groups."""
+    comparisons: int
+    """How many were made: of each variant, of every two hosts."""
+
+    @property
+    def differ(self) -> bool:
+        """Beyond the noise, of as many comparisons (Bonferroni)."""
+        return self.by.p_value < LEVEL / self.comparisons
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of the hosts of a campaign, in sentences."""
+
+    warnings: list[str]
+    """Pairs of two hosts, which no ratio has; every two hosts that differ; ratios that depend on the host."""
+    notes: list[str]
+    """That no ratio does, or that it could not be tested."""
+
+
 def hosts_of(database: Database, campaign: CampaignInfo) -> list[Host]:
     """The hosts of a campaign's starts that have run anything, or are at it, by name."""
     runs = {run.start_id: run for run in database.runs_by_start(campaign.id)}
@@ -106,6 +136,23 @@ def differences(database: Database, campaign: CampaignInfo, metric: str = "") ->
     of_workloads = metrics.of_workloads(metrics.choose(campaign, metric))
     frame = frames.trials(database, campaign, [*dict.fromkeys(of_workloads.values()), "host"])
     return compare(_groups(frame, of_workloads))
+
+
+def arm_differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[ArmDifference]:
+    """Every variant that has a baseline, and every two hosts that have run enough pairs of the two at the
+    same points and workloads: does its ratio depend on the host?
+
+    `frame`: `frames.trials` with `host`. Pairs with a timeout are left out: they have no ratio.
+    """
+    found = []
+    for variant, pairing in comparisons(frame, campaign).items():
+        ran = frame.loc[(frame["variant"] == variant) & frame["host"].notna(), [*PAIR, "host"]]
+        pairs = pairing.matched.merge(ran, on=PAIR)
+        pairs = pairs[~pairs["censored"].astype(bool) & (pairs["ratio"] > 0)]
+        logs = np.log(pairs["ratio"].astype("float64"))
+        texts = {name: pairs[name].astype(str) for name in ("workload", "host")}
+        found += [(variant, pairing.baseline_label, by) for by in compare(pairs.assign(log=logs, **texts))]
+    return [ArmDifference(*each, comparisons=len(found)) for each in found]
 
 
 def _groups(frame: pd.DataFrame, of_workloads: dict[str, str]) -> pd.DataFrame:
@@ -175,27 +222,64 @@ def _difference(groups: pd.DataFrame, first: str, second: str, hosts: int) -> Ho
     )
 
 
-def sentence(difference: HostDifference) -> str:
+def sentence(difference: HostDifference, units: str = "groups") -> str:
     low, high = difference.interval
     verdict = "they differ by more than the noise" if difference.differ else "no more than the noise"
     return (
         f"{difference.second} against {difference.first}: ratio {difference.ratio:.4f} ({1 - LEVEL:.0%}"
-        f" interval {low:.4f} to {high:.4f}; {difference.groups[1]} and {difference.groups[0]} groups),"
+        f" interval {low:.4f} to {high:.4f}; {difference.groups[1]} and {difference.groups[0]} {units}),"
         f" p = {difference.p_value:.3g}: {verdict}."
     )
 
 
-def warnings(database: Database, campaign: CampaignInfo) -> list[str]:
-    """A sentence for every two hosts that differ; none in virtual time: a trial is the same everywhere."""
-    if campaign.engine == "virtual" or len({start.host for start in database.starts(campaign.id)}) < 2:
-        return []
-    return warnings_of(differences(database, campaign))
+def told_of(database: Database, campaign: CampaignInfo) -> Told:
+    """What of a campaign's numbers depends on its hosts. Nothing in virtual time: there a trial is the same
+    everywhere."""
+    if not one_host.matters(database, campaign):
+        return Told([], [])
+    of_workloads = metrics.of_workloads(campaign)
+    frame = frames.trials(database, campaign, list(dict.fromkeys(of_workloads.values())))
+    of_arms = arm_differences(frame, campaign)
+    of_ratios = [arm_sentence(difference) for difference in of_arms if difference.differ]
+    warnings = [*_left_out(frame, campaign), *warnings_of(compare(_groups(frame, of_workloads))), *of_ratios]
+    return Told(warnings, [] if of_ratios else [_no_difference(of_arms)])
+
+
+def _left_out(frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[str]:
+    for variant, pairing in comparisons(frame, campaign).items():
+        reasons = pairing.unpaired[pairing.unpaired["reason"].str.endswith(OTHER_HOSTS)]
+        if pairs := int(reasons["repetitions"].sum()):
+            yield (
+                f"{pairs} pairs of {variant} and {pairing.baseline_label} {OTHER_HOSTS}, since a host ended"
+                " or another went on: no ratio has them."
+            )
 
 
 def warnings_of(found: Sequence[HostDifference]) -> list[str]:
     return [
-        f"Hosts differ: {sentence(difference)} Absolute values depend on which of them ran a trial; ratios do"
-        " not, since the variants of a repetition are run on one host."
+        f"Hosts differ: {sentence(difference)} Absolute values depend on which of them ran a trial;"
+        " ratios are of pairs that one host ran."
         for difference in found
         if difference.differ
     ]
+
+
+def arm_sentence(difference: ArmDifference) -> str:
+    return (
+        f"Ratios depend on the host: that of {difference.variant} to {difference.baseline}, on"
+        f" {sentence(difference.by, 'pairs')}"
+    )
+
+
+def _no_difference(found: Sequence[ArmDifference]) -> str:
+    """Of comparisons in none of which ratios differ by more than the noise."""
+    if not found:
+        return (
+            f"Whether ratios depend on the host is not known: no two hosts have run {LEAST_GROUPS} pairs of a"
+            " variant and its baseline each at the same points and workloads."
+        )
+    least = min(difference.by.p_value for difference in found)
+    return (
+        "Whether ratios depend on the host was tested of each variant for every two hosts"
+        f" ({len(found)} in all): by no more than the noise (the least p is {least:.3g})."
+    )

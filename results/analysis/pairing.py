@@ -1,8 +1,9 @@
 """Variants compared in pairs that met the same losses, workload by workload.
 
-A comparison holds the repetitions in which each arm is ok, failed or timed out; what is left out is counted
-with its reason. A trial that failed or timed out counts as worse than any that is ok, whatever the metric
-(`outcomes`): infinite, if less is better. Below, a timeout is either. So the ratio at a point is
+A comparison holds the repetitions in which each arm is ok, failed or timed out, both on one host
+(`one_host`); what is left out is counted with its reason. A trial that failed or timed out counts as worse
+than any that is ok, whatever the metric (`outcomes`): infinite, if less is better. Below, a timeout is
+either. So the ratio at a point is
 
 - a number where the statistics of both arms are: a median that fewer than half of the trials missed by
   timing out is what it would be, however long these had taken;
@@ -23,6 +24,7 @@ import pandas as pd
 
 from results import metrics
 from results.analysis import outcomes
+from results.analysis.one_host import of_several_hosts
 from results.analysis.point_statistic import by_group
 from results.metrics import Metric
 from results.store.records import FEWEST_OF_P95, CampaignInfo
@@ -30,6 +32,8 @@ from results.store.records import FEWEST_OF_P95, CampaignInfo
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]
 """What trials of two variants share that are compared."""
+OTHER_HOSTS = "ran on different hosts"
+"""Why a pair is left out that would compare hosts as much as variants."""
 _TABLES = ("ratios", "unpaired", "matched", "decided", "timeouts")  # of a pairing
 
 
@@ -105,6 +109,8 @@ def _paired_by(metric: Metric, frame: pd.DataFrame, baseline: str, variant: str,
     missing_baseline = pairs["missing_baseline"].fillna(f"{baseline}: not run")
     missing_variant = pairs["missing_variant"].fillna(f"{variant}: not run")
     pairs["reason"] = (missing_baseline + "; " + missing_variant).str.strip("; ")
+    elsewhere = pairs.set_index(PAIR).index.isin(of_several_hosts(frame, [baseline, variant]))
+    pairs.loc[elsewhere & (pairs["reason"] == ""), "reason"] = f"{baseline} and {variant}: {OTHER_HOSTS}"
     values = {"value_baseline": "baseline", "value_variant": "variant"}
     pairs = pairs.rename(columns=values).sort_values(PAIR, ignore_index=True)
     comparable = pairs["reason"] == ""

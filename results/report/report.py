@@ -25,6 +25,7 @@ from results.analysis import (
     agreement,
     attempts,
     comparison,
+    disturbances,
     equality,
     exposure,
     frames,
@@ -112,6 +113,7 @@ def _page(
     frame = attempts.first_attempts(run) if first_attempts else run
     of_variants = attempts.by_variant(database, campaign)
     exposed = exposure.exposure(frame, campaign)
+    disturbed = disturbances.by_variant(run, campaign)
     parts = parts_of(frame, campaign)
     ratios = pd.concat([part.ratios for part in parts])
     table = findings(frame, campaign, ratios)
@@ -137,6 +139,8 @@ def _page(
         met_outage=exposed.set_index(["workload", "variant"])["met_outage"].to_dict(),
         attempts=of_variants.to_dict("records"),
         attempt_states=STATES,
+        disturbances=disturbed.to_dict("records"),
+        disturbance_warnings=disturbances.warnings(disturbed, campaign),
         share_text=attempts.share_text,
         second_tries=second_tries.compare(run, campaign),
         crosscheck=crosscheck,
@@ -169,7 +173,7 @@ def _page(
         pages=campaign.provenance.get("pages", {}),
         traces=campaign.provenance.get("traces", {}),
         starts=starts_of(database, campaign),
-        host_warnings=hosts.warnings(database, campaign),
+        of_hosts=hosts.told_of(database, campaign),
         repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),
         doubts=repeating.doubts(run, campaign, filters),
         provenance=list(_flat(_small(campaign.provenance))),

@@ -134,8 +134,13 @@ def _show_hosts(database: Database, campaigns: Sequence[CampaignInfo], as_json: 
         ]
         columns = ("host", *numbers, "last seen")
         print_table(table_of(columns, rows, right=numbers))
-        for sentence in of_hosts.warnings(database, info):
+        for sentence in _about_hosts(database, info):
             say(sentence)
+
+
+def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
+    told = of_hosts.told_of(database, info)
+    return [*told.warnings, *told.notes]
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
@@ -183,7 +188,7 @@ def _print_campaigns(
                 say(sentence)
         for sentence in (
             *starts.sentences(starts.starts_of(database, info)),
-            *of_hosts.warnings(database, info),
+            *_about_hosts(database, info),
         ):
             say(sentence)
 

@@ -70,7 +70,7 @@ def _figure(number: str, draw: Draw, judge: Claims, caption: str = _ECDF) -> Pap
 FIGURES: dict[str, list[PaperFigure]] = {
     "thesis2018-ge": [
         _figure("5.6", figures.fig5_6, claims.claims_of_fig5_6),
-        _figure("5.7", figures.fig5_7, claims.claims_of_fig5_7),
+        _figure("5.7", figures.fig5_7, claims.none_of),
         _figure("5.8", figures.fig5_8, claims.claims_of_fig5_8),
         _figure("5.9", figures.fig5_9, claims.claims_of_fig5_9),
         _figure("5.13", figures.received_by_codes, claims.claims_of_received_by_codes),

@@ -1,14 +1,15 @@
 """The claims of Michel's thesis about messages, judged by our trials.
 
 Judged as `results.papers.claims` says; "most" is more than one half of the points. The numbers of a claim
-are the thesis', and tolerances are ours.
+are the thesis', and tolerances are ours. What no valid trial can contradict is no claim: that reliable QUIC
+receives all data (§5.4), since a transfer that lacks any is failed; and that it sends more bytes than UDP
+(§5.2), since it sends all data at least once, in packets with longer headers, and timeouts count as more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 
 from results.analysis.intervals import median_interval, median_ratio_interval
@@ -45,28 +46,13 @@ _NEARLY_NOT_S = 0.1
 
 def claims_of_fig5_6(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§5.2."""
-    table = at_points(frame, campaign, OVERHEAD, [UDP, REED_SOLOMON, RLC, RELIABLE])
+    table = at_points(frame, campaign, OVERHEAD, [UDP, REED_SOLOMON, RLC])
     claims = []
     for arm in (REED_SOLOMON, RLC):
         median = median_ratio_of(ratios(table, OVERHEAD, arm, UDP))
         text = f"bytes sent with {arm.name} divided by those with UDP, median over points"
         claims.append(Claim(text, "1.5 to 1.6 (§5.2, Fig. 5.6)", f"{median:.3f}", median.within(1.5, 1.6)))
-    more = ratios(table, OVERHEAD, RELIABLE, UDP)["ratio"]
-    share = Share.of(more > 1, more.notna())
-    text = "points at which reliable QUIC sends more bytes than UDP"
-    claims.append(claim_of_nearly_all(text, "always: §5.2, Fig. 5.6", share))
     return claims
-
-
-def claims_of_fig5_7(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """§5.4."""
-    table = at_points(frame, campaign, RECEIVED, [RELIABLE])
-    received = table[RELIABLE.name]
-    all_data = received[np.isfinite(received)].max()
-    share = Share.of(received == all_data, received.notna())
-    return [
-        claim_of_nearly_all("points at which reliable QUIC receives all data", "all: §5.4, Fig. 5.7", share)
-    ]
 
 
 def claims_of_fig5_8(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.analysis import hosts
+from results.analysis import equality, frames, hosts
+from results.analysis.choosing import log_ratios
 from results.analysis.hosts import LEAST_GROUPS, compare
+from results.analysis.pairing import OTHER_HOSTS, paired
 from results.report.report import report
 from results.store.database import Database
 from results.store.records import CampaignInfo, Group, TrialKey
@@ -111,6 +113,144 @@ def test_a_campaign_and_its_report_warn_of_hosts_that_differ(
     (found,) = hosts.differences(*two_hosts)
     assert found.interval[0] < 2 < found.interval[1]
     assert found.groups == (40, 40)
-    (warning,) = hosts.warnings(*two_hosts)
+    told = hosts.told_of(*two_hosts)
+    (warning,), (note,) = told.warnings, told.notes
     assert warning.startswith("Hosts differ: bob against ada: ratio ")
-    assert warning in unescape(report(*two_hosts, tmp_path).html.read_text())
+    assert note.startswith("Whether ratios depend on the host was tested of each variant")
+    page = unescape(report(*two_hosts, tmp_path).html.read_text())
+    assert warning in page
+    assert note in page
+
+
+@pytest.fixture
+def on_hosts(
+    sqlite: str, new_campaign: Callable[..., CampaignInfo]
+) -> Iterator[Callable[..., tuple[Database, CampaignInfo]]]:
+    """Make a campaign of one point: each trial ran on the host that `host_of` names, and took as long as
+    `dct_s_of` says; both get a variant and a repetition."""
+    with Database.open(sqlite, create=True) as database:
+
+        def fill(
+            host_of: Callable[[str, int], str],
+            dct_s_of: Callable[[str, int], float] = lambda *_: 1.0,
+            repetitions: int = 80,
+            engine: str = "local",
+        ) -> tuple[Database, CampaignInfo]:
+            campaign = new_campaign(database, provenance={"engine": engine})
+            starts = {name: database.start(campaign.id, name, {}).id for name in ("ada", "bob")}
+            for repetition in range(repetitions):
+                for variant in (OFF, XOR):
+                    record = make_record(
+                        repetition,
+                        variant=variant,
+                        metrics={"client": {"dct_s": dct_s_of(variant, repetition)}},
+                    )
+                    database.record(campaign.id, record, starts[host_of(variant, repetition)])
+            return database, campaign
+
+        yield fill
+
+
+OFF, XOR = "rquic-off", "rquic-xor"
+LOST = f"{OFF} and {XOR}: {OTHER_HOSTS}"
+
+
+def went_on_elsewhere(variant: str, repetition: int) -> str:
+    """Ada died after the first variant of repetitions 0 to 4; bob ran what was missing of their groups."""
+    return "bob" if variant == XOR and repetition < 5 else "ada"
+
+
+def twice_as_slow_on_bob(variant: str, repetition: int) -> float:
+    return 2.0 if went_on_elsewhere(variant, repetition) == "bob" else 1.0
+
+
+def test_no_ratio_compares_two_hosts_and_what_is_left_out_is_counted(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+) -> None:
+    """With them, FEC would seem to take twice as long in five of twelve repetitions."""
+    database, campaign = on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12)
+    frame = frames.trials(database, campaign, ["client.dct_s"])
+    pairing = paired(frame, OFF, XOR)
+    assert pairing.unpaired.values.tolist() == [["download-10000", LOST, 5]]
+    assert pairing.matched["ratio"].tolist() == [1.0] * 7
+    assert log_ratios(frame, OFF, [XOR], "client.dct_s")[XOR].tolist() == [0.0] * 7
+    warning, *_ = hosts.told_of(database, campaign).warnings
+    assert warning == (
+        f"5 pairs of {XOR} and {OFF} ran on different hosts, since a host ended or another went on: no ratio"
+        " has them."
+    )
+    page = unescape(report(database, campaign, tmp_path).html.read_text())
+    assert LOST in page
+    assert warning in page
+
+
+def test_pairs_of_two_hosts_are_no_pairs_of_an_a_a_comparison(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
+) -> None:
+    found = equality.of_itself(*on_hosts(went_on_elsewhere, twice_as_slow_on_bob, repetitions=12))
+    assert (found.pairs, found.median) == (7, 1.0)
+
+
+def test_in_virtual_time_it_does_not_matter_which_host_ran_a_trial(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
+) -> None:
+    database, campaign = on_hosts(went_on_elsewhere, repetitions=12, engine="virtual")
+    for metrics in (["client.dct_s"], ["client.dct_s", "host"], None):
+        pairing = paired(frames.trials(database, campaign, metrics), OFF, XOR)
+        assert (len(pairing.matched), len(pairing.unpaired)) == (12, 0)
+    assert hosts.told_of(database, campaign) == hosts.Told([], [])
+
+
+def test_a_group_whose_host_nobody_knows_is_compared(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
+) -> None:
+    frame = frames.trials(*on_hosts(went_on_elsewhere, repetitions=12))
+    frame.loc[frame["variant"] == OFF, "host"] = None
+    assert len(paired(frame, OFF, XOR).matched) == 12
+
+
+def by_turns(_: str, repetition: int) -> str:
+    return ("ada", "bob")[repetition % 2]
+
+
+def test_a_host_that_slows_fec_alone_is_found(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]], tmp_path: Path
+) -> None:
+    """Bob takes twice as long for everything, and a tenth more for FEC."""
+    random = np.random.default_rng(11)
+
+    def dct_s(variant: str, repetition: int) -> float:
+        slower = (1 + repetition % 2) * (1.1 if variant == XOR and repetition % 2 else 1)
+        return float(random.lognormal(0, 0.05)) * slower
+
+    database, campaign = on_hosts(by_turns, dct_s)
+    (found,) = hosts.arm_differences(frames.trials(database, campaign), campaign)
+    assert (found.variant, found.baseline, found.by.first, found.by.second) == (XOR, OFF, "ada", "bob")
+    assert found.differ
+    assert found.by.interval[0] < 1.1 < found.by.interval[1]
+    told = hosts.told_of(database, campaign)
+    (warning,) = [line for line in told.warnings if line.startswith("Ratios depend on the host: that of ")]
+    assert told.notes == []
+    assert warning in unescape(report(database, campaign, tmp_path).html.read_text())
+
+
+def test_a_host_that_slows_both_arms_alike_is_seldom_taken_for_one_that_slows_fec(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
+) -> None:
+    database, campaign = on_hosts(by_turns)
+    frame, random, trials = frames.trials(database, campaign), np.random.default_rng(12), 60
+    slow = 1 + (frame["repetition"] % 2)
+    wrong = 0
+    for _ in range(trials):
+        again = frame.assign(**{"client.dct_s": slow * random.lognormal(0, 0.1, len(frame))})
+        wrong += any(found.differ for found in hosts.arm_differences(again, campaign))
+    # At level 0.05: of 60, beyond 10 in less than one of a thousand.
+    assert wrong <= 10
+
+
+def test_too_few_pairs_on_two_hosts_leave_open_whether_ratios_depend_on_the_host(
+    on_hosts: Callable[..., tuple[Database, CampaignInfo]],
+) -> None:
+    told = hosts.told_of(*on_hosts(by_turns, repetitions=2 * LEAST_GROUPS - 2))
+    (note,) = told.notes
+    assert note.startswith("Whether ratios depend on the host is not known: ")

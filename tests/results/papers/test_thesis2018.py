@@ -52,15 +52,16 @@ def as_the_thesis_says(arm: Arm, point: dict[str, float]) -> Measured:
 
 
 def the_contrary(arm: Arm, point: dict[str, float]) -> Measured:
-    """Nothing of what was claimed."""
+    """Nothing of what was claimed, as far as the judge lets trials pass: reliable QUIC has received all data,
+    or it is failed, and so it has sent all, in packets with longer headers than UDP's."""
     noise = point["owd_ms"] / 1e4
     high = point["owd_ms"] > 45
     rebuffering = {UDP: 1.0, RELIABLE: 0.5 if high else 2.0, REED_SOLOMON: 11.0 if high else 6.0}
     rebuffering |= {XOR: 3.0, RLC: 9.0 if not high else 14.0}
-    received = {UDP: 5.8e6, RELIABLE: 5.0e6 + 1e3 * point["owd_ms"], REED_SOLOMON: 5.0e6, XOR: 5.5e6}
+    received = {UDP: 5.8e6, RELIABLE: 6.0e6, REED_SOLOMON: 5.0e6, XOR: 5.5e6}
     received |= {RLC: 5.9e6}
     low = {**rebuffering, REED_SOLOMON: 0.1, RLC: 20.0}
-    sent = {UDP: 1.0, RELIABLE: 0.9, REED_SOLOMON: 1.2, XOR: 1.5, RLC: 1.8}
+    sent = {UDP: 1.007, RELIABLE: 1.03, REED_SOLOMON: 1.2, XOR: 1.5, RLC: 1.8}
     return {
         "messages.overhead": sent[arm],
         "messages.received_bytes": received[arm],

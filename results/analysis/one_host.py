@@ -1,0 +1,42 @@
+"""Groups that one host has run: a ratio is of two trials of the same host.
+
+A group is a (workload, point, repetition): all its variants met the same losses. It is proposed to one host,
+but where that dies, or another host goes on with the campaign, the variants that lack are run elsewhere. Then
+a ratio would be of two hosts as much as of two variants. In virtual time a trial is the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pandas as pd
+
+from results.store.database import Database
+from results.store.records import CampaignInfo
+
+COLUMNS = ("host", "engine")
+"""The columns of a frame of trials that tell who has run them, and whether that matters."""
+_GROUP = ["workload", "point", "repetition"]
+
+
+def matters(database: Database, campaign: CampaignInfo) -> bool:
+    """Whether trials of the campaign may differ since several hosts ran it."""
+    hosts = {start.host for start in database.starts(campaign.id)}
+    return campaign.engine == "emulated" and len(hosts) > 1
+
+
+def of_several_hosts(frame: pd.DataFrame, variants: Collection[str]) -> pd.MultiIndex:
+    """The groups in which trials of these variants ran on different hosts, by workload, point and repetition.
+
+    None in virtual time, and where the frame lacks COLUMNS. A trial of which the host is not known tells
+    nothing.
+    """
+    none = pd.MultiIndex.from_frame(frame.loc[[], _GROUP])
+    if not set(COLUMNS) <= set(frame.columns):
+        return none
+    known = frame["variant"].isin(list(variants)) & frame["host"].notna() & (frame["engine"] == "emulated")
+    trials = frame.loc[known, [*_GROUP, "host"]]
+    if trials["host"].nunique() < 2:
+        return none
+    hosts = trials.assign(host=trials["host"].astype(str)).groupby(_GROUP, observed=True)["host"].nunique()
+    return pd.MultiIndex.from_frame(hosts.index[hosts > 1].to_frame(index=False))
