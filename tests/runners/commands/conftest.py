@@ -22,7 +22,7 @@ def _plant(
     labels: tuple[str, ...] = (OFF, XOR),
     state: str = "ok",
     timed_out: tuple[str, ...] = (),
-    failed: tuple[str, ...] = (),
+    unsupported: tuple[str, ...] = (),
 ) -> Path:
     """One campaign; XOR helps where the loss is above 3.5 %, and nothing else differs."""
     random = np.random.default_rng(1)
@@ -53,7 +53,7 @@ def _plant(
             for label in labels:
                 helped = label == XOR and factors["loss.p"] > 0.035
                 dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
-                ended = "timeout" if label in timed_out else "failed" if label in failed else state
+                ended = "timeout" if label in timed_out else "unsupported" if label in unsupported else state
                 record = TrialRecord(
                     key=TrialKey(label, "download-1000", point, 0),
                     state=ended,  # type: ignore[arg-type]

@@ -46,22 +46,22 @@ def test_explain_says_that_points_are_too_few(
 def test_explain_goes_on_after_a_variant_of_which_nothing_can_be_explained(
     fecbench_here: Any, plant: Callable[..., Path], tmp_path: Path
 ) -> None:
-    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), failed=(XOR,))
+    database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), unsupported=(XOR,))
     done = fecbench_here("explain", "--db", database)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: failed (5)"
+    assert lines[0] == f"{XOR} against {OFF}: nothing to explain: no pair has a ratio: {XOR}: unsupported (5)"
     assert lines[1].startswith(f"client.dct_s of {RS} / {OFF}")
     first, second = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert (first["variant"], first["everywhere"], first["sentence"]) == (
         XOR,
         None,
-        f"nothing to explain: no pair has a ratio: {XOR}: failed (5)",
+        f"nothing to explain: no pair has a ratio: {XOR}: unsupported (5)",
     )
     assert second["everywhere"]["points"] == 5
-    lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), failed=(XOR, RS))
+    lost = plant(tmp_path / "y.sqlite", points=5, labels=(OFF, XOR, RS), unsupported=(XOR, RS))
     refused = fecbench_here("explain", "--db", lost).refusal()
-    assert f"{XOR}: failed (5); {RS} against {OFF}: nothing to explain" in refused
+    assert f"{XOR}: unsupported (5); {RS} against {OFF}: nothing to explain" in refused
 
 
 def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
@@ -70,8 +70,8 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
     database = plant(tmp_path / "x.sqlite", points=5, labels=(OFF, XOR, RS), timed_out=(XOR,))
     sentence = (
         f"Of 5 planned pairs of {XOR} and {OFF}, 5 have a ratio."
-        f" {XOR} alone timed out in 5 pairs, {OFF} alone in 0, both in 0: a timeout counts as worse than any"
-        " value; which of two is worse, nobody can tell."
+        f" {XOR} alone failed or timed out in 5 pairs, {OFF} alone in 0, both in 0: that counts as worse than"
+        " any value; which of two is worse, nobody can tell."
     )
     assert sentence in fecbench_here("show", "--db", database).stdout.splitlines()
     found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
@@ -99,7 +99,11 @@ def test_explain_finds_out_before_it_computes_that_the_folder_is_a_file(
     [
         ({"points": 5, "labels": (OFF,)}, [], "one variant only"),
         ({"points": 5, "labels": (XOR, RS)}, [], "names no baseline: choose with --baseline"),
-        ({"points": 5, "state": "failed"}, [], "no pair has a ratio: FEC off: failed; XOR 4/5: failed (5)"),
+        (
+            {"points": 5, "state": "invalid"},
+            [],
+            "no pair has a ratio: FEC off: invalid; XOR 4/5: invalid (5)",
+        ),
         ({"points": 5}, ["--variant", "XOR 4/6"], "did you mean 'XOR 4/5'"),
         ({"points": 5}, ["--variant", OFF], "is the baseline"),
         ({"points": 5}, ["--metric", "client.dct"], "'client.dct'; did you mean 'client.dct_s'"),
