@@ -82,6 +82,29 @@ def test_show_compares_it(fecbench_here: Any, path: Path, metric: str, ratio: st
     assert all(ratio in row for row in rows), printed
 
 
+def test_show_judges_by_the_margin_that_is_given(fecbench_here: Any, path: Path) -> None:
+    command = ["show", "--db", path, "--campaign", "aa-times", "--json"]
+    for options, margin in ([], 0.02), (["--margin", "0.5"], 0.5):
+        (campaign,) = json.loads(fecbench_here(*command, *options).stdout)["campaigns"]
+        assert [row["margin"] for row in campaign["comparisons"]] == [margin, margin]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--margin", "-0.1"], "greater than or equal to 0"),
+        (["--margin", "2"], "less than or equal to 0.99"),
+        (["--margin", "0.1", "--trials"], "are of the table of ratios"),
+        (["--statistic", "p95"], "needs 20 repetitions or more; campaign 'aa-times' has 4"),
+        (["--statistic", "mode"], "'median', 'mean', 'p95'"),
+    ],
+)
+def test_a_margin_or_a_statistic_that_cannot_be_is_refused(
+    fecbench_here: Any, path: Path, options: list[str], told: str
+) -> None:
+    assert told in fecbench_here("show", "--db", path, "--campaign", "aa-times", *options).refusal()
+
+
 def test_show_lists_its_values(fecbench_here: Any, path: Path) -> None:
     command = ["show", "--db", path, "--campaign", "aa-times", "--trials", "--metric"]
     for metric, values in (("client.bytes_sent", {"100", "300.9"}), ("stalled_s", {"0.002", "0.003"})):
