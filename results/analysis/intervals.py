@@ -12,7 +12,7 @@ Too few units give no interval (NaN): even when all of five lie on one side, tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import scipy
 from numpy.typing import NDArray
 
 from results import metrics
-from results.analysis.margins import margins_of
+from results.analysis.margins import of_points
 from results.analysis.pairing import Pairing, in_order, median_ratio
 from results.analysis.point_statistic import place_of_p95
 from results.store.records import P95, CampaignInfo
@@ -49,19 +49,19 @@ Interval = tuple[float, float]
 
 def of_campaign(pairing: Pairing, campaign: CampaignInfo) -> pd.DataFrame:
     """The `ratio_intervals` of a comparison, by the statistic and the margins of its campaign."""
-    return ratio_intervals(pairing, campaign.statistic, margins=margins_of(campaign))
+    return ratio_intervals(pairing, campaign.statistic, margins=of_points(pairing.ratios, campaign))
 
 
 def ratio_intervals(
     pairing: Pairing,
     statistic: str = "median",
     level: float = LEVEL,
-    margins: float | Mapping[str, float] = 0.0,
+    margins: float | Floats = 0.0,
 ) -> pd.DataFrame:
     """The rows of `pairing.ratios`, how sure each ratio is, and what it says.
 
-    `margins`: the difference that does not matter, as a share (0.02 for 2 %), or one a workload, by its
-    label. Columns added:
+    `margins`: the difference that does not matter, as a share (0.02 for 2 %), or one of each row. Columns
+    added:
 
     - `low` and `high`, the interval of confidence 1 - `level` of the ratio of the statistics over the
       repetitions: `_of_medians` or `_of_means`. NaN below FEWEST pairs (FEWEST_OF_TAIL for the 95th
@@ -76,9 +76,7 @@ def ratio_intervals(
     by the median; by the mean about that share.
     """
     ratios = pairing.ratios.assign(low=math.nan, high=math.nan, p_value=math.nan)
-    ratios = ratios.assign(
-        margin=margins if isinstance(margins, float) else [margins[label] for label in ratios["workload"]]
-    ).astype({"margin": np.float64})
+    ratios = ratios.assign(margin=margins).astype({"margin": np.float64})
     groups = pairing.matched.groupby(["workload", "point"], observed=True)  # in the order of the ratios
     sizes = groups["baseline"].transform("size")
     for pairs in sorted(set(ratios.loc[ratios["pairs"] >= FEWEST, "pairs"])):

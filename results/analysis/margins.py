@@ -10,9 +10,15 @@ Virtual time is true within a tolerance only (`docs/virtual-time.md`). No margin
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 from results import metrics
 from results.analysis import tolerances
 from results.store.records import CampaignInfo, Workload
+
+Floats = NDArray[np.float64]
 
 
 def margins_of(campaign: CampaignInfo) -> dict[str, float]:
@@ -22,6 +28,20 @@ def margins_of(campaign: CampaignInfo) -> dict[str, float]:
         workload["label"]: max(campaign.margin, _vouched(campaign, workload))
         for workload in campaign.workloads
     }
+
+
+def of_points(ratios: pd.DataFrame, campaign: CampaignInfo) -> Floats:
+    """The margin of each row of `Pairing.ratios`. What is vouched for of shares is their difference: as a
+    ratio, it is that divided by the baseline's share, and more where few messages are on time."""
+    margins = margins_of(campaign)
+    of_rows: Floats = np.array([margins[label] for label in ratios["workload"]], dtype=np.float64)
+    if campaign.engine != "virtual":
+        return of_rows
+    is_share = ratios["metric"].map(lambda name: metrics.of(name).is_share).to_numpy(np.bool_)
+    with np.errstate(divide="ignore"):
+        vouched = tolerances.SHARE.above / ratios["baseline"].to_numpy(np.float64)
+    raised: Floats = np.where(is_share & (vouched > of_rows), vouched, of_rows)
+    return raised
 
 
 def _vouched(campaign: CampaignInfo, workload: Workload) -> float:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from results.analysis import tolerances
-from results.analysis.margins import margins_of
+from results.analysis.margins import margins_of, of_points
 from results.store.database import Database
 from results.store.records import CampaignInfo
 from tests.results.analysis.twin_campaigns import ON_TIME, Laboratory
@@ -34,6 +36,17 @@ def test_the_least_margin_in_virtual_time_is_the_tolerance_of_a_ratio(campaign: 
     assert margin(campaign, 10_000) == tolerances.SHORT_RATIO.above == 0.01
     assert margin(campaign, 10_001) == tolerances.OTHER.above == 0.04
     assert margin(campaign, metric=ON_TIME) == tolerances.SHARE.above == 0.005
+
+
+def test_a_difference_of_shares_is_more_of_a_small_one(campaign: CampaignInfo) -> None:
+    """Half a percentage point is 0.5 % where all are on time, and 5 % where a tenth is."""
+    (workload,) = campaign.workloads
+    of_messages = replace(campaign, workloads=[{**workload, "metric": ON_TIME}])
+    rows = pd.DataFrame({"workload": workload["label"], "metric": ON_TIME, "baseline": [1.0, 0.1, 0.0]})
+    assert list(of_points(rows, of_messages)) == [0.005, pytest.approx(0.05), math.inf]
+    assert list(of_points(rows, replace(of_messages, margin=0.02))) == [0.02, pytest.approx(0.05), math.inf]
+    emulated = replace(of_messages, provenance={"engine": "local"}, margin=0.02)
+    assert list(of_points(rows, emulated)) == [0.02, 0.02, 0.02]
 
 
 def test_means_are_vouched_for_less(campaign: CampaignInfo) -> None:
