@@ -92,9 +92,11 @@ def task(capture: bool = False, **of_path2: Any) -> Task:
     )
 
 
-def run(wanted: Task, look: Callable[[Finished], None] = lambda _: None) -> tuple[Finished, Judgement]:
+def run(
+    wanted: Task, look: Callable[[Finished], None] = lambda _: None, client: str = CLIENT
+) -> tuple[Finished, Judgement]:
     start = [sys.executable, "-c"]
-    commands = {"script": {"client": [*start, CLIENT], "server": [*start, SERVER]}}
+    commands = {"script": {"client": [*start, client], "server": [*start, SERVER]}}
     with NamespaceEngine(1, commands) as engine:
         for finished in engine.run([(TrialKey("variant", "download-1000", 0, 0), wanted)]):
             look(finished)
@@ -139,6 +141,16 @@ def test_a_path_that_is_out_from_the_clients_start_on_carries_nothing_and_is_acc
     assert [links["path1"].directions[direction].outage_dropped for direction in DIRECTIONS] == [0, 0]
     assert client.metrics is not None
     assert client.metrics["path2.packets_received"] == 0
+
+
+def test_an_outage_counts_from_the_clients_first_frame_however_long_its_program_takes_to_start() -> None:
+    """As in virtual time, where a client starts at once: each path meets the outage, and then is there."""
+    slow = f"import time\ntime.sleep(0.6)\n{CLIENT}"
+    finished, judgement = run(task(outage_s=(0, 0.1)), client=slow)
+    assert (judgement.state, judgement.reason) == ("ok", "")
+    up = finished.outcome.links["path2"].directions["up"]
+    assert 0 < up.outage_dropped < up.frames_in
+    assert up.frames_out == up.frames_in - up.outage_dropped
 
 
 def test_an_outage_that_begins_after_the_trial_changes_nothing() -> None:
