@@ -15,13 +15,13 @@ pub type Recovered = (Sid, Bytes);
 
 /// What a received byte pays for, in bytes that are multiplied and added. A repair symbol over the widest window costs 255
 /// for each of its bytes, and as much again when a third of the window is missing.
-const PAID_BY_BYTE: i64 = 1024;
+pub(crate) const PAID_BY_BYTE: i64 = 1024;
 
 /// What a coefficient costs, which is not drawn faster than this many bytes are added.
 const PRICE_OF_COEFFICIENT: i64 = 64;
 
 /// How much may be paid in advance.
-const CREDIT: i64 = 1 << 21;
+pub(crate) const CREDIT: i64 = 1 << 21;
 
 /// Takes source and repair symbols in any order, and recovers the source symbols that they determine.
 ///

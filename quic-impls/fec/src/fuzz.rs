@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
+use crate::decoder::{CREDIT, PAID_BY_BYTE};
+use crate::kernel::work;
 use crate::repair::Header;
 use crate::{
     Block, Code, Context, Controller, Decoder, Encoder, Kernel, MAX_SPAN, Malformed, Recovered, Sid, SlidingWindow,
 };
 
 const CODES: [Code; 4] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
-const SYMBOL_SIZE: usize = 40;
+/// The longest symbols of a decoder that is attacked: short ones, so that scripts are, or as long as packets are.
+const SYMBOL_SIZES: [usize; 2] = [40, 1400];
 
 struct Script<'a>(&'a [u8]);
 
@@ -46,66 +49,119 @@ impl<'a> Script<'a> {
     }
 }
 
-/// No input makes a decoder panic, break its own rules or keep more than it should.
+/// No input makes a decoder panic, break its own rules, keep more than it should or do more arithmetic than is paid.
 pub fn decoder(script: &[u8]) {
     attack(Script(script));
 }
 
 /// `None` when the script has ended.
 fn attack(mut script: Script<'_>) -> Option<()> {
-    let code = script.choice(&CODES)?;
+    let kind = usize::from(script.byte()?);
+    let (code, symbol_size) = (CODES[kind % CODES.len()], SYMBOL_SIZES[kind / CODES.len() % SYMBOL_SIZES.len()]);
     let window = match usize::from(script.byte()?) {
         MAX_SPAN => MAX_SPAN,
         narrow => 1 + narrow % 16,
     };
-    let mut decoder = Decoder::new(code, window, SYMBOL_SIZE);
+    let mut decoder = Decoder::new(code, window, symbol_size);
     let mut newest: Sid = 0;
+    let mut budget = Budget::new(window, symbol_size);
     loop {
-        let before = format!("{decoder:?}");
-        let outcome = attack_once(&mut script, &mut decoder, &mut newest)?;
+        let before = decoder.clone();
+        let arrival = Arrival::parse(&mut script, symbol_size, &mut newest)?;
+        let outcome = budget.of(&arrival, || arrival.come(&mut decoder));
         decoder.assert_sound();
         match outcome {
             Ok(recovered) => {
                 let acked = |sid: &Sid| decoder.acks().iter().any(|range| range.contains(sid));
-                assert!(recovered.iter().all(|(sid, symbol)| acked(sid) && symbol.len() <= SYMBOL_SIZE));
+                assert!(recovered.iter().all(|(sid, symbol)| acked(sid) && symbol.len() <= symbol_size));
             }
-            Err(_) => assert_eq!(format!("{decoder:?}"), before, "what is refused changes nothing"),
+            Err(_) => assert_eq!(format!("{decoder:?}"), format!("{before:?}"), "what is refused changes nothing"),
         }
     }
 }
 
-fn attack_once(
-    script: &mut Script<'_>,
-    decoder: &mut Decoder,
-    newest: &mut Sid,
-) -> Option<Result<Vec<Recovered>, Malformed>> {
-    Some(match script.byte()? % 4 {
-        // A source symbol near the newest.
-        0 => {
-            let [ahead, length, content] = script.take()?;
-            *newest = newest.saturating_add_signed(i64::from(ahead as i8));
-            decoder.source(*newest, Bytes::from(vec![content; usize::from(length) % (SYMBOL_SIZE + 2)]))
+/// The arithmetic that a decoder may do, in bytes that are multiplied and added, as README.md has it. Passes over what is paid that
+/// are not counted there are no more than those that are.
+struct Budget {
+    step: u64,
+    left: u64,
+}
+
+impl Budget {
+    fn new(window: usize, symbol_size: usize) -> Budget {
+        let step = (6 * window * symbol_size + 8 * window * window) as u64;
+        Budget { step, left: step + 2 * CREDIT as u64 }
+    }
+
+    /// What comes of an arrival, which pays for itself but for what the decoder grants it.
+    fn of<T>(&mut self, arrival: &Arrival, come: impl FnOnce() -> T) -> T {
+        let before = work();
+        let outcome = come();
+        let work = work() - before;
+        assert!(work <= self.step, "{work} bytes were added at once, and {} may be", self.step);
+        // A source symbol is never ignored.
+        let granted = if matches!(arrival, Arrival::Source(..)) { self.step } else { 0 };
+        self.left += 2 * PAID_BY_BYTE as u64 * arrival.bytes() as u64 + granted;
+        let rest = self.left.checked_sub(work);
+        self.left = rest.unwrap_or_else(|| panic!("{work} bytes were added, and {} were paid", self.left));
+        outcome
+    }
+}
+
+/// What a peer sends.
+enum Arrival {
+    Source(Sid, Bytes),
+    Repair(Vec<u8>),
+}
+
+impl Arrival {
+    fn bytes(&self) -> usize {
+        match self {
+            Arrival::Source(_, symbol) => symbol.len(),
+            Arrival::Repair(payload) => payload.len(),
         }
-        // A source symbol anywhere.
-        1 => {
-            let sid = Sid::from_be_bytes(script.take()?);
-            decoder.source(sid, Bytes::copy_from_slice(script.bytes(3)))
+    }
+
+    fn come(&self, decoder: &mut Decoder) -> Result<Vec<Recovered>, Malformed> {
+        match self {
+            Arrival::Source(sid, symbol) => decoder.source(*sid, symbol.clone()),
+            Arrival::Repair(payload) => decoder.repair(payload),
         }
-        // A repair symbol that begins near the newest source symbol.
-        2 => {
-            let [behind, count, stride, key_high, key_low, density, length, content] = script.take()?;
-            let first = newest.saturating_add_signed(-i64::from(behind as i8)) & ((1 << 62) - 1);
-            let mut payload = (first | 3 << 62).to_be_bytes().to_vec();
-            payload.extend([count, stride, key_high, key_low, density]);
-            payload.resize(payload.len() + usize::from(length) % (SYMBOL_SIZE + 2), content);
-            decoder.repair(&payload)
-        }
-        // Any bytes as a repair payload.
-        _ => {
-            let length = script.byte()?;
-            decoder.repair(script.bytes(usize::from(length)))
-        }
-    })
+    }
+
+    /// `None` when the script has ended. `newest` is the last symbol that is near the one before.
+    fn parse(script: &mut Script<'_>, symbol_size: usize, newest: &mut Sid) -> Option<Arrival> {
+        // A byte more than is legal among them.
+        let scale = (symbol_size + 1).div_ceil(255);
+        let length = |byte: u8| usize::from(byte) * scale % (symbol_size + 2);
+        Some(match script.byte()? % 4 {
+            // A source symbol near the newest.
+            0 => {
+                let [ahead, size, content] = script.take()?;
+                *newest = newest.saturating_add_signed(i64::from(ahead as i8));
+                Arrival::Source(*newest, Bytes::from(vec![content; length(size)]))
+            }
+            // A source symbol anywhere.
+            1 => {
+                let sid = Sid::from_be_bytes(script.take()?);
+                Arrival::Source(sid, Bytes::copy_from_slice(script.bytes(3)))
+            }
+            // A repair symbol that begins near the newest source symbol.
+            2 => {
+                let [behind, count, stride, key_high, key_low, density, size, content] = script.take()?;
+                let first = newest.saturating_add_signed(-i64::from(behind as i8)) & ((1 << 62) - 1);
+                let mut payload = (first | 3 << 62).to_be_bytes().to_vec();
+                payload.extend([count, stride, key_high, key_low, density]);
+                payload.resize(payload.len() + length(size), content);
+                Arrival::Repair(payload)
+            }
+            // Any bytes as a repair payload.
+            _ => {
+                let length = script.byte()?;
+                Arrival::Repair(script.bytes(usize::from(length)).to_vec())
+            }
+        })
+    }
 }
 
 /// Whatever is lost, late or repeated of a transfer, what is recovered is what was sent, padded with zeros, and comes once. A
@@ -281,8 +337,23 @@ mod tests {
                 vec![2, behind, count, stride, 0, key, 0, length, content]
             });
         let steps = prop::collection::vec(prop_oneof![source, repair], 0..100);
-        (0..4u8, prop_oneof![9 => any::<u8>(), 1 => Just(255)], steps)
-            .prop_map(|(code, window, steps)| [vec![code, window], steps.concat()].concat())
+        (0..8u8, prop_oneof![9 => any::<u8>(), 1 => Just(255)], steps)
+            .prop_map(|(kind, window, steps)| [vec![kind, window], steps.concat()].concat())
+    }
+
+    /// Repair symbols as long as packets over the widest window, of which each has one more unknown symbol, and then these as empty
+    /// source symbols, or more repair symbols of a byte.
+    #[test]
+    fn no_arithmetic_of_full_windows_is_more_than_is_paid() {
+        let repair = |n: u8, size: u8| [2, 0, 255, 1, n, n, 15, size, 7];
+        let filled = (0..=255).flat_map(|n| [&[0, 1, 0, 0][..], &repair(n, 233)].concat());
+        let sources = (0..255).flat_map(|_| [0, 255, 0, 0]);
+        let repairs = (0..4000).flat_map(|n| repair((n % 251) as u8, 167));
+        for kind in [6, 7] {
+            let begin = [kind, 255].into_iter().chain(filled.clone());
+            decoder(&begin.clone().chain(sources.clone()).collect::<Vec<_>>());
+            decoder(&begin.chain(repairs.clone()).collect::<Vec<_>>());
+        }
     }
 
     proptest! {

@@ -107,6 +107,8 @@ impl Kernel {
         let length = sums.first().map_or(0, |sum| sum.len());
         debug_assert!(sums.iter().all(|sum| sum.len() == length));
         debug_assert!(terms.iter().all(|term| term.symbol.len() >= length));
+        #[cfg(any(test, fuzzing))]
+        WORK.set(WORK.get() + (SUMS * terms.len() * length) as u64);
         match self.0 {
             Instructions::Portable => portable::add_products(sums, terms),
             // SAFETY: these kernels exist only where their instructions were detected, and no sum or symbol is shorter.
@@ -122,6 +124,17 @@ impl Kernel {
             Instructions::Neon => unsafe { aarch64::add_products_neon(sums, terms, length) },
         }
     }
+}
+
+#[cfg(any(test, fuzzing))]
+thread_local! {
+    static WORK: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many bytes were multiplied and added on this thread.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn work() -> u64 {
+    WORK.get()
 }
 
 /// These bytes of each sum.

@@ -386,11 +386,13 @@ impl Side {
             ("recovered_spurious", counters.recovered_spurious as f64),
             // Each symbol recovered took one repair symbol: one equation for one unknown.
             ("repair_useless", (counters.repair_received - counters.recovered) as f64),
-            ("recovered_late", counters.recovered_late as f64),
-            ("recovered_in_time", (counters.recovered - counters.recovered_late) as f64),
             ("recovered_by_peer", counters.recovered_by_peer as f64),
             ("useless_retransmissions", counters.useless_retransmissions as f64),
         ]);
+        if counters.comparisons_forgone == 0 {
+            metrics.insert("recovered_late", counters.recovered_late as f64);
+            metrics.insert("recovered_in_time", (counters.recovered - counters.recovered_late) as f64);
+        }
         let paths = self.assignment.options.paths;
         if paths > 1 {
             for (names, path) in PATH_METRICS.iter().zip(&counters.paths).take(paths) {

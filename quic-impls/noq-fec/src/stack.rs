@@ -123,6 +123,11 @@ pub struct Counters {
     pub recovered: u64,
     pub recovered_spurious: u64,
     pub recovered_late: u64,
+    /// Comparisons that found out which those were, and how often none were made, since the peer had not paid for them in bytes.
+    pub comparisons: u64,
+    pub comparisons_forgone: u64,
+    /// Packets rebuilt that were not taken for the same reason.
+    pub recovered_unpaid: u64,
     pub recovered_by_peer: u64,
     pub useless_retransmissions: u64,
     /// DATAGRAM frames sent.
@@ -148,6 +153,9 @@ impl Counters {
         self.recovered += stats.fec.recovered;
         self.recovered_spurious += stats.fec.recovered_spurious;
         self.recovered_late += stats.fec.recovered_late;
+        self.comparisons += stats.fec.comparisons;
+        self.comparisons_forgone += stats.fec.comparisons_forgone;
+        self.recovered_unpaid += stats.fec.recovered_unpaid;
         self.recovered_by_peer += stats.fec.recovered_by_peer;
         self.useless_retransmissions += stats.fec.useless_retransmissions;
         self.datagrams_sent += stats.frame_tx.datagram;

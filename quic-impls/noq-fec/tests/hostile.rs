@@ -9,8 +9,10 @@ use bytes::BytesMut;
 use fec::Code;
 use host::contract::{Direction, Role};
 use noq_fec::content;
+use noq_fec::options::CongestionControl;
+use world::budget::within_budget;
 use world::decrypted::{self, REPAIR, SOURCE_SYMBOL};
-use world::{Link, Setting, schemes};
+use world::{DEEP_QUEUE, Link, Outcome, Setting, schemes};
 
 /// A transfer whose victim receives these frames in place of its third 1-RTT packet.
 fn receiving(frames: &[u8], victim: Role, setting: &Setting) -> Result<(), String> {
@@ -124,17 +126,21 @@ fn fec_frames_without_fec_end_the_connection() {
     }
 }
 
-/// Frames that a seed makes up: FEC frames with any content, and cuts and changes of what was there.
+/// What the longest packets have for frames, in bytes.
+const FULL: usize = 1200;
+
+/// Frames that a seed makes up: FEC frames with any content, short or as long as packets are, and cuts and changes of what was there.
 fn any_frames(seed: u64, payload: &mut BytesMut) {
     let draw = |j, below: u64| content::word(seed, j) % below;
-    let mut bytes = vec![0; draw(1, 40) as usize];
+    let longest = if draw(6, 2) == 0 { 40 } else { FULL as u64 };
+    let mut bytes = vec![0; draw(1, longest) as usize];
     content::fill(seed, 8, &mut bytes);
     // Small numbers are likelier to mean something.
     for byte in bytes.iter_mut().step_by(2) {
         *byte &= 0x3f;
     }
     let rest = payload.split();
-    match draw(0, 8) {
+    match draw(0, 9) {
         0 => payload.extend_from_slice(&[&REPAIR[..], &bytes].concat()),
         1 => payload.extend_from_slice(&[&SOURCE_SYMBOL[..], &bytes].concat()),
         2 => payload.extend_from_slice(&[&SYMBOL_ACK[..], &bytes].concat()),
@@ -146,6 +152,7 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
             payload[place] ^= 1 << draw(4, 8);
         }
         6 => payload.extend_from_slice(&[&bytes[..], &rest].concat()),
+        7 => payload.extend_from_slice(&many_frames(seed, draw(7, 100))),
         _ => {
             // A symbol of the peer's, with a number of our own: what is recovered with it is wrong.
             payload.extend_from_slice(&[&SOURCE_SYMBOL[..], &[draw(5, 60) as u8], &bytes].concat());
@@ -154,6 +161,44 @@ fn any_frames(seed: u64, payload: &mut BytesMut) {
     if payload.is_empty() {
         payload.extend_from_slice(&PING);
     }
+}
+
+/// As many frames as a packet holds, of one kind, or that packet as a symbol with this number, whole or recovered.
+fn many_frames(seed: u64, sid: u64) -> Vec<u8> {
+    let draw = |j, below: u64| content::word(seed, j) % below;
+    let (kind, first, gap) = (draw(30, 6), draw(31, 4000), 1 + draw(32, 3));
+    let frame = |n| match kind {
+        // An empty one of the client's first stream, and some of a byte.
+        0 => vec![STREAM, 0, 0, 0],
+        1 | 2 => [&[STREAM, 0][..], &two(first + gap * n), &[1, 7]].concat(),
+        // The same in a stream each.
+        3 => vec![STREAM, 4 * (n % 16) as u8, 0, 1, 7],
+        4 => vec![DATAGRAM, 0],
+        // Every second symbol.
+        _ => [&SYMBOL_ACK[..], &two(120), &[40, 0], &[0; 80]].concat(),
+    };
+    let each = frame(0).len();
+    let frames = (0..(FULL / each) as u64).flat_map(frame).collect::<Vec<u8>>();
+    match draw(33, 4) {
+        0 => frames,
+        1 => [&SOURCE_SYMBOL[..], &two(sid), &frames].concat(),
+        _ => [&repair_alone(sid)[..], &frames].concat(),
+    }
+}
+
+/// A STREAM frame with an offset and a length, and a DATAGRAM frame with a length.
+const STREAM: u8 = 0x0e;
+const DATAGRAM: u8 = 0x31;
+
+/// An integer in two bytes: RFC 9000, section 16.
+fn two(value: u64) -> [u8; 2] {
+    (0x4000 | (value % 0x4000) as u16).to_be_bytes()
+}
+
+/// What comes before a symbol that is repaired with nothing but itself.
+fn repair_alone(sid: u64) -> Vec<u8> {
+    let (count, stride, key, density) = (1, 1, [0, 0], 0);
+    [&REPAIR[..], &two(sid), &[count, stride], &key, &[density]].concat()
 }
 
 /// Frames of QUIC multipath, as they are encoded: PATH_ACK, PATH_ABANDON, PATH_STATUS_BACKUP and PATH_STATUS_AVAILABLE, those of
@@ -182,6 +227,13 @@ fn any_frame_of_paths(seed: u64, payload: &mut BytesMut) {
     payload.extend_from_slice(&[kind, &numbers, &PING, &rest].concat());
 }
 
+/// A transfer of which the client or the server receives what this makes of its packets. They cost no more than they may.
+fn attacked(setting: &Setting, seed: u64, change: impl FnMut(u64, &mut BytesMut) + Clone + Send + 'static) -> Outcome {
+    let victim = if seed.is_multiple_of(2) { Role::Client } else { Role::Server };
+    let run = || decrypted::changed(setting, victim, Arc::new(Mutex::new(change.clone())));
+    within_budget(|outcome: &Outcome| outcome.costs, run)
+}
+
 #[test]
 fn whatever_a_peer_sends_over_two_paths_the_connection_ends_or_goes_on() {
     let cases = std::env::var("FUZZ_CASES").map_or(1000, |cases| cases.parse().expect("FUZZ_CASES is a number"));
@@ -196,8 +248,7 @@ fn whatever_a_peer_sends_over_two_paths_the_connection_ends_or_goes_on() {
             1 => any_frame_of_paths(content::word(seed, n), payload),
             _ => {}
         };
-        let victim = if seed % 2 == 0 { Role::Client } else { Role::Server };
-        let outcome = decrypted::changed(&setting, victim, Arc::new(Mutex::new(change)));
+        let outcome = attacked(&setting, seed, change);
         let stuck = outcome.dct.as_ref().is_err_and(|why| why.contains("within an hour"));
         assert!(!stuck, "seed {seed}: {outcome:?}");
         ended += u64::from(outcome.dct.is_err());
@@ -218,10 +269,89 @@ fn whatever_a_peer_sends_the_connection_ends_or_goes_on() {
                 any_frames(content::word(seed, n), payload);
             }
         };
-        let victim = if seed % 2 == 0 { Role::Client } else { Role::Server };
-        let outcome = decrypted::changed(&setting, victim, Arc::new(Mutex::new(change)));
+        let outcome = attacked(&setting, seed, change);
         ended += u64::from(outcome.dct.is_err());
     }
     // Neither all nor none: the attack got past the first check, and met one.
     assert!((cases / 15..cases).contains(&ended), "{ended} of {cases} connections ended");
+}
+
+/// The client's packets of a flood that lasts less than half a round-trip time. Each of these takes the place of a long one.
+fn flooded(packets: impl Iterator<Item = Vec<u8>> + Clone + Send + 'static) -> Outcome {
+    let setting = Setting {
+        bandwidth_mbps: 10_000.0,
+        queue_bdp: DEEP_QUEUE,
+        congestion_control: CongestionControl::None,
+        ..Setting::download(10_000_000, Some(schemes(Code::Xor, 21, 20)))
+    };
+    let mut packets = packets;
+    let change = move |_, payload: &mut BytesMut| {
+        if payload.len() >= FULL - 100 {
+            payload.clear();
+            payload.extend_from_slice(&packets.next().unwrap_or(PING.to_vec()));
+        }
+    };
+    attacked(&setting, 0, change)
+}
+
+/// A packet of STREAM frames with a byte each: from an offset on, every so many bytes.
+fn pieces(stream: u8, from: u64, gap: u64) -> Vec<u8> {
+    (0..FULL as u64 / 6).flat_map(|n| [&[STREAM, stream][..], &two(from + gap * n), &[1, 7]].concat()).collect()
+}
+
+/// Of a connection, for each byte that came, and what it may have in advance.
+fn assert_work_is_paid(outcome: &Outcome) {
+    let paid = (1 << 18) + 32 * outcome.costs[0].bytes;
+    assert!(outcome.client.comparisons <= paid, "{} comparisons, {paid} were paid", outcome.client.comparisons);
+}
+
+/// Each of four such packets took two seconds.
+#[test]
+fn frames_that_repeat_nothing_are_not_compared_with_all_that_was_recovered() {
+    let empty = [0x0a, 0, 0].repeat(FULL / 3);
+    let symbols = (0..4000).map({
+        let empty = empty.clone();
+        move |sid| [&repair_alone(sid)[..], &empty].concat()
+    });
+    let outcome = flooded(symbols.chain(std::iter::repeat_n(empty, 100)));
+    assert_eq!(outcome.client.recovered, 4000);
+    assert_work_is_paid(&outcome);
+}
+
+#[test]
+fn no_more_is_compared_than_a_peer_has_paid_for_in_bytes() {
+    // All that is recovered brings a byte, and nothing of it is repeated.
+    let symbol = |sid, more: &[u8]| [&repair_alone(sid)[..], &[STREAM, 0], &two(1000 + sid), &[1, 7], more].concat();
+    let (many, few) = (pieces(0, 1, 2), pieces(0, 10_000, 2));
+    let symbols = (0..4000).map(move |sid| symbol(sid, if sid < 2000 { &many } else { &[] }));
+    let (long, short) = (std::iter::repeat_n(few.clone(), 500), std::iter::repeat_n(few[..6].to_vec(), 500));
+    let outcome = flooded(symbols.chain(long).chain(short));
+    assert_eq!(outcome.client.recovered, 4000);
+    assert!(outcome.client.comparisons_forgone > 0, "{outcome:?}");
+    assert_work_is_paid(&outcome);
+}
+
+#[test]
+fn whether_much_was_there_is_not_sought_in_all_that_waits_to_be_read() {
+    // Thousands of pieces that cannot be read, and symbols of the last ones.
+    let waiting = (0..35).map(|n| pieces(0, 1 + 400 * n, 2));
+    let symbols = (0..1000).map(|sid| [&repair_alone(sid)[..], &pieces(0, 1 + 400 * 34, 2)].concat());
+    let outcome = flooded(waiting.chain(symbols));
+    assert_eq!(outcome.client.recovered, 1000);
+    assert!(outcome.client.comparisons_forgone > 0, "{outcome:?}");
+    assert_work_is_paid(&outcome);
+}
+
+/// Repair symbols of a byte over two unknown symbols each, and then a long one that all are.
+#[test]
+fn short_repair_symbols_do_not_yield_more_bytes_than_came() {
+    let rounds = (0..200).flat_map(|round| {
+        let first = 38 * round;
+        let short = (first..first + 36).map(|sid| [&REPAIR[..], &two(sid), &[2, 1, 0, 0, 0, 0]].concat());
+        short.chain([[&SOURCE_SYMBOL[..], &two(first + 36), &pieces(0, 1, 2)].concat()])
+    });
+    let outcome = flooded(rounds);
+    let bytes = FULL as u64 * (outcome.client.recovered - outcome.client.recovered_unpaid);
+    assert!(outcome.client.recovered_unpaid > 0, "{outcome:?}");
+    assert!(bytes <= (1 << 16) + outcome.costs[0].bytes, "{bytes} were recovered: {outcome:?}");
 }

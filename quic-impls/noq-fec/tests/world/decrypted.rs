@@ -1,6 +1,7 @@
 //! Hooks between QUIC and its encryption: what an end decrypts, before QUIC sees it, and what it sends.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
@@ -55,6 +56,15 @@ fn varint(bytes: &[u8]) -> (u64, &[u8]) {
     (integer[1..].iter().fold(first, |value, byte| value << 8 | u64::from(*byte)), rest)
 }
 
+thread_local! {
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many bytes of frames ends with hooks have received on this thread, as they were changed.
+pub fn bytes() -> u64 {
+    BYTES.get()
+}
+
 /// What happens to the 1-RTT packets of an end.
 #[derive(Clone)]
 struct Hooks {
@@ -99,6 +109,7 @@ impl PacketKey for HookedKey {
         self.inner.decrypt(path_id, packet, header, payload)?;
         let mut count = self.hooks.count.lock().unwrap();
         (self.hooks.change.lock().unwrap())(*count, payload);
+        BYTES.set(BYTES.get() + payload.len() as u64);
         *count += 1;
         Ok(())
     }

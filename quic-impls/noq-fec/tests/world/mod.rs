@@ -3,6 +3,7 @@
 
 #![allow(dead_code)] // each test has its own use for this module
 
+pub mod budget;
 mod certificate;
 pub mod decrypted;
 pub mod reassembly;
@@ -13,6 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use budget::Cost;
 use fec::Code;
 use host::coding::{Coding, Flush, Redundancy};
 use host::contract::{Direction, Role, Transfer, Workload};
@@ -339,8 +341,13 @@ impl Setting {
         }
     }
 
+    /// A transfer between two honest ends: what they send pays for all that is done on its account.
     pub fn run(&self) -> Outcome {
-        World::of_transfer(self, self.client_config(), self.server_config()).run()
+        let outcome = World::of_transfer(self, self.client_config(), self.server_config()).run();
+        for counted in [&outcome.client, &outcome.server] {
+            assert_eq!((counted.comparisons_forgone, counted.recovered_unpaid), (0, 0), "{self:?}: {counted:?}");
+        }
+        outcome
     }
 }
 
@@ -401,6 +408,8 @@ pub struct Outcome {
     pub sent: (u64, u64),
     /// Of those, the ones that were lost, or were still on their way at the end.
     pub missing: (u64, u64),
+    /// What the packets that the client has received have cost it, and the same of the server: of an end with hooks.
+    pub costs: [Cost; 2],
 }
 
 impl Outcome {
@@ -440,6 +449,8 @@ pub struct World<C, S> {
     /// Datagrams that have left the link and are late, the next to arrive first.
     late: BinaryHeap<Reverse<Late>>,
     count: u64,
+    /// Of the client and of the server, where they have hooks.
+    costs: [Cost; 2],
 }
 
 impl World<Request, Answers> {
@@ -464,7 +475,8 @@ impl World<Request, Answers> {
         let sent = (sum(UP, &sent), sum(DOWN, &sent));
         let late = |to_server| self.late.iter().filter(|Reverse((_, _, _, up, _))| *up == to_server).count() as u64;
         let missing = (sum(UP, &Way::missing) + late(true), sum(DOWN, &Way::missing) + late(false));
-        Outcome { dct, client: self.client.counters(), server: self.server.counters(), sent, missing }
+        let (client, server) = (self.client.counters(), self.server.counters());
+        Outcome { dct, client, server, sent, missing, costs: self.costs }
     }
 }
 
@@ -500,6 +512,7 @@ impl<C: Application, S: Application> World<C, S> {
             has_paths: !paths.is_empty(),
             late: BinaryHeap::new(),
             count: 0,
+            costs: [Cost::default(); 2],
         }
     }
 
@@ -574,9 +587,15 @@ impl<C: Application, S: Application> World<C, S> {
     fn arrive(&mut self, link: usize, up: bool, datagram: &[u8]) {
         let (client, server) = (address(CLIENTS[link]), address(SERVER));
         let to = self.has_paths.then(|| client.ip());
+        let (begin, decrypted) = (budget::thread_time(), decrypted::bytes());
         match up {
             true => self.server.receive(self.now(), client, None, datagram, &self.accept),
             false => self.client.receive(self.now(), server, to, datagram, || unreachable!()),
+        }
+        let time = budget::thread_time() - begin;
+        let bytes = decrypted::bytes() - decrypted;
+        if bytes > 0 {
+            self.costs[usize::from(up)].add(bytes, time);
         }
     }
 }

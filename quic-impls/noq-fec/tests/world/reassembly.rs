@@ -15,6 +15,7 @@ use noq_fec::content;
 use noq_fec::stack::Application;
 use noq_proto::{Connection, Dir, Event, ReadError, StreamEvent, StreamId, VarInt};
 
+use super::budget::{Cost, within_budget};
 use super::decrypted::{self, REPAIR, SOURCE_SYMBOL};
 use super::{Setting, World, schemes};
 
@@ -56,9 +57,10 @@ impl Sent {
 /// What came of it, both times.
 pub fn recovered_as_received(script: &[u8]) -> Option<Heard> {
     let (reads_at_once, sent) = parse(script)?;
-    let received = play(&sent, reads_at_once, false);
-    let recovered = play(&sent, reads_at_once, true);
-    assert_eq!(recovered, received);
+    let cost = |(_, cost): &(Heard, Cost)| [*cost; 2];
+    let play = |recovered| within_budget(cost, || play(&sent, reads_at_once, recovered)).0;
+    let received = play(false);
+    assert_eq!(play(true), received);
     for (id, stream) in &received.streams {
         assert_eq!(stream.read, content_of(u64::from(*id), 0, stream.read.len()), "stream {id}");
         assert!(reads_at_once || stream.read.len() <= STREAM_WINDOW as usize, "stream {id}: {stream:?}");
@@ -121,8 +123,8 @@ fn sid_of(payload: &[u8]) -> Option<u8> {
     Some(payload[at + SOURCE_SYMBOL.len()])
 }
 
-/// What came of it.
-fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> Heard {
+/// What came of it, and what it cost.
+fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> (Heard, Cost) {
     let setting = Setting::download(0, Some(schemes(Code::Xor, 2, 1)));
     let mut queue: VecDeque<Sent> = sent.iter().cloned().collect();
     // The server's source symbols don't arrive, and in their places come the script's. Its repair symbols don't arrive.
@@ -155,7 +157,7 @@ fn play(sent: &[Sent], reads_at_once: bool, recovered: bool) -> Heard {
     assert!(if recovered { symbols > 0 || !matches!(sent.first(), Some(Sent::Streams(_))) } else { symbols == 0 });
     let reader = world.client.applications().next().expect("the client's");
     assert!(reader.heard.end.is_some(), "the connection goes on: {:?}", reader.heard);
-    std::mem::take(&mut reader.heard)
+    (std::mem::take(&mut reader.heard), world.costs[0])
 }
 
 /// Sends packets for the script, and a last one.
