@@ -17,6 +17,7 @@ from runners.campaign import campaign
 from runners.campaign.request import Request
 from runners.campaign.share import LOT_GROUPS, Due, Watcher
 from runners.cluster.crew import Crew, Reply, SchedulerGone
+from runners.cluster.dask_client import WHY_CHARACTERS
 from runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot
 from runners.engines.engine import EngineError
 from runners.refusal import Refusal
@@ -216,7 +217,7 @@ class Proposer:
 
     def _refuse(self, member: Member, host: str, why: str) -> None:
         if member.state != "refused":
-            self._watcher.note(f"worker on {host} takes no group: {why}")
+            self._watcher.note(f"worker on {host[:WHY_CHARACTERS]} takes no group: {why[:WHY_CHARACTERS]}")
         member.state = "refused"
         for number in list(member.lots):
             self._take_back(member, number)

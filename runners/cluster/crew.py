@@ -1,29 +1,31 @@
-"""The workers at a scheduler, as the one who runs a campaign sees them: by Dask's client."""
+"""The workers at a scheduler, as whoever runs a campaign sees them: by a messenger, where Dask's client is.
+
+This process may hold the database's password, so it unpickles nothing: what a scheduler or a worker sends is
+unpickled in the messenger, and here come lines of JSON of bounded length.
+"""
 
 import itertools
-import queue
 import time
-import uuid
+from collections import deque
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 from pydantic import ValidationError
 
-from runners.cluster import address, errand, settings
+from runners.cluster import address
 from runners.cluster.address import Place
+from runners.cluster.dask_client import LOOK_S, NEWS, WHY_CHARACTERS, Forget, Outcome, Propose, Workers
 from runners.cluster.messages import Answer, Proposal
+from runners.cluster.messenger import Broken, Ended, Messenger, Quarters
+from runners.engines.engine import EngineError
 from runners.refusal import first_problem
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
-CONNECT_S = 10.0
+READY_S = 60.0
+"""How long a messenger may take until it is connected: it loads Dask, which takes long on a busy machine."""
+SILENT_S = 60.0
+"""A messenger says who is there each second. One that is silent for so long is no use."""
 RECONNECT_S = 120.0
-FETCH_S = 10.0
-"""How long an answer may take from where it lies: with a worker that died it is lost."""
-LOOK_S = 1.0
-"""How often is looked who is there."""
 
 
 class SchedulerGone(Exception):
@@ -44,44 +46,52 @@ class Reply:
 
 
 class Crew:
-    """A context manager: at its end nothing is proposed any more."""
+    """A context manager: at its end nothing is proposed any more.
 
-    def __init__(self, place: Place) -> None:
+    A messenger that does what none of ours does ends the campaign: EngineError says in one line what it did.
+    """
+
+    def __init__(self, place: Place, module: str = "runners.cluster.dask_client") -> None:
+        """`module` is the program of the messenger."""
         self._place = place
-        self._client: Client | None = None
-        self._connection: object = None
-        """Of the client, which would make another one by itself, and would not tell."""
-        self._futures: dict[int, Future[str]] = {}
+        self._quarters = Quarters(place, module)
+        self._messenger: Messenger | None = None
+        self._asked: dict[int, str] = {}
+        """Of each proposal without a reply: its worker."""
         self._numbers = itertools.count()
-        self._ended: queue.Queue[Reply] = queue.Queue()
-        self._workers: set[str] = set()
-        self._looked_at = 0.0
+        self._ended: deque[Reply] = deque()
+        self._workers: set[str] | None = None
+        """None: the messenger has not said yet who is there."""
 
     def __enter__(self) -> Self:
-        settings.apply()
-        self.connect()
+        self._quarters.__enter__()
+        try:
+            self.connect()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+        self._quarters.__exit__(kind, error, trace)
 
     def connect(self) -> None:
         """Raises OSError that says in one line why nobody answers."""
-        from distributed import Client
-
         address.call(self._place)
+        self._messenger = Messenger(self._quarters.start(""))
+        self._workers = None
+        until = time.monotonic() + READY_S
         try:
-            self._client = Client(
-                self._place.address,
-                security=settings.security(self._place.papers),
-                timeout=CONNECT_S,
-                set_as_default=False,
-            )
-        except (OSError, TimeoutError) as error:
-            raise OSError(f"{self._place.address}: no scheduler answers: {error}") from error
-        self._connection = self._client.scheduler_comm
+            while self._workers is None:
+                if time.monotonic() >= until:
+                    self._close()
+                    raise SchedulerGone(f"the messenger is not connected within {READY_S:g} s")
+                self._listen(until - time.monotonic())
+        except SchedulerGone as gone:
+            raise OSError(f"{self._place.address}: {gone}") from gone
 
     def connect_again(self) -> None:
         """Try for RECONNECT_S. Raises OSError."""
@@ -99,49 +109,31 @@ class Crew:
 
     def workers(self) -> set[str]:
         """The addresses of those who are there. Raises SchedulerGone."""
-        now = time.monotonic()
-        if now - self._looked_at >= LOOK_S:
-            client = self._connected()
-            try:
-                self._workers = set(client.nthreads())
-            except Exception as error:  # whatever it is: Dask has no class for it
-                raise SchedulerGone(str(error) or type(error).__name__) from error
-            self._connected()  # still: one that was begun anew knows nobody
-            self._looked_at = now
-        return self._workers
+        self._listen(0.0)
+        return self._workers or set()
 
     def propose(self, worker: str, proposal: Proposal) -> int:
-        """The number of its reply."""
+        """The number of its reply. Raises SchedulerGone."""
         number = next(self._numbers)
-        future = self._connected().submit(
-            errand.carry_out,
-            proposal.model_dump_json(),
-            key=f"fecbench-{uuid.uuid4().hex}",
-            workers=[worker],
-            allow_other_workers=False,
-            pure=False,
-        )
-        self._futures[number] = future
-        # In a thread of Dask's: an answer that is lost is waited for in vain.
-        future.add_done_callback(lambda ended: self._ended.put(reply_of(number, worker, ended)))
+        self._send(Propose(number=number, worker=worker, text=proposal.model_dump_json()))
+        self._asked[number] = worker
         return number
 
     def forget(self, number: int) -> None:
-        """Its reply is not waited for any more."""
-        if kept := self._futures.pop(number, None):
-            kept.cancel()
+        """Its reply is not waited for any more. Raises SchedulerGone."""
+        self._ended = deque(reply for reply in self._ended if reply.number != number)
+        if self._asked.pop(number, None):
+            self._send(Forget(number=number))
 
     def reply(self, wait_s: float) -> Reply | None:
         """The next reply; None when there is none within that time. Raises SchedulerGone."""
         until = time.monotonic() + wait_s
         while True:
-            self._connected()
-            try:
-                reply = self._ended.get(timeout=max(0.0, until - time.monotonic()))
-            except queue.Empty:
+            if self._ended:
+                return self._ended.popleft()
+            if (left_s := until - time.monotonic()) < 0:
                 return None
-            if self._futures.pop(reply.number, None):
-                return reply
+            self._listen(left_s)
 
     def dismiss(self, proposals: dict[str, Proposal], wait_s: float) -> None:
         """Propose to each worker what ends the campaign, and wait a little until they know."""
@@ -153,31 +145,62 @@ class Crew:
         except SchedulerGone:
             pass  # they find out by themselves that nothing is proposed any more
 
-    def _connected(self) -> "Client":
-        client = self._client
-        if client is None or client.status != "running" or client.scheduler_comm is not self._connection:
+    def _send(self, request: Propose | Forget) -> None:
+        try:
+            self._connected().send(request)
+        except Broken as problem:
+            raise self._broken(problem) from problem
+
+    def _listen(self, wait_s: float) -> None:
+        """Hear what the messenger says within that time."""
+        messenger = self._connected()
+        try:
+            for line in messenger.lines(min(wait_s, LOOK_S)):
+                self._hear(line)
+        except Ended as ended:
+            self._messenger = None
+            self._close()
+            raise SchedulerGone(str(ended)) from ended
+        except Broken as problem:
+            raise self._broken(problem) from problem
+        if messenger.silent_s > SILENT_S:
+            self._close()
+            raise SchedulerGone(f"the messenger has been silent for {SILENT_S:g} s")
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            news = NEWS.validate_json(line)
+        except ValidationError as error:
+            raise Broken(f"said {line[:80]!r}, which is no news of a scheduler") from error
+        if isinstance(news, Workers):
+            self._workers = set(news.addresses)
+        elif worker := self._asked.pop(news.number, None):  # one that was forgotten may have been on its way
+            self._ended.append(reply_of(worker, news))
+
+    def _broken(self, problem: Broken) -> EngineError:
+        self._close()
+        return EngineError(f"the messenger to {self._place.address} is broken: it {problem}")
+
+    def _connected(self) -> Messenger:
+        if self._messenger is None:
             raise SchedulerGone("the connection ended")
-        return client
+        return self._messenger
 
     def _close(self) -> None:
-        self._futures.clear()
-        if self._client is not None:
-            self._client.close(timeout=2)
-            self._client = None
+        self._asked.clear()
+        self._ended.clear()
+        if self._messenger is not None:
+            self._messenger.close()
+            self._messenger = None
 
 
-def reply_of(number: int, worker: str, future: "Future[str]") -> Reply:
-    """What came of a proposal whose future has ended."""
-    if future.status != "finished":
-        error: Any = future.exception() if future.status == "error" else future.status
-        why = " ".join(str(error).split()) or type(error).__name__
-        return Reply(worker, number, None, why, is_lost=future.status != "error")
+def reply_of(worker: str, outcome: Outcome) -> Reply:
+    """What came of a proposal to this worker."""
+    if outcome.text is None:
+        return Reply(worker, outcome.number, None, outcome.why, outcome.is_lost)
     try:
-        text = future.result(timeout=FETCH_S)
-    except Exception as error:  # of Dask's, as when the worker died with it
-        return Reply(worker, number, None, type(error).__name__, is_lost=True)
-    try:
-        answer = Answer.model_validate_json(text)
+        answer = Answer.model_validate_json(outcome.text)
     except ValidationError as error:  # it would be the same again
-        answer = Answer(host=worker, refused=f"its answer cannot be read: {first_problem(error)}")
-    return Reply(worker, number, answer)
+        why = first_problem(error)[:WHY_CHARACTERS]
+        answer = Answer(host=worker, refused=f"its answer cannot be read: {why}")
+    return Reply(worker, outcome.number, answer)

@@ -4,25 +4,21 @@ import contextlib
 import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from pydantic import ValidationError
 
-from fecbench.checkout import REPOSITORY
-from runners import scratch
 from runners.cluster import messages
 from runners.cluster.address import Place
+from runners.cluster.dask_worker import CONNECTED, THREADS, Line
 from runners.cluster.messages import Answer, Proposal
-from runners.cluster.messenger import CONNECTED, Configuration, Line
+from runners.cluster.messenger import LINE_BYTES, Quarters, last_words
 from runners.refusal import first_problem
-from runners.sandbox import rights
 
 AGAIN_S = 2.0
 """How long a scheduler that is gone is left alone between two attempts to reach it."""
@@ -35,7 +31,7 @@ class Asked:
 
     proposal: Proposal
     number: int
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
 
 
 class Inbox:
@@ -46,20 +42,15 @@ class Inbox:
         self._place = place
         self._host = host
         self._tell = tell
-        self._asked: queue.Queue[Asked] = queue.Queue()
+        self._asked: queue.Queue[Asked] = queue.Queue(THREADS)
         self._put_back: Asked | None = None
         self._writing = threading.Lock()
         self._over = threading.Event()
-        self._process: subprocess.Popen[str] | None = None
-        self._resources = contextlib.ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._quarters = Quarters(place, "runners.cluster.dask_worker")
 
     def __enter__(self) -> Self:
-        self._folder = self._resources.enter_context(scratch.folder()) / "messenger"
-        self._folder.mkdir(mode=0o700)
-        self._user = rights.own_user(os.getpid())
-        if self._user is not None:
-            self._folder.parent.chmod(0o711)
-            os.chown(self._folder, self._user, self._user)
+        self._quarters.__enter__()
         self._keeper = threading.Thread(target=self._keep, name="messenger", daemon=True)
         self._keeper.start()
         return self
@@ -71,7 +62,7 @@ class Inbox:
         if self._process is not None:
             self._process.kill()
         self._keeper.join(END_S)
-        self._resources.close()
+        self._quarters.__exit__(kind, error, trace)
 
     def get(self, wait_s: float | None = 0.0) -> Asked | None:
         """The next proposal; None when none comes within that time (None: wait for ever)."""
@@ -89,11 +80,8 @@ class Inbox:
 
     def answer(self, asked: Asked, answer: Answer) -> None:
         """One whose connection is gone meanwhile is not told: it will be asked again."""
-        line = Line(number=asked.number, text=answer.model_dump_json()).model_dump_json()
-        assert asked.process.stdin
-        with self._writing, contextlib.suppress(BrokenPipeError, ValueError):
-            asked.process.stdin.write(line + "\n")
-            asked.process.stdin.flush()
+        with contextlib.suppress(ValueError):
+            self._write(asked.process, asked.number, answer)
 
     def _keep(self) -> None:
         """Runs a messenger after another, until the end."""
@@ -109,64 +97,52 @@ class Inbox:
 
     def _run_one(self) -> tuple[str, bool]:
         """Why a messenger has ended, and whether it had reached the scheduler."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "runners.cluster.messenger"],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # a Ctrl-C is for the worker alone
-        )
+        process = self._quarters.start(f"{self._host}-{os.getpid()}-{time.monotonic_ns()}")
         self._process = process
         assert process.stdin and process.stdout and process.stderr
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(self._configuration().model_dump_json() + "\n")
-            process.stdin.flush()
         was_connected = False
-        for text in process.stdout:
-            if text.strip() == CONNECTED:
+        while text := process.stdout.readline(LINE_BYTES):
+            line = self._line(text)
+            if line is None:
+                process.kill()
+                break
+            if line.number == CONNECTED:
                 was_connected = True
                 self._tell(f"connected to {self._place.address}")
             else:
-                self._hear(text, process)
-        words = process.stderr.read().strip().splitlines()
-        process.wait()
+                self._hear(line, process)
+        try:
+            process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        words = last_words(process)
         with self._writing, contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         process.stdout.close()
         process.stderr.close()
-        return (words[-1] if words else f"the messenger ended with {process.returncode}"), was_connected
+        return words, was_connected
 
-    def _hear(self, text: str, process: "subprocess.Popen[str]") -> None:
+    def _line(self, text: bytes) -> Line | None:
+        """None for what is none, and for one that is too long."""
         try:
-            line = Line.model_validate_json(text)
+            return Line.model_validate_json(text)
         except ValidationError:
             self._tell(f"the messenger said what is no proposal: {text[:80]!r}")
-            process.kill()
-            return
+            return None
+
+    def _hear(self, line: Line, process: "subprocess.Popen[bytes]") -> None:
         try:
             proposal = messages.PROPOSALS.validate_json(line.text)
         except ValidationError as error:
             why = f"the proposal cannot be read, as one of another version: {first_problem(error)}"
-            refused = Answer(host=self._host, refused=why)
-            answer = Line(number=line.number, text=refused.model_dump_json()).model_dump_json()
-            assert process.stdin
-            with self._writing, contextlib.suppress(BrokenPipeError):
-                process.stdin.write(answer + "\n")
-                process.stdin.flush()
-            return
-        self._asked.put(Asked(proposal, line.number, process))
+            self._write(process, line.number, Answer(host=self._host, refused=why))
+        else:
+            self._asked.put(Asked(proposal, line.number, process))
 
-    def _configuration(self) -> Configuration:
-        papers = self._place.papers
-        return Configuration(
-            address=self._place.address,
-            authority=papers.authority if papers else "",
-            certificate=papers.certificate if papers else "",
-            key=papers.key if papers else "",
-            name=f"{self._host}-{os.getpid()}-{time.monotonic_ns()}",
-            folder=Path(self._folder),
-            user=self._user,
-            worker=os.getpid(),
-        )
+    def _write(self, process: "subprocess.Popen[bytes]", number: int, answer: Answer) -> None:
+        line = Line(number=number, text=answer.model_dump_json()).model_dump_json()
+        assert process.stdin
+        with self._writing, contextlib.suppress(BrokenPipeError):
+            process.stdin.write(line.encode() + b"\n")
+            process.stdin.flush()

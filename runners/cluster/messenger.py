@@ -1,37 +1,49 @@
-"""The process between a scheduler and a worker: python -m runners.cluster.messenger
+"""A process between a scheduler and one of ours, which takes nothing of it but lines of JSON.
 
-Dask runs in it, and nothing else: whoever controls the scheduler controls this process. So it has no rights
-where the worker is root, and the worker takes nothing of it but lines of JSON. On standard input come its
-configuration and the answers, on standard output go proposals; it ends with either, with its worker, and with
-its connection to the scheduler.
+Dask runs in it, and nothing else. Dask unpickles what comes over the network, so whoever controls the
+scheduler controls this process. It has no rights: where its starter is root it has a user of its own,
+elsewhere it is fenced in if the kernel can do that. Of the starter's environment, which may have a password,
+it is given a few variables. It ends with its standard input, its starter and its connection to the scheduler.
 """
 
-import asyncio
-import itertools
+import contextlib
 import os
+import selectors
+import signal
+import subprocess
 import sys
 import threading
-from concurrent.futures import Future
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.cluster import errand, settings
-from runners.cluster.address import Papers
-from runners.sandbox import kernel
+from fecbench.checkout import REPOSITORY
+from runners import scratch
+from runners.cluster import settings
+from runners.cluster.address import Papers, Place
+from runners.sandbox import fence, kernel, rights
 from runners.sandbox.isolation import die_with_parent
 
-THREADS = 64
-"""Each waits for an answer: the worker says how many proposals it likes to have."""
-HEARTBEAT_S = 60.0
-"""Of one that has nothing to do, so that a scheduler with other settings than ours keeps it."""
-CONNECTED = "connected"
+LINE_BYTES = 4 << 20
+"""The longest line. The answer to a lot of 64 groups has some 100 kB."""
+WORDS_BYTES = 1 << 16
+"""Of standard error, what is kept."""
+END_S = 2.0
+_READ_BYTES = 1 << 20
+_KNOWN = ("PATH", "LANG", "LC_ALL", "TZ")
+"""What of the environment it is given, with all that is meant for Dask."""
 
 
-class Configuration(BaseModel):
-    """The first line on standard input."""
-
+class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Configuration(Message):
+    """The first line on standard input."""
 
     address: str
     authority: str
@@ -43,7 +55,7 @@ class Configuration(BaseModel):
     """Its own."""
     user: int | None
     """Whom it becomes; None: stays who it is."""
-    worker: int
+    starter: int
     """The process with which it ends."""
 
     @property
@@ -51,101 +63,193 @@ class Configuration(BaseModel):
         return Papers(self.authority, self.certificate, self.key) if self.key else None
 
 
-class Line(BaseModel):
-    """A proposal, or its answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    number: int
-    text: str
+class Broken(Exception):
+    """It did what no messenger of ours does; says in one line what."""
 
 
-class Answers:
-    """Hands proposals to the worker, and waits for what it answers."""
+class Ended(Exception):
+    """It has ended; says why."""
 
-    def __init__(self) -> None:
-        self._numbers = itertools.count()
-        self._waiting: dict[int, Future[str]] = {}
-        self._writing = threading.Lock()
+
+class Quarters:
+    """Starts messengers, one after another. A context manager: at its end their folder is gone."""
+
+    def __init__(self, place: Place, module: str) -> None:
+        self._place = place
+        self._module = module
+        self._resources = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._folder = self._resources.enter_context(scratch.folder(of_others=True)) / "messenger"
+        self._folder.mkdir(mode=0o700)
+        self._user = rights.own_user(os.getpid())
+        if self._user is not None:
+            self._folder.parent.chmod(0o711)
+            os.chown(self._folder, self._user, self._user)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+
+    def start(self, name: str) -> "subprocess.Popen[bytes]":
+        """A messenger that knows what it is to do; by this name at the scheduler."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", self._module],
+            cwd=REPOSITORY,
+            env=self._environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # a Ctrl-C is for its starter alone
+        )
+        papers = self._place.papers
+        configuration = Configuration(
+            address=self._place.address,
+            authority=papers.authority if papers else "",
+            certificate=papers.certificate if papers else "",
+            key=papers.key if papers else "",
+            name=name,
+            folder=self._folder,
+            user=self._user,
+            starter=os.getpid(),
+        )
+        assert process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(configuration.model_dump_json().encode() + b"\n")
+            process.stdin.flush()
+        return process
+
+    def _environment(self) -> dict[str, str]:
+        known = {
+            name: value for name, value in os.environ.items() if name in _KNOWN or name.startswith("DASK_")
+        }
+        return {**known, "HOME": str(self._folder), "TMPDIR": str(self._folder)}
+
+
+class Messenger:
+    """One that runs, of whom its starter never has to wait."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+        assert process.stdin and process.stdout and process.stderr
+        self._input, self._output, self._errors = process.stdin, process.stdout, process.stderr
+        self._unsent, self._unread, self._said = bytearray(), bytearray(), b""
+        self._selector = selectors.DefaultSelector()
+        for stream in (self._input, self._output, self._errors):
+            os.set_blocking(stream.fileno(), False)
+        for stream in (self._output, self._errors):
+            self._selector.register(stream, selectors.EVENT_READ)
+        self._heard_at = time.monotonic()
 
     @property
-    def is_busy(self) -> bool:
-        return bool(self._waiting)
+    def silent_s(self) -> float:
+        """How long nothing has come from it."""
+        return time.monotonic() - self._heard_at
 
-    def carry(self, proposal: str) -> str:
-        """Called in a thread of its own."""
-        number = next(self._numbers)
-        answer = self._waiting[number] = Future()
-        say(Line(number=number, text=proposal).model_dump_json(), self._writing)
-        return answer.result()
+    def send(self, message: Message) -> None:
+        """Have it read a line as soon as it likes to. Raises Broken when it reads nothing for too long."""
+        if len(self._unsent) > LINE_BYTES:
+            raise Broken("reads nothing")
+        if not self._unsent:
+            self._selector.register(self._input, selectors.EVENT_WRITE)
+        self._unsent += message.model_dump_json().encode() + b"\n"
+        self._write()
 
-    def read(self) -> None:
-        """Until standard input ends; this process ends with it."""
-        for text in sys.stdin:
-            line = Line.model_validate_json(text)
-            if answer := self._waiting.pop(line.number, None):
-                answer.set_result(line.text)
-        os._exit(0)
+    def lines(self, wait_s: float) -> Iterator[bytes]:
+        """What it says within that time, up to the end of one read. Raises Broken for a line without end, and
+        Ended."""
+        for key, _ in self._selector.select(max(0.0, wait_s)):
+            if key.fileobj is self._input:
+                self._write()
+            elif key.fileobj is self._errors:
+                self._listen()
+            else:
+                yield from self._read()
+
+    def close(self) -> str:
+        """End it; the last line of what it wrote on standard error, or how it ended."""
+        self._selector.close()
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        words = last_words(self._process, self._said)
+        self._output.close()
+        self._errors.close()
+        return words
+
+    def _write(self) -> None:
+        try:
+            del self._unsent[: os.write(self._input.fileno(), self._unsent)]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # the end of its output says so, too
+            self._unsent.clear()
+        if not self._unsent:
+            self._selector.unregister(self._input)
+
+    def _read(self) -> Iterator[bytes]:
+        data = os.read(self._output.fileno(), _READ_BYTES)
+        if not data:
+            raise Ended(self.close())
+        self._heard_at = time.monotonic()
+        *lines, rest = (self._unread + data).split(b"\n")
+        self._unread = rest
+        if max(map(len, (*lines, rest))) > LINE_BYTES:
+            raise Broken(f"said a line of more than {LINE_BYTES} bytes")
+        yield from map(bytes, lines)
+
+    def _listen(self) -> None:
+        data = os.read(self._errors.fileno(), WORDS_BYTES)
+        self._said = (self._said + data)[-WORDS_BYTES:]
+        if not data:
+            self._selector.unregister(self._errors)
 
 
-def say(text: str, writing: threading.Lock) -> None:
-    with writing:
-        print(text, flush=True)
+def last_words(process: "subprocess.Popen[bytes]", said: bytes = b"") -> str:
+    """The last line on standard error of a messenger that has ended, after what was heard of it."""
+    assert process.stderr
+    os.set_blocking(process.stderr.fileno(), False)
+    with contextlib.suppress(BlockingIOError):
+        said += os.read(process.stderr.fileno(), WORDS_BYTES)
+    lines = said.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"the messenger ended with {process.returncode}"
 
 
-async def _serve(configuration: Configuration, answers: Answers) -> str:
-    """Why it ended."""
-    from distributed import Worker
-
-    try:
-        worker = await Worker(
-            configuration.address,
-            nthreads=THREADS,
-            name=configuration.name,
-            security=settings.security(configuration.papers),
-            local_directory=str(configuration.folder),
-            memory_limit=0,
-            death_timeout=30,
-            dashboard=False,
-            metrics={},
-            startup_information={},
-        )
-    except (OSError, TimeoutError) as error:
-        return str(error) or "it does not answer"
-    # Nothing of it may run beside a trial: what it would do by itself is stopped.
-    for callback in worker.periodic_callbacks.values():
-        callback.stop()
-    worker.http_server.stop()
-    say(CONNECTED, threading.Lock())
-    beating = asyncio.create_task(_beat(worker, answers))
-    await worker.finished()
-    beating.cancel()
-    return "the connection ended"
+# The messenger's side
 
 
-async def _beat(worker: "object", answers: Answers) -> None:
-    while True:
-        await asyncio.sleep(HEARTBEAT_S)
-        if not answers.is_busy:
-            await worker.heartbeat()  # type: ignore[attr-defined]
-
-
-def main() -> None:
+def enter() -> Configuration:
+    """Give up rights in this process, which is a messenger, and know what it is to do."""
     configuration = Configuration.model_validate_json(sys.stdin.readline())
-    die_with_parent(configuration.worker)
+    die_with_parent(configuration.starter)
+    if configuration.user is None and fence.is_offered():
+        programs = [*map(Path, filter(None, sys.path)), *rights.prefixes(Path(sys.executable))]
+        names = Path("/etc/resolv.conf").resolve()  # may lie in /run
+        fence.enter([*fence.without_home(programs), names], [configuration.folder], network=True)
     settings.apply()
     os.chdir(configuration.folder)
     if configuration.user is not None:
         kernel.become(configuration.user)
-        die_with_parent(configuration.worker)  # a change of user forgets it
-    answers = Answers()
-    errand.carry_by(answers.carry)
-    threading.Thread(target=answers.read, daemon=True).start()
-    why = asyncio.run(_serve(configuration, answers))
-    # Threads that wait for answers would keep it from ending.
-    print(why, file=sys.stderr, flush=True)
+        die_with_parent(configuration.starter)  # a change of user forgets it
+    return configuration
+
+
+_saying = threading.Lock()
+
+
+def say(message: Message) -> None:
+    with _saying:
+        print(message.model_dump_json(), flush=True)
+
+
+def end(why: str) -> NoReturn:
+    """At once, whatever threads wait for."""
+    print(" ".join(why.split()), file=sys.stderr, flush=True)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

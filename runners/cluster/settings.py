@@ -36,10 +36,15 @@ SETTINGS: dict[str, object] = {
 }
 
 
-def apply() -> None:
-    """Raises Refusal where Dask.distributed is missing."""
+def require() -> None:
+    """Raises Refusal where Dask.distributed is missing; loads nothing of it."""
     if importlib.util.find_spec("distributed") is None:
         raise Refusal("Dask.distributed is missing: pip install 'fecbench[cluster]'")
+
+
+def apply() -> None:
+    """Load Dask.distributed with these settings. Raises Refusal where it is missing."""
+    require()
     import dask.config
 
     dask.config.set(SETTINGS)

@@ -17,7 +17,7 @@ def run_there(
     """What runs it, once the database is open. Raises Refusal, before that, for what does not fit."""
     place = address.place(scheduler, certificates, insecure)
     campaign.check(request, db)
-    settings.apply()
+    settings.require()
     address.call(place)
 
     def run(database: Database) -> CampaignInfo:

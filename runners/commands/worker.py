@@ -41,7 +41,7 @@ def worker(
     """
     place = address.place(scheduler, certificates, insecure)
     found, wanted_jobs = implementations_in(implementations), parse_jobs("--jobs", jobs)
-    settings.apply()
+    settings.require()
     address.call(place)
 
     Worker(place, wanted_jobs, found, db, lambda: _lack(implementations or []), note).run()

@@ -8,9 +8,8 @@ import pytest
 
 from results.store.records import Group, TrialKey
 from runners.campaign.request import Request
-from runners.cluster import campaign
+from runners.cluster import campaign, dask_client, messenger
 from runners.cluster import crew as crews
-from runners.cluster.address import Place
 from runners.cluster.campaign import Proposer
 from runners.cluster.crew import Crew, Reply, SchedulerGone
 from runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
@@ -252,11 +251,17 @@ def test_a_scheduler_that_was_begun_anew_while_it_was_asked_was_gone() -> None:
             self.scheduler_comm = object()
             return {}
 
-    crew = Crew(Place("tcp://ada:1", None))
     client: Any = Reconnects()
-    crew._client, crew._connection = client, client.scheduler_comm
-    with pytest.raises(SchedulerGone, match="the connection ended"):
-        crew.workers()
+    with pytest.raises(dask_client.Gone, match="the connection ended"):
+        dask_client.Office(client).workers()
+
+
+def reply_to(future: Any, worker: str = "ada", number: int = 3) -> Reply:
+    """What the process that runs the campaign has of a future that has ended in its messenger."""
+    said = dask_client.outcome_of(number, future).model_dump_json()
+    outcome = dask_client.NEWS.validate_json(said)
+    assert isinstance(outcome, dask_client.Outcome)
+    return crews.reply_of(worker, outcome)
 
 
 def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_has_none() -> None:
@@ -266,8 +271,20 @@ def test_an_answer_that_was_lost_with_its_worker_has_a_reason_though_the_error_h
         def result(self, timeout: float) -> str:  # noqa: ARG002
             raise TimeoutError
 
-    future: Any = Lost()
-    assert crews.reply_of(3, "ada", future) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
+    assert reply_to(Lost()) == Reply("ada", 3, None, "TimeoutError", is_lost=True)
+
+
+@pytest.mark.parametrize("result", [7, None, b"{}", ["{}"], "x" * (messenger.LINE_BYTES // 2 + 1)])
+def test_a_result_that_is_no_text_or_too_long_is_an_answer_that_cannot_be_read(result: object) -> None:
+    class Nonsense:
+        status = "finished"
+
+        def result(self, timeout: float) -> object:  # noqa: ARG002
+            return result
+
+    reply = reply_to(Nonsense())
+    assert reply.answer is not None
+    assert reply.answer.refused.startswith("its answer cannot be read")
 
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '{"host": "ada", "room": "much"}'])
@@ -283,9 +300,8 @@ def test_a_worker_whose_answer_cannot_be_read_is_proposed_nothing_more(
     class Talks(MadeUp):
         def reply(self, wait_s: float) -> Reply | None:
             reply = super().reply(wait_s)
-            future: Any = Nonsense()
             # To be asked to join, it answers well.
-            return crews.reply_of(reply.number, reply.worker, future) if reply and reply.number else reply
+            return reply_to(Nonsense(), reply.worker, reply.number) if reply and reply.number else reply
 
     crew = Talks(lambda _, lot: done(lot), {"one"})
     with pytest.raises(EngineError):

@@ -1,0 +1,38 @@
+"""Dask's worker whose answers run a program in whoever unpickles them: ADDRESS PAPERS KIND PROGRAM
+
+KIND is `result` or `error`.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from runners.cluster import address, errand, settings
+
+KIND, PROGRAM = sys.argv[3:]
+
+
+class Result:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, (PROGRAM, {})
+
+
+def carry(_: str) -> Any:
+    if KIND == "error":
+        raise RuntimeError(Result())  # an error of its own would be pickled as Dask likes
+    return Result()
+
+
+async def serve() -> None:
+    from distributed import Worker
+
+    place = address.place(sys.argv[1], Path(sys.argv[2]), insecure=False)
+    worker = await Worker(place.address, security=settings.security(place.papers), dashboard=False)
+    print("connected", flush=True)
+    await worker.finished()
+
+
+settings.apply()
+errand.carry_by(carry)
+asyncio.run(serve())

@@ -1,0 +1,233 @@
+"""Whoever controls a scheduler or a worker runs nothing in the process that runs a campaign."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fecbench.checkout import REPOSITORY
+from runners.cluster import address
+from runners.cluster import crew as crews
+from runners.cluster.address import Place
+from runners.cluster.crew import Crew, Reply, SchedulerGone
+from runners.cluster.messages import Leave
+from runners.engines.engine import EngineError
+from runners.sandbox import fence, kernel
+from tests import ordinary
+from tests.runners.cluster.test_cluster import papers, scheduler  # noqa: F401 - fixtures
+from tests.waiting import wait_until
+
+PASSWORD = "s3cret"
+LEAVE = Leave(database="postgresql://ada/x", campaign="little")
+MESSENGER = "tests.runners.cluster.hostile_messenger"
+
+
+# Ends the process in which it is unpickled, with what it can read as the last words.
+STEAL = """
+import os, sys
+def words(path):
+    try: return open(path).read()
+    except OSError as error: return type(error).__name__
+environment = f"/proc/{{os.getppid()}}/environ"
+print("got:", words({pgpass!r}), words(environment), file=sys.stderr, flush=True)
+os._exit(1)
+"""
+DRIVER = """
+import sys
+from pathlib import Path
+from runners.cluster import address
+from runners.cluster.crew import Crew, SchedulerGone
+from tests.runners.cluster.test_hostile import asked
+with Crew(address.place({scheduler!r}, Path({papers!r}), False)) as crew:
+    try:
+        asked(crew)
+    except SchedulerGone as gone:
+        print(gone)
+"""
+
+
+@pytest.fixture
+def marks() -> Iterator[Path]:
+    """A folder that everybody may write to."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+def touching(marks: Path) -> str:
+    """A program that leaves a file named after its process, with the passwords of its environment."""
+    words = "[value for name, value in os.environ.items() if name.startswith('PG')]"
+    return f"import os\nopen({str(marks)!r} + '/' + str(os.getpid()), 'w').write(str({words}))"
+
+
+@contextlib.contextmanager
+def hostile_worker(scheduler: str, papers: Path, kind: str, program: str) -> Iterator[None]:  # noqa: F811
+    command = [sys.executable, "-m", "tests.runners.cluster.hostile_worker", scheduler, papers, kind, program]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == b"connected\n"
+            yield
+        finally:
+            process.kill()
+
+
+def asked(crew: Crew) -> Reply | None:
+    """What comes of a proposal to the only worker that is there."""
+    wait_until(lambda: bool(crew.workers()), "the worker")
+    (worker,) = crew.workers()
+    crew.propose(worker, LEAVE)
+    return crew.reply(30)
+
+
+@pytest.mark.parametrize("kind", ["result", "error"])
+def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
+    scheduler: str,  # noqa: F811
+    papers: Path,  # noqa: F811
+    marks: Path,
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with (
+        hostile_worker(scheduler, papers, kind, touching(marks)),
+        Crew(address.place(scheduler, papers, insecure=False)) as crew,
+    ):
+        reply = asked(crew)
+    print(reply, list(marks.iterdir()))
+    assert reply is not None
+    assert reply.answer is None or "cannot be read" in reply.answer.refused
+    assert not (marks / str(os.getpid())).exists()
+    # The worker's own Dask may unpickle it, too, and that process has the environment of this test.
+    owned = [mark for mark in marks.iterdir() if mark.stat().st_uid != os.geteuid()]
+    assert all(PASSWORD not in mark.read_text() for mark in owned)
+    if os.geteuid() == 0 and kernel.may_administer():
+        assert owned, "the messenger has not unpickled it either: this test shows nothing"
+
+
+def test_whoever_runs_a_campaign_does_not_load_dask(scheduler: str, papers: Path) -> None:  # noqa: F811
+    program = (
+        "import sys; from pathlib import Path; from runners.cluster import address; "
+        "from runners.cluster.crew import Crew\n"
+        "with Crew(address.place(sys.argv[1], Path(sys.argv[2]), False)) as crew: crew.workers()\n"
+        "print({'distributed', 'cloudpickle'} & sys.modules.keys())"
+    )
+    command = [sys.executable, "-c", program, scheduler, papers]
+    told = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+    assert (told.stdout, told.stderr) == ("set()\n", "")
+
+
+@pytest.mark.skipif(not fence.is_offered(), reason="needs a kernel with Landlock")
+def test_an_ordinary_users_messenger_reads_nothing_of_the_users_and_not_the_environment_of_its_starter(
+    scheduler: str,  # noqa: F811
+    papers: Path,  # noqa: F811
+) -> None:
+    """It finds its files and its starter's environment by itself: it has the user's number."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        home = Path(folder)
+        (home / ".pgpass").write_text(f"*:*:*:*:{PASSWORD}")
+        (home / ".pgpass").chmod(0o600)
+        for paper in papers.iterdir():
+            (home / paper.name).write_bytes(paper.read_bytes())
+            (home / paper.name).chmod(0o600)
+        if os.geteuid() == 0:
+            for path in (home, *home.iterdir()):
+                os.chown(path, ordinary.USER, ordinary.USER)
+        steal = STEAL.format(pgpass=str(home / ".pgpass"))
+        driver = DRIVER.format(scheduler=scheduler, papers=folder)
+        with hostile_worker(scheduler, papers, "result", steal):
+            told = subprocess.run(
+                [*ordinary.command(), sys.executable, "-c", driver],
+                cwd=REPOSITORY,
+                env={**os.environ, "HOME": folder, "PGPASSWORD": PASSWORD},
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+    assert (told.stdout, told.stderr) == ("got: PermissionError PermissionError\n", "")
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is called before a messenger is started."""
+    monkeypatch.setattr(address, "call", lambda _: None)
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize(
+    ("manner", "what"),
+    [
+        ("garbage", "it said b'well'"),
+        ("pickles", r"it said b'\\x80\\x04\\x95'"),
+        ("unknown", "it said b'{"),
+        ("deep", r"it said b'\[\[\["),
+        ("boasts", "it said a line of more than 4194304 bytes"),
+    ],
+)
+def test_a_messenger_that_says_what_it_should_not_ends_the_campaign_in_one_line(
+    manner: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_MANNER", manner)
+    with (
+        pytest.raises(EngineError, match=rf"the messenger to tcp://ada:1 is broken: {what}") as ended,
+        Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
+    ):
+        while True:
+            crew.reply(1)
+    assert len(str(ended.value).splitlines()) == 1
+    assert len(str(ended.value)) < 500
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_messenger_that_reads_nothing_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DASK_MANNER", "deaf")
+    long = LEAVE.model_copy(update={"campaign": "x" * 100_000})
+    with (
+        pytest.raises(EngineError, match="reads nothing"),
+        Crew(Place("tcp://ada:1", None), MESSENGER) as crew,
+    ):
+        for _ in range(100):
+            crew.propose("tcp://ada:1", long)
+
+
+@pytest.mark.usefixtures("beside")
+def test_outcomes_that_nobody_asked_for_are_no_replies_and_take_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DASK_MANNER", "floods")
+    with Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
+        begun = time.monotonic()
+        assert crew.reply(0.5) is None
+        assert time.monotonic() - begun < 5
+        assert not crew._ended
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize(
+    ("manner", "why"), [("dies", "tcp://ada:1: enough"), ("silent", "not connected within")]
+)
+def test_one_that_does_not_connect_is_told_in_one_line(
+    manner: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_MANNER", manner)
+    monkeypatch.setattr(crews, "READY_S", 1.0 if manner == "silent" else 60.0)
+    with pytest.raises(OSError, match=why):
+        Crew(Place("tcp://ada:1", None), MESSENGER).__enter__()
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize(("manner", "why"), [("leaves", "and out"), ("deaf", "has been silent")])
+def test_one_that_ends_or_falls_silent_is_as_a_scheduler_that_is_gone(
+    manner: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_MANNER", manner)
+    monkeypatch.setattr(crews, "SILENT_S", 0.5)
+    with pytest.raises(SchedulerGone, match=why), Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
+        while True:
+            crew.reply(0.1)
