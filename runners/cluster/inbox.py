@@ -20,6 +20,8 @@ from runners.cluster.messages import Answer, Proposal
 from runners.cluster.messenger import LINE_BYTES, Quarters, last_words
 from runners.refusal import first_problem
 
+MODULE = "runners.cluster.dask_worker"
+"""The program of the messenger."""
 AGAIN_S = 2.0
 """How long a scheduler that is gone is left alone between two attempts to reach it."""
 END_S = 5.0
@@ -47,7 +49,7 @@ class Inbox:
         self._writing = threading.Lock()
         self._over = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
-        self._quarters = Quarters(place, "runners.cluster.dask_worker")
+        self._quarters = Quarters(place, MODULE)
 
     def __enter__(self) -> Self:
         self._quarters.__enter__()

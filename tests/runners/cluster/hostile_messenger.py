@@ -10,7 +10,7 @@ WORKERS = '{"kind": "workers", "addresses": ["tcp://ada:1"]}\n'
 sys.stdin.readline()
 if MANNER == "dies":
     sys.exit("I have had\nenough")
-if MANNER != "silent":
+if MANNER not in ("silent", "roars"):
     sys.stdout.write(WORKERS)
     sys.stdout.flush()
 if MANNER in ("deaf", "silent"):
@@ -23,6 +23,7 @@ text = {
     "unknown": b'{"kind": "outcome", "number": 0, "text": null, "more": 1}\n',
     "deep": b"[" * 100_000 + b"\n",
     "boasts": b"x" * (1 << 20),
+    "roars": b"x" * (1 << 20),
     "floods": b'{"kind": "outcome", "number": 7, "text": null}\n' * 10_000,
 }[MANNER]
 while True:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.cluster import address
+from runners.cluster import address, inbox
 from runners.cluster import crew as crews
 from runners.cluster.address import Place
 from runners.cluster.crew import Crew, Reply, SchedulerGone
@@ -231,3 +231,18 @@ def test_one_that_ends_or_falls_silent_is_as_a_scheduler_that_is_gone(
     with pytest.raises(SchedulerGone, match=why), Crew(Place("tcp://ada:1", None), MESSENGER) as crew:
         while True:
             crew.reply(0.1)
+
+
+@pytest.mark.parametrize("manner", ["garbage", "roars"])
+def test_a_worker_whose_messenger_says_what_it_should_not_starts_another_one(
+    manner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DASK_MANNER", manner)
+    monkeypatch.setattr(inbox, "MODULE", MESSENGER)
+    monkeypatch.setattr(inbox, "AGAIN_S", 0.1)
+    told: list[str] = []
+    with inbox.Inbox(Place("tcp://ada:1", None), "ada", told.append) as proposals:
+        said = "the messenger said what is no proposal: "
+        wait_until(lambda: sum(line.startswith(said) for line in told) >= 2, "two messengers")
+        assert proposals.get() is None
+    assert max(map(len, told)) < 500
