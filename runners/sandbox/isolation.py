@@ -17,6 +17,7 @@ from runners.refusal import Refusal
 from runners.sandbox import kernel
 
 _NO_MOUNT_POINT = "the root directory is no mount point"
+_MEND = "mend: enter it by pivot_root, as systemd-nspawn does"
 KILL_LIMIT_S = 5.0
 TRY_LIMIT_S = 10.0
 
@@ -182,5 +183,5 @@ def why_not(error: Exception) -> str:
     """What is said of a program of ours that could not isolate something."""
     cannot = "cannot make PID, mount and network namespaces here"
     if _NO_MOUNT_POINT in str(error):
-        return f"{cannot}: {_NO_MOUNT_POINT}, as in a chroot; mend: mount --bind ROOT ROOT, then chroot ROOT"
+        return f"{cannot}: {_NO_MOUNT_POINT}, as in a chroot; {_MEND}"
     return f"{cannot}: {error}; it needs CAP_SYS_ADMIN"

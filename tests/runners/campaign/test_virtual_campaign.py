@@ -567,6 +567,8 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
     tmp_path: Path,
     of_nobody: Path,
 ) -> None:
+    if where and subprocess.run([*ordinary.command(), *where, "true"], capture_output=True).returncode != 0:
+        pytest.skip("the kernel lets an ordinary user make no user namespace here, as in a chroot")
     run(made_up("sleeps"), tmp_path / "x.sqlite")
     design = shutil.copy(made_up("sleeps"), of_nobody)
     user = [*ordinary.command(), "setpriv", "--no-new-privs"]

@@ -132,7 +132,7 @@ exec chroot . "$@"
 """
 
 
-NO_MOUNT_POINT = "the root directory is no mount point, as in a chroot; mend: mount --bind ROOT ROOT, then"
+NO_MOUNT_POINT = "the root directory is no mount point, as in a chroot; mend: enter it by pivot_root"
 
 
 @pytest.fixture
