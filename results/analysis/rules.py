@@ -5,11 +5,14 @@ parameters of the workloads. A tree finds something in any noise, so it is belie
 points that it has not seen better than it would if no factor mattered. The unit is always the point, since
 the workloads of a point meet the same losses: points are held out, flipped and counted whole.
 
-A tree has its thresholds where they part these points best, so that the ratios in its leaves are farther from
-each other than those of other points would be. So a rule's ratio and interval are not of the points by which
-it was chosen: `_honest_leaves`.
+A rule is a leaf of the tree, and its number is what a reader would count: the median of exactly the points
+that meet its conditions. But a tree has its thresholds where they part these points best, so that the ratios
+in its leaves are farther from each other than those of other points would be. So intervals are wider than
+those of points that nobody chose, and a rule is left out which trees contradict that have not seen its points
+(`_is_contradicted`).
 
-With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why.
+With fewer than FEWEST_POINTS points, or without such evidence, there is no rule but a sentence that says why,
+with the rank correlations of the factors.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
 from results import metrics
-from results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign
-from results.analysis.pairing import Pairing
+from results.analysis.correlations import in_words, rank_correlations
+from results.analysis.intervals import LEVEL, VERDICTS, median_ratio_interval, of_campaign, verdicts
+from results.analysis.pairing import Pairing, median_ratio
 from results.analysis.units import number, quantity
 from results.store.records import CampaignInfo
 
@@ -61,6 +65,9 @@ Floats = NDArray[np.float64]
 _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
 
 
+_WORDS = dict(zip(VERDICTS, ("helps", "harms", "no difference that matters", "undecided"), strict=True))
+
+
 class NothingToExplain(ValueError):
     """Says in one sentence why a ratio cannot be explained at all."""
 
@@ -72,11 +79,13 @@ class Rule:
     conditions: tuple[str, ...]
     """All hold ("loss.p ≥ 2.1 %"); none: everywhere."""
     ratio: float
-    """The median over points that were put there by trees which had not seen them; 0 or ∞ where an arm timed
-    out at a half of them and more, NaN where it may be anything, or where there is none."""
+    """The median over the points that meet the conditions; 0 or ∞ where an arm timed out at a half of them
+    and more, NaN where it may be anything, or where there is none."""
     low: float
     """With `high`, the interval of this median, of confidence 1 - LEVEL; NaN for too few points."""
     high: float
+    verdict: str
+    """Of `intervals.VERDICTS`: what the interval says against the margin of the comparison."""
     points: int
     """That meet the conditions."""
     ratios: int
@@ -90,7 +99,12 @@ class Rule:
         interval = "no interval" if math.isnan(self.low) else f"{number(self.low)}, {number(self.high)}"
         missing = f", {self.of_planned}" if self.ratios < self.planned_ratios else ""
         ratio = "unknown" if math.isnan(self.ratio) else number(self.ratio)
-        return f"{where}: ratio {ratio} [{interval}], {self.points} points{missing}"
+        return f"{where}: ratio {ratio} [{interval}], {self.points} points{missing}: {self.says}"
+
+    @property
+    def says(self) -> str:
+        """Its verdict in words."""
+        return _WORDS[self.verdict]
 
     @property
     def of_planned(self) -> str:
@@ -115,17 +129,23 @@ class Explanation:
     p_value: float
     """Of a tree that predicts as well when no factor matters; NaN when it was not tested."""
     rules: tuple[Rule, ...]
-    """The leaves of the tree, the greatest gain first; empty when there is no evidence."""
+    """The leaves of the tree that no others contradict, the greatest gain first; empty when there is no
+    evidence."""
+    left_out: tuple[Rule, ...]
+    """The other leaves: with `rules`, they part all points."""
     sentence: str
     """What was found out, or why there is no rule."""
+    correlations: pd.DataFrame
+    """`correlations.rank_correlations` of the factors and of combinations; empty with too few points."""
     importances: pd.DataFrame
     """One row a factor, greatest first: `factor`, `importance` (by how much of itself the error of a forest
     on points that it has not seen grows when the factor is shuffled), empty with too few points."""
     effects: Mapping[str, pd.DataFrame]
     """Partial dependence by factor: columns `value` and `ratio`, the forest's mean prediction."""
-    surface: pd.DataFrame
-    """Partial dependence on the two strongest factors: the index holds the values of the strongest, the
-    columns those of the next, both with the factor's name. Empty with too few points or factors."""
+    surfaces: Mapping[str, pd.DataFrame]
+    """By workload, partial dependence on the two strongest factors of the points: the index holds the values
+    of the strongest, the columns those of the next, both with the factor's name. None with too few points
+    or factors."""
 
 
 def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
@@ -149,7 +169,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     table = pd.concat([ratios, factors], axis=1)
     varied = tuple(factors.columns)
     planned = _values(_planned(campaign), campaign)[list(varied)].to_numpy(np.float64)
-    everywhere = _rule([], table, table, LEVEL, len(planned))
+    everywhere = _rule([], table, LEVEL, len(planned))
     unexplained = Explanation(
         campaign=campaign.heading,
         metric=metric.name,
@@ -158,45 +178,74 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         everywhere=everywhere,
         p_value=math.nan,
         rules=(),
+        left_out=(),
         sentence="",
+        correlations=pd.DataFrame({"factor": [], "rho": [], "p_value": []}),
         importances=pd.DataFrame({"factor": [], "importance": []}),
         effects={},
-        surface=pd.DataFrame(),
+        surfaces={},
     )
     if everywhere.points < FEWEST_POINTS:
         sentence = f"Too few points for a rule: {everywhere.points}, and {FEWEST_POINTS} are needed."
         return replace(unexplained, sentence=sentence)
     data = _Data(factors.to_numpy(np.float64), _logs(ratios["ratio"]), ratios["point"].to_numpy())
     forest, importances = _forest(data), _importances(data, varied)
+    correlations = rank_correlations(factors, data.logs, data.points)
     ranked = replace(
         unexplained,
+        correlations=correlations,
         importances=importances,
         effects=_effects(forest, data, varied),
-        surface=_surface(forest, data, varied, list(importances["factor"][:2])),
+        surfaces=_surfaces(forest, table, varied, list(importances["factor"])),
     )
     p_value = _p_value(_some_points(data, _MOST_TESTED_POINTS))
+    told = in_words(correlations, LEVEL)
     if p_value > LEVEL:
-        sentence = f"No rule: no factor is seen to drive the ratio (p = {p_value:.2g})."
+        sentence = f"No rule: no tree predicts points that it has not seen (p = {p_value:.2g}). {told}"
         return replace(ranked, p_value=p_value, sentence=sentence)
-    tree = _tree(data, _leaves(data))
-    leaf_of_row, honest, leaf_of_planned = (
-        tree.apply(data.factors),
-        _honest_leaves(tree, data),
-        tree.apply(planned),
-    )
-    rules = [
-        _rule(
-            _conditions(path, factors),
-            table[leaf_of_row == leaf],
-            table[honest == leaf],
-            _HONEST_LEVEL,
-            int((leaf_of_planned == leaf).sum()),
-        )
-        for leaf, path in _paths(tree.tree_, 0, ())
-    ]
+    rules, left_out = _rules(table, factors, planned, data)
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
-    sentence = f"The factors drive the ratio (p = {p_value:.2g})."
-    return replace(ranked, p_value=p_value, rules=tuple(rules), sentence=sentence)
+    if not rules:
+        sentence = (
+            f"No rule: trees that have not seen their points contradict all (p = {p_value:.2g}). {told}"
+        )
+    elif left_out:
+        sentence = (
+            f"The factors drive the ratio (p = {p_value:.2g}). Not printed: {len(left_out)} of"
+            f" {len(rules) + len(left_out)} rules, which trees contradict that have not seen their points."
+        )
+    else:
+        sentence = f"The factors drive the ratio (p = {p_value:.2g})."
+    return replace(ranked, p_value=p_value, rules=tuple(rules), left_out=tuple(left_out), sentence=sentence)
+
+
+def _rules(
+    table: pd.DataFrame, factors: pd.DataFrame, planned: Floats, data: _Data
+) -> tuple[list[Rule], list[Rule]]:
+    """The leaves of a tree of these points as rules: those to print, and those that others contradict."""
+    tree = _tree(data, _leaves(data))
+    of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
+    honest = _honest_leaves(tree, data)
+    rules: list[Rule] = []
+    left_out: list[Rule] = []
+    for leaf, path in _paths(tree.tree_, 0, ()):
+        rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
+        rule = _rule(_conditions(path, factors), rows, _HONEST_LEVEL, planned_ratios)
+        (left_out if _is_contradicted(rule, rows, table[honest == leaf]) else rules).append(rule)
+    return rules, left_out
+
+
+def _is_contradicted(rule: Rule, rows: pd.DataFrame, honest: pd.DataFrame) -> bool:
+    """Whether the rule says what trees deny that have not seen its points: `rows` meet its conditions, and
+    those trees put the rows `honest` there.
+
+    So it is where they put too few there, or such as have a median outside the interval of the rule's. Where
+    the intervals of two rules are apart, their order is then the same for those trees.
+    """
+    if math.isnan(rule.low) or len(honest) < _LEAST_RATIOS:
+        return True
+    _, low, high = median_ratio_interval(rows, rows["point"], LEVEL)
+    return not low <= median_ratio(honest) <= high
 
 
 def _logs(ratios: pd.Series) -> Floats:
@@ -354,12 +403,13 @@ def _counterparts(leaves: NDArray[np.int64], others: NDArray[np.int64]) -> dict[
     return counterparts
 
 
-def _rule(
-    conditions: Sequence[str], rows: pd.DataFrame, estimated_by: pd.DataFrame, level: float, planned: int
-) -> Rule:
-    """Of the rows that meet the conditions, and those that estimate their ratio."""
-    median, low, high = median_ratio_interval(estimated_by, estimated_by["point"], level)
-    return Rule(tuple(conditions), median, low, high, rows["point"].nunique(), len(rows), planned)
+def _rule(conditions: Sequence[str], rows: pd.DataFrame, level: float, planned: int) -> Rule:
+    """Of the rows that meet the conditions. Of the margins of their workloads, the greatest counts."""
+    median, low, high = median_ratio_interval(rows, rows["point"], level)
+    more_is_better = metrics.of(rows["metric"].iloc[0]).more_is_better
+    verdict = verdicts(pd.Series([low]), pd.Series([high]), more_is_better, float(rows["margin"].max()))
+    points = rows["point"].nunique()
+    return Rule(tuple(conditions), median, low, high, str(verdict.iloc[0]), points, len(rows), planned)
 
 
 def _paths(tree: Any, node: int, path: tuple[_Step, ...]) -> Iterator[tuple[int, tuple[_Step, ...]]]:
@@ -447,13 +497,27 @@ def _effects(forest: RandomForestRegressor, data: _Data, names: Sequence[str]) -
     return effects
 
 
-def _surface(
-    forest: RandomForestRegressor, data: _Data, names: Sequence[str], two: Sequence[str]
-) -> pd.DataFrame:
-    """Partial dependence of the ratio on two factors; empty when there is one only."""
-    if len(two) < 2:
-        return pd.DataFrame()
-    columns = [names.index(name) for name in two]
-    surface = partial_dependence(forest, data.factors, columns, grid_resolution=_GRID, percentiles=(0, 1))
-    rows, across = (pd.Index(grid, name=name) for grid, name in zip(surface["grid_values"], two, strict=True))
-    return pd.DataFrame(np.exp(surface["average"][0]), index=rows, columns=across)
+def _surfaces(
+    forest: RandomForestRegressor, table: pd.DataFrame, names: Sequence[str], strongest: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Partial dependence of the ratio on two factors, of the rows of each workload; none when there is one
+    factor only. A factor of the points is the same at all workloads of a point."""
+    of_points = [name for name in strongest if table.groupby("point")[name].nunique().max() == 1]
+    if len(of_points) < 2:
+        return {}
+    columns = [names.index(name) for name in of_points[:2]]
+    surfaces = {}
+    for workload, rows in table.groupby("workload", observed=True, sort=False):
+        surface = partial_dependence(
+            forest,
+            rows[list(names)].to_numpy(np.float64),
+            columns,
+            grid_resolution=_GRID,
+            percentiles=(0, 1),
+        )
+        across, up = (
+            pd.Index(grid, name=name)
+            for grid, name in zip(surface["grid_values"], of_points[:2], strict=True)
+        )
+        surfaces[str(workload)] = pd.DataFrame(np.exp(surface["average"][0]), index=across, columns=up)
+    return surfaces

@@ -1,4 +1,4 @@
-"""The figures of an explanation: a map over the two strongest factors, and the effect of each factor.
+"""The figures of an explanation: maps over the two strongest factors, and the effect of each factor.
 
 Drawn in the style of `distributions`. An explanation that lacks what a figure needs raises NothingToDraw.
 """
@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 
 from results import metrics
 from results.analysis.intervals import VERDICTS
-from results.analysis.pairing import median_ratios
 from results.analysis.rules import Explanation
 from results.analysis.units import axis_label, quantity
 from results.figures.nothing import NothingToDraw
@@ -42,67 +41,83 @@ from results.figures.style import (
 
 _DOWN, _UP = "v", "^"
 _FEW = 5
+_MAPS_ACROSS = 2
 
 
 def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:
-    """The ratio over the two strongest factors: as the forest predicts it, and at each point as it was.
+    """The ratio over the two strongest factors of the points: as the forest predicts it, and at each point as
+    it was. A map a workload.
 
-    Where a point has several workloads and none of the two factors is of the workload, its median is shown.
     `metric`: by default the one that was explained.
     """
     compared = metrics.of(metric or explanation.metric)
     lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
     markers = {lower: _DOWN, higher: _UP, "equivalent": "s", "undecided": "o"}
-    if explanation.surface.empty:
-        raise NothingToDraw("A map needs enough points, and two factors that vary.")
-    across, up = str(explanation.surface.index.name), str(explanation.surface.columns.name)
-    place = ["point", across, up]
-    verdicts = explanation.table.astype({"verdict": str}).groupby(place)["verdict"]
-    common = verdicts.first().where(verdicts.nunique() == 1, "undecided")
-    dots = median_ratios(explanation.table, place).dropna().to_frame().join(common).reset_index()
-    shades = np.log2(to_ends(dots["ratio"]))
+    if not explanation.surfaces:
+        raise NothingToDraw("A map needs enough points, and two factors of them that vary.")
+    maps = {
+        workload: _dots(explanation.table[explanation.table["workload"] == workload], surface)
+        for workload, surface in explanation.surfaces.items()
+    }
     with style():
-        figure = Figure(figsize=(WIDTH, 6))
-        axes = figure.subplots()
-        norm = around_one(dots["ratio"])
-        surface = np.log2(explanation.surface.to_numpy()).T
-        mesh = axes.pcolormesh(
-            explanation.surface.index,
-            explanation.surface.columns,
-            surface,
-            norm=norm,
-            cmap=RATIO_COLORS,
-            alpha=0.6,
-            shading="nearest",
-            rasterized=True,
-        )
-        for verdict in VERDICTS:
-            some = dots[dots["verdict"] == verdict]
-            axes.scatter(
-                some[across],
-                some[up],
-                c=shades[some.index],
+        figure = Figure(figsize=(WIDTH, 2 + 4 * -(-len(maps) // _MAPS_ACROSS)))
+        panels = grid(figure, len(maps), _MAPS_ACROSS)
+        norm = around_one(pd.concat([dots["ratio"] for dots in maps.values()]))
+        for axes, (workload, dots) in zip(panels, maps.items(), strict=True):
+            surface = explanation.surfaces[workload]
+            across, up = str(surface.index.name), str(surface.columns.name)
+            mesh = axes.pcolormesh(
+                surface.index,
+                surface.columns,
+                np.log2(surface.to_numpy()).T,
                 norm=norm,
                 cmap=RATIO_COLORS,
-                s=45,
-                marker=markers[verdict],
-                edgecolor="black",
-                linewidth=0.7,
-                label=f"{verdict} ({len(some)})",
-                rasterized=as_pixels(len(dots)),
+                alpha=0.6,
+                shading="nearest",
+                rasterized=True,
             )
-        _scale(axes, "x", explanation.table[across])
-        _scale(axes, "y", explanation.table[up])
-        axes.set_xlabel(axis_label(across))
-        axes.set_ylabel(axis_label(up))
-        ratio_colorbar(figure, axes, mesh, compared.ratio_to(baseline))
-        figure.legend(loc="outside lower center", ncols=len(VERDICTS), frameon=False)
+            shades, counts = np.log2(to_ends(dots["ratio"])), []
+            for verdict in VERDICTS:
+                some = dots[dots["verdict"] == verdict]
+                counts.append(f"{verdict} {len(some)}")
+                axes.scatter(
+                    some[across],
+                    some[up],
+                    c=shades[some.index],
+                    norm=norm,
+                    cmap=RATIO_COLORS,
+                    s=45,
+                    marker=markers[verdict],
+                    edgecolor="black",
+                    linewidth=0.7,
+                    label=verdict,
+                    rasterized=as_pixels(len(dots)),
+                )
+            _scale(axes, "x", explanation.table[across])
+            _scale(axes, "y", explanation.table[up])
+            axes.set_title(f"{workload}\n{', '.join(counts)}")
+            axes.set_xlabel(axis_label(across))
+        for axes in panels[::_MAPS_ACROSS]:
+            axes.set_ylabel(axis_label(up))
+        ratio_colorbar(figure, panels, mesh, compared.ratio_to(baseline))
+        figure.legend(
+            handles=panels[0].get_legend_handles_labels()[0],
+            loc="outside lower center",
+            ncols=len(VERDICTS),
+            frameon=False,
+        )
         heading(
             figure,
             f"Where does {variant} help?",
             f"{explanation.campaign} · {explanation.everywhere.points} points; purple: less, orange: more",
         )
     return figure
+
+
+def _dots(rows: pd.DataFrame, surface: pd.DataFrame) -> pd.DataFrame:
+    """The points of a workload that have a ratio, with the verdict of each."""
+    columns = [str(surface.index.name), str(surface.columns.name), "ratio", "verdict"]
+    return rows.assign(ratio=rows["ratio"].astype(np.float64))[columns].dropna().astype({"verdict": str})
 
 
 def effects(explanation: Explanation, variant: str, baseline: str, metric: str = "") -> Figure:

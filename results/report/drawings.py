@@ -187,8 +187,9 @@ def _where_it_helps(folder: Folder, part: Part, variant: str, pairing: Pairing) 
     drawings = [
         folder.draw(
             part.file(f"map-{name}"),
-            f"The {metric.ratio} over the two strongest factors: background as a random forest predicts it,"
-            " marks at each point as it was measured.",
+            f"The {metric.ratio} over the two strongest factors of points, a map a workload: background as"
+            " a random forest predicts it, marks at each point as it was measured. The counts above a map are"
+            " those of the table of findings.",
             lambda: figures.benefit_map(explanation, variant, baseline),
         ),
         folder.draw(

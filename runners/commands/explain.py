@@ -11,6 +11,7 @@ import typer
 from fecbench.hints import nearest
 from results.analysis import frames
 from results.analysis import rules as analysis
+from results.analysis.margins import percent
 from results.analysis.pairing import baseline_of, baselines_of, left_out, paired
 from results.analysis.rules import Explanation, NothingToExplain, Rule
 from results.figures import explanation as figures
@@ -150,9 +151,10 @@ def _lines(comparison: Comparison, paths: Sequence[str]) -> list[str]:
     driving = ", ".join(
         f"{row.factor} {row.importance:+.0%}" for row in explanation.importances.itertuples(index=False)
     )
+    margin = percent(float(explanation.table["margin"].max()))
     return [
         f"{comparison.metric} of {comparison.variant} / {comparison.baseline}, median over points with 95 %"
-        " interval",
+        f" interval, margin {margin}",
         *([comparison.left_out] if comparison.left_out else []),
         str(explanation.everywhere),
         explanation.sentence,
@@ -171,7 +173,13 @@ def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
     }
     explanation = comparison.result
     if isinstance(explanation, str):
-        nothing: dict[str, Any] = {"everywhere": None, "p_value": None, "rules": [], "importances": {}}
+        nothing: dict[str, Any] = {
+            "everywhere": None,
+            "p_value": None,
+            "rules": [],
+            "correlations": [],
+            "importances": {},
+        }
         return {**arms, **nothing, "sentence": explanation, "figures": paths}
     importances = explanation.importances
     return {
@@ -180,6 +188,7 @@ def _document(comparison: Comparison, paths: Sequence[str]) -> dict[str, Any]:
         "p_value": _number(explanation.p_value),
         "sentence": explanation.sentence,
         "rules": [_rule(rule) for rule in explanation.rules],
+        "correlations": explanation.correlations.to_dict("records"),
         "importances": dict(zip(importances["factor"], importances["importance"], strict=True)),
         "figures": paths,
     }
@@ -192,6 +201,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "ratio": _number(rule.ratio),
         "low": _number(rule.low),
         "high": _number(rule.high),
+        "verdict": rule.verdict,
         "points": rule.points,
         "ratios": rule.ratios,
         "planned_ratios": rule.planned_ratios,

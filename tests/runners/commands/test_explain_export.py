@@ -29,7 +29,7 @@ def test_explain_compares_every_variant_with_the_baseline_in_json(fecbench_here:
     assert [(each["variant"], each["baseline"]) for each in found] == [(XOR, OFF), (RS, OFF)]
     assert len(found[0]["rules"]) >= 2
     assert found[1]["rules"] == []
-    assert "no factor is seen" in found[1]["sentence"]
+    assert "no tree predicts points that it has not seen" in found[1]["sentence"]
     assert next(iter(found[0]["importances"])) == "loss.p"
 
 
@@ -77,7 +77,7 @@ def test_show_and_explain_say_in_how_many_pairs_one_variant_alone_timed_out(
     found = json.loads(fecbench_here("explain", "--db", database, "--json").stdout)
     assert [each["left_out"] for each in found] == [sentence, ""]
     everywhere = found[0]["everywhere"]
-    assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 points"
+    assert everywhere["text"] == "everywhere: ratio ∞ [no interval], 5 points: undecided"
     assert everywhere["ratio"] is None  # JSON knows no infinity
     printed = fecbench_here("explain", "--db", database, "--baseline", RS, "--variant", OFF).stdout
     assert "planned pairs" not in printed

@@ -1,0 +1,139 @@
+"""Which factors go with a ratio, one by one: rank correlations, for where no tree predicts it.
+
+Beside the factors stand combinations of them that mean something in a network. They are chosen by the names
+of the factors alone, before anybody looks at a ratio: the quotient and the difference of one parameter of two
+links, the bandwidth-delay product of a link, the expected losses of a transfer, and the odds of two
+transitions of a loss model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+_FLIPS = 9999  # at least as many as tell a p-value of 0.05 after the correction of hundreds
+_AT_ONCE = 1_000_000  # values that are ranked at a time: bounds the memory
+_MOST_ROWS = 3000  # more make it no surer
+_SEED = 0
+_LOSS_RATES = ("p", "rate")
+
+Floats = NDArray[np.float64]
+
+
+def rank_correlations(factors: pd.DataFrame, logs: Floats, points: NDArray[np.int64]) -> pd.DataFrame:
+    """Spearman's rank correlation of log ratios with each factor and `with_combinations`.
+
+    `factors`: one row a ratio, one column a factor; `points`: the point of each ratio. One row a column,
+    the strongest first: `factor`, `rho` (-1 to 1), `p_value` after Holm's correction (Scandinavian Journal of
+    Statistics 6, 1979) for all of them.
+
+    Where no factor matters, log ratios are symmetric about their median, and the signs of whole points can be
+    flipped: workloads of a point meet the same losses. The p-value is the share of flips that correlate as
+    much.
+    """
+    columns = with_combinations(factors)
+    rows = np.flatnonzero(np.isin(points, _some(points)))
+    ranks = _standardized(scipy.stats.rankdata(columns.to_numpy(np.float64)[rows], axis=0))
+    centred = (logs - np.median(logs))[rows]
+    rho = ranks.T @ _standardized(scipy.stats.rankdata(centred)[:, np.newaxis])[:, 0]
+    p_values = _holm(_shares_of_flips(ranks, centred, points[rows], np.abs(rho)))
+    table = pd.DataFrame({"factor": list(columns.columns), "rho": rho, "p_value": p_values})
+    return table.sort_values("rho", key=lambda of: -of.abs(), kind="stable", ignore_index=True)
+
+
+def in_words(correlations: pd.DataFrame, level: float) -> str:
+    """Those that are sure, in a sentence; the strongest, of none."""
+    of_all = f"p after Holm's correction for {len(correlations)}"
+    sure = correlations[correlations["p_value"] <= level]
+    told = ", ".join(
+        f"{row.factor} {row.rho:+.2f} (p = {row.p_value:.2g})"
+        for row in (sure if len(sure) else correlations[:1]).itertuples(index=False)
+    )
+    if len(sure):
+        return f"Rank correlations with the ratio ({of_all}): {told}."
+    return f"No rank correlation with the ratio is sure ({of_all}); the strongest is {told}."
+
+
+def with_combinations(factors: pd.DataFrame) -> pd.DataFrame:
+    """The factors, and combinations of them. One that orders the rows as another column does is left out."""
+    columns = dict(factors.items())
+    ordered = [scipy.stats.rankdata(column) for column in columns.values()]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        combined = list(_combinations(factors))
+    for name, values in combined:
+        order = scipy.stats.rankdata(values)
+        known = any(
+            np.array_equal(order, each) or np.array_equal(len(order) + 1 - order, each) for each in ordered
+        )
+        if np.isfinite(values).all() and values.nunique() > 1 and not known:
+            columns[name] = values
+            ordered.append(order)
+    return pd.DataFrame(columns)
+
+
+def _combinations(factors: pd.DataFrame) -> Iterator[tuple[str, pd.Series]]:
+    names = [str(name) for name in factors.columns]
+    for first, second in combinations(names, 2):
+        if _of_two_links(first, second):
+            yield f"{second} / {first}", factors[second] / factors[first]
+            yield f"{second} - {first}", factors[second] - factors[first]
+    for name in names:
+        link = name.removesuffix("bandwidth_mbps")
+        if link != name and f"{link}owd_ms" in names:
+            yield f"{name} × {link}owd_ms", factors[name] * factors[f"{link}owd_ms"]
+        model, _, parameter = name.rpartition(".")
+        if not model.endswith("loss") or parameter not in _LOSS_RATES:
+            continue
+        if "size_bytes" in names:
+            yield f"{name} × size_bytes", factors[name] * factors["size_bytes"]
+        if parameter == "p" and f"{model}.r" in names:
+            yield f"{name} / {model}.r", factors[name] / factors[f"{model}.r"]
+
+
+def _of_two_links(first: str, second: str) -> bool:
+    """Whether both are the same parameter, of two links: path1.owd_ms and path2.owd_ms."""
+    (link, _, parameter), (other, _, same) = (name.partition(".") for name in (first, second))
+    return bool(parameter) and parameter == same and link != other
+
+
+def _some(points: NDArray[np.int64]) -> NDArray[np.int64]:
+    """So many points that they have _MOST_ROWS rows, chosen by chance alone; all, of fewer."""
+    names = np.unique(points)
+    most = max(1, _MOST_ROWS * len(names) // len(points))
+    chosen: NDArray[np.int64] = np.random.default_rng(_SEED).permutation(names)[:most]
+    return chosen
+
+
+def _standardized(ranks: Floats) -> Floats:
+    """Columns whose products are correlations; 0 of a column that is the same everywhere."""
+    centred = ranks - ranks.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    standardized: Floats = np.divide(centred, length, out=np.zeros_like(centred), where=length > 0)
+    return standardized
+
+
+def _shares_of_flips(ranks: Floats, centred: Floats, points: NDArray[np.int64], observed: Floats) -> Floats:
+    """How often each correlation is as strong when the signs of whole points are by chance."""
+    random = np.random.default_rng(_SEED)
+    names, of_row = np.unique(points, return_inverse=True)
+    at_once = max(1, _AT_ONCE // len(centred))
+    as_strong = np.zeros(ranks.shape[1])
+    for first in range(0, _FLIPS, at_once):
+        signs = random.choice([-1.0, 1.0], (len(names), min(at_once, _FLIPS - first)))[of_row]
+        flipped = _standardized(scipy.stats.rankdata(signs * centred[:, np.newaxis], axis=0))
+        as_strong += (np.abs(ranks.T @ flipped) >= observed[:, np.newaxis] - 1e-9).sum(axis=1)
+    shares: Floats = (1 + as_strong) / (1 + _FLIPS)
+    return shares
+
+
+def _holm(p_values: Floats) -> Floats:
+    order = np.argsort(p_values)
+    scaled = np.maximum.accumulate(p_values[order] * np.arange(len(order), 0, -1))
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(scaled, 1)
+    return corrected
