@@ -58,7 +58,7 @@ _SEED = 0
 _HONEST_SEED = 1  # other folds than those by which a tree is believed
 # So that intervals of rules hold what is true with confidence 1 - LEVEL in trees that are believed: these are
 # the trees for which the points happened to speak, and no fold of the same points undoes that.
-_HONEST_LEVEL = 0.01
+_HONEST_LEVEL = 0.003
 
 Floats = NDArray[np.float64]
 
