@@ -77,8 +77,8 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
 
 struct lane_report lane_report(const struct lane *lane);
 
-// A hash of when each datagram was sent and when it left the link, in nanoseconds, and of its length: the same
-// for datagrams of the same lengths at the same times.
+// A hash of when each datagram was sent and when it left the link, in nanoseconds, and of its length: the
+// same for datagrams of the same lengths at the same times.
 uint64_t lane_times(const struct lane *lane);
 
 // How many datagrams were sent while the lane was out; they are in frames_in of the report, too.
