@@ -44,6 +44,8 @@ COUNTED = ("bytes_sent", "packets_sent")
 
 Floats = NDArray[np.float64]
 
+_MOST_TIMES = 10  # the groups of a design: who needs more of them does not get them
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -298,6 +300,8 @@ def headline(agreement: Agreement) -> str:
 def _would_decide(agreement: Agreement) -> str:
     if agreement.more is None:
         return "no number of trials would decide"
+    if agreement.more > _MOST_TIMES * agreement.groups:  # as good as on the edge of a tolerance
+        return f"{_MOST_TIMES} times the {agreement.groups} groups of the design would not decide"
     return f"{agreement.more} more would decide"
 
 

@@ -207,12 +207,14 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     if not rules:
         sentence = (
-            f"No rule: trees that have not seen their points contradict all (p = {p_value:.2g}). {told}"
+            "No rule: each has too few points, or trees that have not seen them contradict it"
+            f" (p = {p_value:.2g}). {told}"
         )
     elif left_out:
         sentence = (
             f"The factors drive the ratio (p = {p_value:.2g}). Not printed: {len(left_out)} of"
-            f" {len(rules) + len(left_out)} rules, which trees contradict that have not seen their points."
+            f" {len(rules) + len(left_out)} rules, which have too few points for an interval, or which trees"
+            " contradict that have not seen their points."
         )
     else:
         sentence = f"The factors drive the ratio (p = {p_value:.2g})."
@@ -449,7 +451,9 @@ def _condition(name: str, values: pd.Series, threshold: float, at_most: bool) ->
     below, above = float(values[values <= threshold].max()), float(values[values > threshold].min())
     if values.nunique() < _FEW_VALUES:  # nothing was measured in between
         return f"{name} ≤ {quantity(name, below)}" if at_most else f"{name} ≥ {quantity(name, above)}"
-    bound = quantity(name, _shortest_between(below, above))
+    between = _shortest_between(below, above)
+    # Whole numbers are told as such, and what is told has to part them, too.
+    bound = quantity(name, math.ceil(between) if (values % 1 == 0).all() else between)
     return f"{name} < {bound}" if at_most else f"{name} ≥ {bound}"
 
 

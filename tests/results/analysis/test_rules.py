@@ -484,6 +484,17 @@ def test_effects_have_at_least_two_ticks_however_little_ratios_differ(
         assert sum(low <= tick <= high for tick in axes.get_yticks()) >= 2
 
 
+@given(st.sets(st.integers(1, 3000), min_size=10, max_size=40), st.data())
+def test_a_bound_of_whole_numbers_parts_them_as_it_is_told(sizes: set[int], data: st.DataObject) -> None:
+    values = pd.Series(sorted(sizes), dtype=float)
+    place = data.draw(st.integers(0, len(values) - 2))
+    threshold = float(values[place] + values[place + 1]) / 2
+    told = module._condition("queue_bytes", values, threshold, at_most=False)
+    amount, unit = told.removeprefix("queue_bytes ≥ ").split(" ")
+    bound = round(float(amount) * {"B": 1, "kB": 1000}[unit])
+    assert ((values >= bound) == (values > threshold)).all()
+
+
 @given(
     below=st.floats(-1e9, 1e9),
     above=st.floats(-1e9, 1e9),

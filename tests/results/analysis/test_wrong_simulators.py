@@ -6,6 +6,7 @@ A median sees none of these. And a right simulator passes, whatever chance does 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -148,4 +149,7 @@ def test_a_headline_says_how_many_more_would_decide(compare: Callable[..., Agree
         f" ({found.more} more would decide)."
     )
     assert "The design has 20 groups of a workload" in agreement.sentences(found)[-1]
+    assert "(10 times the 0 groups of the design would not decide)" in agreement.headline(
+        replace(found, groups=0)
+    )
     assert agreement.headline(compare(points=20)) == "No disagreement found: all 9 comparisons agree."
