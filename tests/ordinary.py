@@ -35,21 +35,9 @@ def _closed() -> list[Path]:
     return [path for path in FOLDERS if not view.is_reachable(path, view.open_path(path))]
 
 
-def _open(closed: list[Path]) -> None:
-    """Show them at their own paths, to this process and what it starts."""
-    here = Path.cwd()
-    kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
-    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
-    os.umask(0o022)
-    for path, descriptor in [(path, view.open_path(path)) for path in closed]:
-        if not view.is_reachable(path, descriptor):  # one within another is there by now
-            view.show(path, descriptor)
-    os.chdir(here)  # by a way that he may go
-
-
 def _main() -> None:
-    if closed := _closed():
-        _open(closed)
+    os.umask(0o022)
+    view.open_ways(FOLDERS)
     os.setgroups([])
     os.setresgid(USER, USER, USER)
     os.setresuid(USER, USER, USER)

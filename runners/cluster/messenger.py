@@ -25,7 +25,7 @@ from fecbench.checkout import REPOSITORY
 from runners import scratch
 from runners.cluster import settings
 from runners.cluster.address import Papers, Place
-from runners.sandbox import fence, kernel, rights
+from runners.sandbox import fence, kernel, rights, view
 from runners.sandbox.isolation import die_with_parent
 
 LINE_BYTES = 4 << 20
@@ -229,8 +229,10 @@ def enter() -> Configuration:
     """Give up rights in this process, which is a messenger, and know what it is to do."""
     configuration = Configuration.model_validate_json(sys.stdin.readline())
     die_with_parent(configuration.starter)
-    if configuration.user is None and fence.is_offered():
-        programs = [*map(Path, filter(None, sys.path)), *rights.prefixes(Path(sys.executable))]
+    programs = [*map(Path, filter(None, sys.path)), *rights.prefixes(Path(sys.executable))]
+    if configuration.user is not None:  # who goes on loading modules of ours
+        view.open_ways(path for path in {*programs, configuration.folder} if path.is_dir())
+    elif fence.is_offered():
         names = Path("/etc/resolv.conf").resolve()  # may lie in /run
         fence.enter([*fence.without_home(programs), names], [configuration.folder], network=True)
     settings.apply()

@@ -7,7 +7,7 @@ implementation is, wherever it lies: its folder is shown again in whatever hides
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +108,33 @@ def is_reachable(path: Path, descriptor: int) -> bool:
         return open_to_all and os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def _is_open_to_all(path: Path) -> bool:
+    descriptor = open_path(path)
+    try:
+        return is_reachable(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def open_ways(folders: Iterable[Path]) -> None:
+    """Have everybody go to these folders, in this process and what it starts, whatever closes them, such as a
+    home. It has a mount namespace of its own then; no rights are changed. Raises OSError."""
+    paths = sorted(folders)  # those that have others first
+    if all(_is_open_to_all(path) for path in paths):
+        return
+    here = Path.cwd()
+    kernel.unshare(kernel.CLONE_NEWNS, "mount namespace")
+    kernel.mount("none", "/", "", kernel.MS_REC | kernel.MS_PRIVATE)
+    mask = os.umask(0o022)
+    # Only what is opened within the namespace can be shown in it.
+    for path, descriptor in [(path, open_path(path)) for path in paths]:
+        if not is_reachable(path, descriptor):  # one within another is there by now
+            show(path, descriptor)
+        os.close(descriptor)
+    os.umask(mask)
+    os.chdir(here)  # by a way that everybody may go
 
 
 def show(path: Path, descriptor: int) -> None:
