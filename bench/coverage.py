@@ -122,7 +122,7 @@ def wrongly_equivalent(repetitions: int, statistic: str, points: int = POINTS) -
     return float((verdict == "equivalent").mean())
 
 
-def pairing(baseline: Floats, variant: Floats, statistic: str) -> Pairing:
+def pairing(baseline: Floats, variant: Floats, statistic: str = "median", metric: str = DEFAULT) -> Pairing:
     """Of the values of two arms, each points × repetitions, on one workload."""
     points, repetitions = baseline.shape
     trials = {
@@ -131,9 +131,9 @@ def pairing(baseline: Floats, variant: Floats, statistic: str) -> Pairing:
         "repetition": np.tile(np.arange(repetitions), 2 * points),
         "variant": np.repeat([OFF, ON], points * repetitions),
         "state": "ok",
-        DEFAULT: np.concatenate([baseline.ravel(), variant.ravel()]),
+        metric: np.concatenate([baseline.ravel(), variant.ravel()]),
     }
-    return paired(pd.DataFrame(trials), OFF, ON, DEFAULT, statistic)
+    return paired(pd.DataFrame(trials), OFF, ON, metric, statistic)
 
 
 def _of_many(values: Floats, statistic: str) -> float:

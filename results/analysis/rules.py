@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from results import metrics
 from results.analysis.correlations import in_words, rank_correlations
-from results.analysis.intervals import LEVEL, VERDICTS, median_ratio_interval, of_campaign, verdicts
+from results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign, verdicts
 from results.analysis.pairing import Pairing, median_ratio
 from results.analysis.units import number, quantity
 from results.store.records import CampaignInfo
@@ -65,7 +65,12 @@ Floats = NDArray[np.float64]
 _Step = tuple[int, float, bool]  # the index of a factor, a threshold, and whether the factor is at most it
 
 
-_WORDS = dict(zip(VERDICTS, ("helps", "harms", "no difference that matters", "undecided"), strict=True))
+_WORDS = {
+    "gain": "helps in the median",
+    "harm": "harms in the median",
+    "equivalent": "no difference that matters in the median",
+    "undecided": "undecided",
+}
 
 
 class NothingToExplain(ValueError):
@@ -103,7 +108,7 @@ class Rule:
 
     @property
     def says(self) -> str:
-        """Its verdict in words."""
+        """Its verdict in words. It is that of the median: single points may go the other way."""
         return _WORDS[self.verdict]
 
     @property

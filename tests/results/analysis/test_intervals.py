@@ -14,28 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from bench.coverage import OFF, ON, pairing
 from results.analysis import intervals
 from results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
 from results.analysis.pairing import Pairing, paired
 from results.metrics import DEFAULT
 
 Floats = NDArray[np.float64]
-
-OFF, XOR = "off", "xor"
-
-
-def pairing(baseline: Floats, variant: Floats, statistic: str = "median", metric: str = DEFAULT) -> Pairing:
-    """Of the values of two arms, each points × repetitions, on one workload."""
-    points, repetitions = baseline.shape
-    rows = {
-        "workload": "download",
-        "point": np.tile(np.repeat(np.arange(points), repetitions), 2),
-        "repetition": np.tile(np.arange(repetitions), 2 * points),
-        "variant": np.repeat([OFF, XOR], points * repetitions),
-        "state": "ok",
-        metric: np.concatenate([baseline.ravel(), variant.ravel()]),
-    }
-    return paired(pd.DataFrame(rows), OFF, XOR, metric, statistic)
 
 
 def times(random: np.random.Generator, shape: tuple[int, int]) -> Floats:
@@ -190,11 +175,11 @@ def with_timeouts(baseline: Floats, variant: Floats) -> Pairing:
         "workload": "download",
         "point": np.tile(np.repeat(np.arange(points), repetitions), 2),
         "repetition": np.tile(np.arange(repetitions), 2 * points),
-        "variant": np.repeat([OFF, XOR], points * repetitions),
+        "variant": np.repeat([OFF, ON], points * repetitions),
         "state": np.where(np.isinf(values), "timeout", "ok"),
         DEFAULT: np.where(np.isinf(values), math.nan, values),
     }
-    return paired(pd.DataFrame(rows), OFF, XOR, DEFAULT, "median")
+    return paired(pd.DataFrame(rows), OFF, ON, DEFAULT, "median")
 
 
 # Many decisions at once

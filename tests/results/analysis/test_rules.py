@@ -209,7 +209,7 @@ def test_rules_count_the_ratios_that_the_design_has_where_they_hold() -> None:
             name, sign, value = condition.split(" ", 2)
             meets &= COMPARE[sign](planned[name], number(value))
         assert rule.planned_ratios == meets.sum()
-    assert str(found.everywhere).endswith(", 79 points, 222 of 240 ratios: helps")
+    assert str(found.everywhere).endswith(", 79 points, 222 of 240 ratios: helps in the median")
 
 
 def number(text: str) -> float:
