@@ -76,9 +76,9 @@ REPETITIONS = {"median": (FEWEST, 8, 20, 50), "mean": (FEWEST, 20, 50), P95: (FE
 def bounds(statistic: str, arms: str) -> tuple[float, float]:
     """Between which shares a point's intervals hold the truth.
 
-    A median jumps from one value to the next, so an interval that never holds the truth too seldom holds it
-    too often, most of all where both arms meet the same losses. Means do not know of the delays that are not
-    among their values.
+    The median of few values jumps from one of them to the next. So its intervals are too short or too long;
+    ours are too long, most of all where both arms meet the same losses. Means do not know of the delays that
+    are not among their values.
     """
     if statistic == "mean":
         return (0.75 if arms == "delayed" else 0.92), 0.97

@@ -56,7 +56,7 @@ def _vouched(campaign: CampaignInfo, workload: Workload) -> float:
 
 
 def margins_text(campaign: CampaignInfo) -> str:
-    """The margins in words: "2 %", or "2 % (4 % for download-50000, which virtual time is true to)"."""
+    """The margins in words: "2 %", or "2 % for download-10000, 4 % for download-50000"."""
     margins = margins_of(campaign)
     labels: dict[float, list[str]] = {}
     for label, margin in margins.items():

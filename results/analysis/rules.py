@@ -212,14 +212,14 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
     rules.sort(key=lambda rule: float(np.nan_to_num(rule.ratio, nan=1)), reverse=metric.more_is_better)
     if not rules:
         sentence = (
-            "No rule: each has too few points, or trees that have not seen them contradict it"
+            "No rule: each has too few points, or trees fitted without its points contradict it"
             f" (p = {p_value:.2g}). {told}"
         )
     elif left_out:
         sentence = (
             f"The factors drive the ratio (p = {p_value:.2g}). Not printed: {len(left_out)} of"
-            f" {len(rules) + len(left_out)} rules, which have too few points for an interval, or which trees"
-            " contradict that have not seen their points."
+            f" {len(rules) + len(left_out)} rules, for too few points, or because trees fitted without their"
+            " points contradict them."
         )
     else:
         sentence = f"The factors drive the ratio (p = {p_value:.2g})."
@@ -233,12 +233,23 @@ def _rules(
     tree = _tree(data, _leaves(data))
     of_row, of_planned = tree.apply(data.factors), tree.apply(planned)
     honest = _honest_leaves(tree, data)
-    rules: list[Rule] = []
+    kept: list[tuple[Rule, float]] = []  # with the median of the rows that other trees put there
     left_out: list[Rule] = []
     for leaf, path in _paths(tree.tree_, 0, ()):
         rows, planned_ratios = table[of_row == leaf], int((of_planned == leaf).sum())
         rule = _rule(_conditions(path, factors), rows, _HONEST_LEVEL, planned_ratios)
-        (left_out if _is_contradicted(rule, rows, table[honest == leaf]) else rules).append(rule)
+        if _is_contradicted(rule, rows, table[honest == leaf]):
+            left_out.append(rule)
+        else:
+            kept.append((rule, median_ratio(table[honest == leaf])))
+    rules: list[Rule] = []
+    for rule, median in kept:
+        in_order = all(
+            not (rule.ratio < other.ratio and median > of_other)
+            and not (rule.ratio > other.ratio and median < of_other)
+            for other, of_other in kept
+        )
+        (rules if in_order else left_out).append(rule)
     return rules, left_out
 
 
@@ -246,8 +257,8 @@ def _is_contradicted(rule: Rule, rows: pd.DataFrame, honest: pd.DataFrame) -> bo
     """Whether the rule says what trees deny that have not seen its points: `rows` meet its conditions, and
     those trees put the rows `honest` there.
 
-    So it is where they put too few there, or such as have a median outside the interval of the rule's. Where
-    the intervals of two rules are apart, their order is then the same for those trees.
+    So it is where they put too few there, or rows whose median is outside the rule's interval. Two rules are
+    left out, too, which those trees have in the other order (`_rules`).
     """
     if math.isnan(rule.low) or len(honest) < _LEAST_RATIOS:
         return True

@@ -97,7 +97,7 @@ def on_time(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
 def _of_worst(trials: pd.DataFrame) -> str:
     """What a figure of messages says of trials that failed or timed out; "" for none."""
     lacking = outcomes.lacking(trials)
-    return f" · no message counts as in time of those that {lacking}" if lacking else ""
+    return f" · no message in time, for the trial {lacking}" if lacking else ""
 
 
 def latency_ecdf(series: pd.DataFrame, campaign: CampaignInfo, frame: pd.DataFrame) -> Figure:

@@ -38,7 +38,7 @@ Margin = Annotated[
         min=0,
         max=0.99,
         help="The difference that does not matter, as a share: 0.02 is 2 %. By default the design's; in"
-        " virtual time no less than that is true to.",
+        " virtual time never below what the cross-check vouches for.",
     ),
 ]
 Statistic = Annotated[

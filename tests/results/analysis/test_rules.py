@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -344,6 +345,13 @@ def keep_the_law(seed: int) -> int:
         assert rule.low <= rule.ratio <= rule.high
         medians.append(here["ratio"].median())
     assert np.argsort([rule.ratio for rule in printed]).tolist() == np.argsort(medians).tolist()
+    tree = module._tree(data, module._leaves(data))
+    honest, of_row = module._honest_leaves(tree, data), tree.apply(data.factors)
+    unseen = [
+        table.loc[honest == of_row[meeting(table, rule.conditions)][0], "ratio"].median() for rule in printed
+    ]
+    for (here, unseen_here), (there, unseen_there) in combinations(zip(medians, unseen, strict=True), 2):
+        assert (here - there) * (unseen_here - unseen_there) >= 0
     return len(printed)
 
 

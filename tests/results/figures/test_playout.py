@@ -126,9 +126,7 @@ def test_who_does_not_get_through_has_no_message_in_time_and_the_caption_counts_
     # The points 0, 1 and 2 had the greatest shares, and now have none: the median is that of point 7.
     assert [share for _, share in first] == pytest.approx([0.5 - 0.07, 0.6 - 0.07, 0.89 - 0.07])
     assert [share for _, share in second] == pytest.approx([0.5 - 0.04, 0.6 - 0.04, 0.89 - 0.04])
-    assert f"no message counts as in time of those that failed or timed out: {label} 12 of 36" in captions(
-        figure
-    )
+    assert f"no message in time, for the trial failed or timed out: {label} 12 of 36" in captions(figure)
     survivors, _, *_ = lines_of(on_time(frame[frame["state"] == "ok"], campaign))
     assert survivors[0][1] == pytest.approx(0.5 - 0.055)  # what stood here before: the six that are left
     assert "failed" not in captions(on_time(trials(campaign), campaign))
