@@ -116,10 +116,11 @@ def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
     supervisor = Supervisor()
     endpoint = start(
         supervisor,
-        "import signal, sys, time\n"
-        "def finish(*_):\n"
-        '    print(\'{"event": "done", "metrics": {"packets_sent": 7}}\', flush=True); sys.exit(0)\n'
-        'signal.signal(signal.SIGINT, finish); print(\'{"event": "ready"}\', flush=True); time.sleep(60)\n',
+        # Waiting for the signal, not handling it: a handler may not print while `ready` is still being printed.
+        "import signal\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
+        'print(\'{"event": "ready"}\', flush=True); signal.sigwait({signal.SIGINT})\n'
+        'print(\'{"event": "done", "metrics": {"packets_sent": 7}}\', flush=True)\n',
     )
     assert supervisor.wait(lambda: endpoint.ready, LIMIT_S)
     supervisor.end(endpoint)
