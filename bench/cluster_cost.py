@@ -25,9 +25,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import designs
 from bench.arguments import from_one
-from results.store.database import Database
+from fecbench import designs
+from fecbench.results.store.database import Database
 
 DESIGN = "networking2019-uniform"
 WORKERS = (1, 2, 3)

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from results.analysis import intervals
-from results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
-from results.analysis.pairing import Pairing, paired
-from results.analysis.point_statistic import p95
-from results.metrics import DEFAULT
-from results.store.records import DEFAULT_MARGIN, P95
+from fecbench.results.analysis import intervals
+from fecbench.results.analysis.intervals import FEWEST, FEWEST_OF_TAIL
+from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.analysis.point_statistic import p95
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store.records import DEFAULT_MARGIN, P95
 
 POINTS = 2000
 MANY = 1_000_000

@@ -13,9 +13,9 @@ from functools import partial
 
 from bench.bpf import Program
 from bench.table import Row, print_table
-from dropper.command import COMMAND, Attachment, Filter, attach, detach
-from dropper.model import GilbertElliott, LossModel, Uniform
-from topologies.namespace import run_in_new, run_inside, run_tool
+from fecbench.dropper.command import COMMAND, Attachment, Filter, attach, detach
+from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
 
 ROUNDS = 9
 REPEAT = 1_000_000

@@ -17,19 +17,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import designs
 from bench.arguments import from_one
 from bench.simulator_cost import cpu_s
-from designs import Design
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from results.store.records import TrialKey
-from runners.campaign.crosscheck import SUFFIX, sample
-from runners.campaign.experiment import Experiment
-from runners.implementations.finding import ours
-from runners.trial import certificates
-from runners.trial.assignment import SERVER_NAME
-from runners.trial.simulation import Place
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.crosscheck import SUFFIX, sample
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.assignment import SERVER_NAME
+from fecbench.runners.trial.simulation import Place
 
 CORES = 2
 VIRTUAL, ALONE, EMULATED = "virtual", "its simulator alone", "emulated"

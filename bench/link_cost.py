@@ -18,12 +18,12 @@ from functools import partial
 from pathlib import Path
 
 from bench.table import Row, print_table
-from topologies.carrier import ensure_carrier
-from topologies.link import LinkEnd, LinkSettings
-from topologies.namespace import run_in_new, run_inside, run_tool
-from topologies.programs import WIRE
-from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.wire_link import wire_arguments
+from fecbench.topologies.carrier import ensure_carrier
+from fecbench.topologies.link import LinkEnd, LinkSettings
+from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
+from fecbench.topologies.programs import WIRE
+from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
+from fecbench.topologies.wire_link import wire_arguments
 
 ROUNDS = 7
 SECONDS = 1.0

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-import designs
-import results
+from fecbench import designs, results
 from fecbench.checkout import REPOSITORY
 
 if TYPE_CHECKING:

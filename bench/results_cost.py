@@ -36,7 +36,7 @@ SAMPLE_EVERY_S = 0.05
 MOST_MIB, MOST_PAGE_MB = 4096, 20
 MIB = 2**20
 
-READ = "import results; database = results.open(path); trials = database[name].trials"
+READ = "from fecbench import results; database = results.open(path); trials = database[name].trials"
 WAYS = {
     "sqlite3, each row of metrics": (
         "import sqlite3; print(sum(1 for _ in sqlite3.connect(path).execute('SELECT * FROM metrics')))"

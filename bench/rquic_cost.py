@@ -14,10 +14,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from bench.table import Row, print_table
-from runners.implementations.finding import ours
-from runners.trial import certificates
-from runners.trial.assignment import SERVER_NAME, assignment, command
-from runners.trial.task import EndpointTask, Role
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.assignment import SERVER_NAME, assignment, command
+from fecbench.runners.trial.task import EndpointTask, Role
 
 ROUNDS = 5
 SIZE_BYTES = 150_000_000

@@ -6,17 +6,17 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import designs
 from bench.table import Row, print_table
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.implementations.finding import ours
-from runners.trial import certificates
-from runners.trial.assignment import SERVER_NAME
-from runners.trial.simulation import Place, line_of
-from runners.trial.task import VIRTUAL
-from runners.workloads import page_graph
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.assignment import SERVER_NAME
+from fecbench.runners.trial.simulation import Place, line_of
+from fecbench.runners.trial.task import VIRTUAL
+from fecbench.runners.workloads import page_graph
 
 DESIGN = REPOSITORY / "bench" / "simulators.toml"
 PAGE = REPOSITORY / "designs" / "catalog" / "pages" / "photo-site.json"

@@ -100,7 +100,7 @@ def sampled(harness: int, database: Path, temporary: Path) -> Sample | None:
     """The present state; None between two trials or while a process ends."""
     try:
         children = children_of(harness)
-        workers = [child for child in children if b"runners.engines.worker" in cmdline(child)]
+        workers = [child for child in children if b"fecbench.runners.engines.worker" in cmdline(child)]
         of_workers = [children_of(worker) for worker in workers]
         busy = sum(1 for trials in of_workers if trials)
         if not workers:

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, NewCampaign, NewStart, Variant, Workload
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, NewCampaign, NewStart, Variant, Workload
 
 VARIANTS = {"FEC off": 0.0, "RLC (3, 2)": 0.5, "RS (30, 20)": 0.5, "XOR (10, 9)": 1 / 9}
 """The repair symbols of each for a source symbol."""

@@ -1,11 +1,11 @@
 """Design files, the space-filling planners and the criteria of their quality."""
 
-from designs.catalogue import catalogue
-from designs.design import Design, Variant, Workload, load, parse, rewritten
-from designs.error import DesignError
-from designs.planner import Plan
-from designs.seeds import seed
-from designs.table import Value
+from fecbench.designs.catalogue import catalogue
+from fecbench.designs.design import Design, Variant, Workload, load, parse, rewritten
+from fecbench.designs.error import DesignError
+from fecbench.designs.planner import Plan
+from fecbench.designs.seeds import seed
+from fecbench.designs.table import Value
 
 __all__ = [
     "Design",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.stats import qmc
 
-from designs.error import DesignError
+from fecbench.designs.error import DesignError
 
 
 def criteria(points: NDArray[np.float64]) -> dict[str, float]:

@@ -24,11 +24,11 @@ from pydantic import (
     model_validator,
 )
 
-from designs.error import DesignError
-from designs.factor import Factor, LinkedFactor, is_factor
-from designs.methods import AnyPlanSettings
-from designs.planner import Plan, make_plan
-from designs.table import (
+from fecbench.designs.error import DesignError
+from fecbench.designs.factor import Factor, LinkedFactor, is_factor
+from fecbench.designs.methods import AnyPlanSettings
+from fecbench.designs.planner import Plan, make_plan
+from fecbench.designs.table import (
     PlainOrInterval,
     PlainValue,
     Table,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Discriminator, Tag, field_validator, model_validator
 
-from designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused, shown
+from fecbench.designs.table import Number, PlainValue, Table, Value, about, check_unit, dotted, refused, shown
 
 Places = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from designs.error import DesignError
-from designs.factor import AnyFactor, Places, SteppedFactor
-from designs.seeds import seed
-from designs.sequences import Generator, generated
-from designs.table import PlainValue, Table, Value, about, dotted, refused
-from designs.wsp import wsp_of_size
+from fecbench.designs.error import DesignError
+from fecbench.designs.factor import AnyFactor, Places, SteppedFactor
+from fecbench.designs.seeds import seed
+from fecbench.designs.sequences import Generator, generated
+from fecbench.designs.table import PlainValue, Table, Value, about, dotted, refused
+from fecbench.designs.wsp import wsp_of_size
 from fecbench.hints import nearest
 
 Factors = Mapping[str, AnyFactor]

@@ -13,9 +13,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from designs.design import Design
-from designs.factor import AnyFactor, SteppedFactor
-from designs.planner import Plan
+from fecbench.designs.design import Design
+from fecbench.designs.factor import AnyFactor, SteppedFactor
+from fecbench.designs.planner import Plan
 
 CELL_INCHES = 2.0
 BINS = 10

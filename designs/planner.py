@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from designs.error import DesignError
-from designs.factor import LinkedFactor
-from designs.methods import Factors, PlanSettings, Point
-from designs.table import Value
+from fecbench.designs.error import DesignError
+from fecbench.designs.factor import LinkedFactor
+from fecbench.designs.methods import Factors, PlanSettings, Point
+from fecbench.designs.table import Value
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def make_plan(settings: PlanSettings, factors: Factors, root: int) -> Plan:
     Raises DesignError when no such plan was found or two of its points are the same.
     """
     # Loaded when a plan is made: SciPy takes half a second, and all who only read a design would pay for it.
-    from designs.criteria import criteria
+    from fecbench.designs.criteria import criteria
 
     placement = settings.place(factors, root)
     seen: dict[tuple[Value, ...], int] = {}

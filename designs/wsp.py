@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designs.error import DesignError
+from fecbench.designs.error import DesignError
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree

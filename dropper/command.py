@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
 
 COMMAND = Path(__file__).resolve().parent / "build" / "dropper"
 

@@ -1,21 +1,26 @@
 """What notebooks and scripts import: `fecbench.open("campaigns.sqlite")` reads a results database.
 
-The parts of fecbench are packages of their own beside this one, in the folders of the checkout.
+The folders of the checkout are its packages, by links in this folder: `fecbench.designs` and so on.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from results import open
+if TYPE_CHECKING:
+    from fecbench.results import open
 
 __all__ = ["__version__", "open"]
 
 
 def __getattr__(name: str) -> Any:
-    if name != "__version__":
-        raise AttributeError(f"module 'fecbench' has no attribute {name!r}")
-    # Imported here: to look for an installed version takes as long as all else together.
-    from importlib import metadata
+    # Imported when it is asked for: a part of fecbench loads no other, and looking for a version takes long.
+    if name == "open":
+        from fecbench.results import open
 
-    return metadata.version("fecbench")
+        return open
+    if name == "__version__":
+        from importlib import metadata
+
+        return metadata.version("fecbench")
+    raise AttributeError(f"module 'fecbench' has no attribute {name!r}")

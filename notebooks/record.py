@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import results
-from results import papers
-from results.store.digest import of_metrics, of_trial
+from fecbench import results
+from fecbench.results import papers
+from fecbench.results.store.digest import of_metrics, of_trial
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -6,25 +6,25 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from results.reading import Results
+    from fecbench.results.reading import Results
 
 
 def open(path_or_url: str) -> Results:
     """Open the SQLite file or PostgreSQL URL of a results database, for reading in a notebook or a script.
 
-    Raises results.store.database.DatabaseError, which says in one line why it cannot be read.
+    Raises fecbench.results.store.database.DatabaseError, which says in one line why it cannot be read.
     """
     # Imported here: pandas takes longer to load than most commands take to run.
-    from results.reading import Results
+    from fecbench.results.reading import Results
 
     return Results(path_or_url)
 
 
 # Names that notebooks know these by.
-_MODULES = {"frames": "results.analysis", "statistics": "results.analysis.intervals"}
+_MODULES = {"frames": "fecbench.results.analysis", "statistics": "fecbench.results.analysis.intervals"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'results' has no attribute {name!r}")
+        raise AttributeError(f"module 'fecbench.results' has no attribute {name!r}")
     return resolve_name(_MODULES[name])

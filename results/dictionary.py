@@ -1,15 +1,15 @@
 """The page "What a database holds", made of the schema and of the registry of metrics and series.
 
-`python -m results.dictionary` prints it; a test compares it with docs/what-a-database-holds.md.
+`python -m fecbench.results.dictionary` prints it; a test compares it with docs/what-a-database-holds.md.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import sqlalchemy as sa
 
-from results import metrics
-from results.metrics import ALL, SERIES, Metric
-from results.store import schema
+from fecbench.results import metrics
+from fecbench.results.metrics import ALL, SERIES, Metric
+from fecbench.results.store import schema
 
 _TYPES: dict[type[object], str] = {
     sa.Integer: "integer",
@@ -66,7 +66,7 @@ _SERIES = """## Series
 Tables that an endpoint leaves of a trial when its variant asks for them: `campaign.series("cwnd")` reads
 those of all trials."""
 
-_END = """This page is made by `python -m results.dictionary`."""
+_END = """This page is made by `python -m fecbench.results.dictionary`."""
 
 
 def _tables() -> Iterator[str]:

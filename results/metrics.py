@@ -17,10 +17,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from results.analysis.units import UNITS, unit_of
+from fecbench.results.analysis.units import UNITS, unit_of
 
 if TYPE_CHECKING:
-    from results.store.records import CampaignInfo, Workload
+    from fecbench.results.store.records import CampaignInfo, Workload
 
 Better = Literal["less", "more"]
 By = Literal["client", "server", "client and server", "harness", "link"]

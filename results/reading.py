@@ -1,6 +1,6 @@
 """A results database as a notebook reads it.
 
-    import results
+    from fecbench import results
 
     db = results.open("campaigns.sqlite")
     db.campaigns()                              # what is in it
@@ -23,11 +23,11 @@ from typing import Literal, Self
 import pandas as pd
 
 from fecbench.hints import nearest
-from results.analysis import attempts, frames, intervals
-from results.analysis.pairing import Pairing, paired
-from results.metrics import choose, of_workloads
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import attempts, frames, intervals
+from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.metrics import choose, of_workloads
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo
 
 Table = Literal["trials", "points", "metrics", "series"]
 """A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."""

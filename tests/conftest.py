@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import HealthCheck, settings
 
-from results.store.database import Database
+from fecbench.results.store.database import Database
 
 settings.register_profile("fecbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("fecbench")

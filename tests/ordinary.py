@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.sandbox import kernel, rights, view
+from fecbench.runners.sandbox import kernel, rights, view
 
 USER = 65534
 FOLDERS = sorted({REPOSITORY, Path(sys.prefix), *rights.prefixes(Path(sys.executable))})

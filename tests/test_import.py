@@ -13,9 +13,9 @@ import pytest
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
 
-PACKAGES = ("fecbench", "dropper", "topologies", "designs", "runners", "results")
+PARTS = ("dropper", "topologies", "designs", "runners", "results")
 BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_wheel(sys.argv[1]))"
-COMMAND = "from runners.commands.command_line import main; main()"
+COMMAND = "from fecbench.runners.commands.command_line import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +23,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an installed wheel."""
     source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     shutil.copy(REPOSITORY / "pyproject.toml", source)
-    for package in PACKAGES:
-        ignored = shutil.ignore_patterns("build", "__pycache__")
-        shutil.copytree(REPOSITORY / package, source / package, ignore=ignored)
+    ignored = shutil.ignore_patterns("build", "__pycache__")
+    shutil.copytree(REPOSITORY / "fecbench", source / "fecbench", symlinks=True, ignore=ignored)
+    for part in PARTS:
+        shutil.copytree(REPOSITORY / part, source / part, ignore=ignored)
     built = subprocess.run(
         [sys.executable, "-c", BUILD, source], cwd=source, check=True, capture_output=True, text=True
     )
@@ -47,6 +48,16 @@ def python(site: Path, program: str, *arguments: str) -> subprocess.CompletedPro
 
 def test_a_checkout_is_whole() -> None:
     assert is_whole()
+
+
+def test_a_folder_named_as_a_part_of_ours_hides_nothing(tmp_path: Path) -> None:
+    for part in PARTS:
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "__init__.py").touch()
+    program = (
+        "from fecbench import designs, dropper, results, runners, topologies; designs.load; results.open"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
 
 
 def test_fecbench_opens_a_database_and_tells_its_version(tmp_path: Path) -> None:
@@ -71,7 +82,7 @@ def test_a_wheel_reads_databases_and_draws_their_report(wheel: Path, tmp_path: P
     file.write_bytes(lzma.decompress((REPOSITORY / "notebooks/samples/demo.sqlite.xz").read_bytes()))
     program = (
         "import sys, fecbench\n"
-        "from results.report.report import report\n"
+        "from fecbench.results.report.report import report\n"
         "with fecbench.open(sys.argv[1]) as database:\n"
         "    campaign = database['demo']\n"
         "    report(campaign.database, campaign.info, sys.argv[2])\n"

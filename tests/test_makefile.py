@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import OWN
+from fecbench.runners.implementations.finding import OWN
 
 VARIABLES = ("GO_FOLDERS", "RUST_FOLDERS", "C_FILES", "NOT_OTHERS")
 

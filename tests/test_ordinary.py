@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.sandbox import kernel, view
+from fecbench.runners.sandbox import kernel, view
 from tests import ordinary
 
 SHARED = {Path("/"), Path("/tmp"), Path("/var/tmp")}
@@ -57,7 +57,7 @@ def run() -> Run:
 
 
 WHO = """
-import os, runners
+import os; from fecbench import runners
 print(os.getuid(), os.getcwd(), runners.__path__[0])
 """
 
@@ -69,7 +69,11 @@ def test_a_user_comes_to_a_checkout_that_is_closed_to_him(run: Run) -> None:
     assert "Permission denied" in refused.stderr
     let_in = run(*ordinary.command(), *python)
     assert let_in.stderr == ""
-    assert let_in.stdout.split() == [str(ordinary.USER), str(REPOSITORY), str(REPOSITORY / "runners")]
+    assert let_in.stdout.split() == [
+        str(ordinary.USER),
+        str(REPOSITORY),
+        str(REPOSITORY / "fecbench" / "runners"),
+    ]
 
 
 @pytest.mark.parametrize("name", TESTS)

@@ -1,4 +1,7 @@
-"""Who may know whom: each import of a package is one that the table allows."""
+"""Who may know whom: each import of a package is one that the table allows.
+
+Names are those of the folders; as imports they stand within the package `fecbench`.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -84,7 +87,13 @@ def imports(path: Path) -> set[str]:
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{name.name}" for name in node.names}
-    return found
+    return {_in_its_folder(name) for name in found}
+
+
+def _in_its_folder(module: str) -> str:
+    """The name by the folder: that of `fecbench.results.metrics` is `results.metrics`."""
+    inner = module.removeprefix("fecbench.")
+    return inner if inner.partition(".")[0] in OURS else module
 
 
 def is_within(module: str, room: str) -> bool:
@@ -145,5 +154,5 @@ def test_notebooks_know_results_alone() -> None:
     for notebook in (REPOSITORY / "notebooks").glob("*.ipynb"):
         text = notebook.read_text()
         assert not any(
-            f"import {name}" in text or f"from {name}" in text for name in OURS - {"results", "fecbench"}
+            f"fecbench.{name}" in text or f"fecbench import {name}" in text for name in OURS - {"results"}
         )

@@ -4,7 +4,7 @@ import os
 import struct
 import sys
 
-from runners.sandbox import kernel
+from fecbench.runners.sandbox import kernel
 
 # linux/seccomp.h: the number of the call is loaded; landlock_create_ruleset is there not implemented.
 INSTRUCTIONS = ((0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050026), (0x06, 0, 0, 0x7FFF0000))

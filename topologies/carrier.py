@@ -8,8 +8,8 @@ now.
 import struct
 from collections.abc import Iterable
 
-from topologies.ethtool import control_socket, ethtool
-from topologies.link import LinkError
+from fecbench.topologies.ethtool import control_socket, ethtool
+from fecbench.topologies.link import LinkError
 
 _GET_LINK = 0x0A
 

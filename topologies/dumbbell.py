@@ -5,8 +5,8 @@ It is single-path with a second pair, which shares the link.
 
 from ipaddress import IPv4Interface
 
-from topologies.layout import Cable, Layout, Port
-from topologies.single_path import SINGLE_PATH
+from fecbench.topologies.layout import Cable, Layout, Port
+from fecbench.topologies.single_path import SINGLE_PATH
 
 CLIENT2 = Port("client2", "client2-r1", IPv4Interface("10.0.3.2/24"), "02:00:00:00:03:02")
 R1_CLIENT2 = Port("r1", "r1-client2", IPv4Interface("10.0.3.1/24"), "02:00:00:00:03:01")

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from topologies.link import Direction, Queue
+from fecbench.topologies.link import Direction, Queue
 
 
 class _Record(BaseModel):

@@ -7,7 +7,7 @@ back over it.
 
 from ipaddress import IPv4Interface
 
-from topologies.layout import Cable, EmulatedLink, Layout, Port
+from fecbench.topologies.layout import Cable, EmulatedLink, Layout, Port
 
 CLIENT, SERVER = "client", "server"
 SERVER_NETWORK = "10.0.100.0/24"

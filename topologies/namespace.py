@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from topologies.link import LinkError
+from fecbench.topologies.link import LinkError
 
 Result = TypeVar("Result")
 

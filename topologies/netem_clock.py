@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from topologies.link import DIRECTIONS, Direction, LinkEnd, LinkError, LinkSettings
-from topologies.link_report import Quantiles
-from topologies.programs import CLOCK
+from fecbench.topologies.link import DIRECTIONS, Direction, LinkEnd, LinkError, LinkSettings
+from fecbench.topologies.link_report import Quantiles
+from fecbench.topologies.programs import CLOCK
 
 EARLY_US = 2.0
 """By so much netem's delays may be too short: tc before 6.9 cuts them to 64 ns of a microsecond."""

@@ -17,9 +17,9 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from topologies import netem_shown
-from topologies.carrier import ensure_carrier
-from topologies.link import (
+from fecbench.topologies import netem_shown
+from fecbench.topologies.carrier import ensure_carrier
+from fecbench.topologies.link import (
     DIRECTIONS,
     FULL_FRAME_BYTES,
     MTU,
@@ -30,12 +30,17 @@ from topologies.link import (
     LinkSettings,
     QueueLimit,
 )
-from topologies.link_report import DirectionConfiguration, DirectionReport, LinkConfiguration, LinkReport
-from topologies.namespace import run_in_new, run_inside, run_tool
-from topologies.netem_clock import Departures, NetemClock
-from topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
-from topologies.offloads import switch_off_merging
-from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
+from fecbench.topologies.link_report import (
+    DirectionConfiguration,
+    DirectionReport,
+    LinkConfiguration,
+    LinkReport,
+)
+from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
+from fecbench.topologies.netem_clock import Departures, NetemClock
+from fecbench.topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
+from fecbench.topologies.offloads import switch_off_merging
+from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
 
 _LATE_TIMER_S = 100e-6
 _SNAPSHOT_INTERVAL_S = 0.005

@@ -10,8 +10,8 @@ import json
 import math
 from typing import Any
 
-from topologies.link import LinkError
-from topologies.link_report import DirectionConfiguration
+from fecbench.topologies.link import LinkError
+from fecbench.topologies.link_report import DirectionConfiguration
 
 DELAY_LINE_LIMIT_PACKETS = 10**9
 """netem needs a limit; this one is never met: 1 s at 10 Gbit/s holds 825,000 full frames."""

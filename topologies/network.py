@@ -16,13 +16,13 @@ from mininet.link import Intf
 from mininet.net import Mininet
 from mininet.node import Host as MininetHost
 
-from topologies import tcp
-from topologies.carrier import ensure_carrier
-from topologies.layout import Layout, Port
-from topologies.link import MTU
-from topologies.namespace import run_in_parallel, run_inside, run_tool
-from topologies.offloads import switch_off_merging
-from topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
+from fecbench.topologies import tcp
+from fecbench.topologies.carrier import ensure_carrier
+from fecbench.topologies.layout import Layout, Port
+from fecbench.topologies.link import MTU
+from fecbench.topologies.namespace import run_in_parallel, run_inside, run_tool
+from fecbench.topologies.offloads import switch_off_merging
+from fecbench.topologies.sysctls import QUIET_SYSCTLS, ROUTER_SYSCTLS, write_sysctls
 
 # Mininet has made its own logger the class of all to come, which print on standard error by themselves.
 logging.setLoggerClass(logging.Logger)

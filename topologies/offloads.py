@@ -10,8 +10,8 @@ import socket
 import struct
 from collections.abc import Iterable
 
-from topologies.ethtool import control_socket, ethtool
-from topologies.link import LinkError
+from fecbench.topologies.ethtool import control_socket, ethtool
+from fecbench.topologies.link import LinkError
 
 MERGING_OFFLOADS = (
     "tx-tcp-segmentation",

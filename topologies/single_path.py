@@ -2,7 +2,7 @@
 
 from ipaddress import IPv4Interface
 
-from topologies.layout import Cable, EmulatedLink, Layout, Port
+from fecbench.topologies.layout import Cable, EmulatedLink, Layout, Port
 
 CLIENT = Port("client", "client-r1", IPv4Interface("10.0.1.2/24"), "02:00:00:00:01:02")
 R1_CLIENT = Port("r1", "r1-client", IPv4Interface("10.0.1.1/24"), "02:00:00:00:01:01")

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from topologies.tcp import TCP_SYSCTLS
+from fecbench.topologies.tcp import TCP_SYSCTLS
 
 QUIET_SYSCTLS = {
     # Neighbour discovery and multicast reports would be frames of the link that nobody asked for.

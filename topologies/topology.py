@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
-from topologies import namespace, tcp
-from topologies.counters import discarded, received_bytes
-from topologies.dumbbell import DUMBBELL
-from topologies.layout import EmulatedLink, Layout, Port
-from topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, TopologyError
-from topologies.link_report import LinkReport
-from topologies.multipath import multipath
-from topologies.netem_link import NetemLink, netem_is_available
-from topologies.origin import Origin
-from topologies.single_path import SINGLE_PATH
-from topologies.wire_link import WireLink, wire_is_available
+from fecbench.topologies import namespace, tcp
+from fecbench.topologies.counters import discarded, received_bytes
+from fecbench.topologies.dumbbell import DUMBBELL
+from fecbench.topologies.layout import EmulatedLink, Layout, Port
+from fecbench.topologies.link import DIRECTIONS, Direction, LinkEnd, LinkSettings, TopologyError
+from fecbench.topologies.link_report import LinkReport
+from fecbench.topologies.multipath import multipath
+from fecbench.topologies.netem_link import NetemLink, netem_is_available
+from fecbench.topologies.origin import Origin
+from fecbench.topologies.single_path import SINGLE_PATH
+from fecbench.topologies.wire_link import WireLink, wire_is_available
 
 Backend = Literal["auto", "wire", "netem"]
 BACKENDS: tuple[Backend, ...] = ("auto", "wire", "netem")
@@ -123,7 +123,7 @@ class Topology:
         backend: str,
         late_bounds_us: Mapping[str, int],
     ) -> None:
-        from topologies.network import Network  # needs Mininet, which planning without root does not
+        from fecbench.topologies.network import Network  # needs Mininet, which planning without root does not
 
         self.backend = backend
         self._links: dict[str, Link] = {}

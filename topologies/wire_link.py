@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
-from topologies.link_report import LinkReport
-from topologies.origin import Origin
-from topologies.programs import WIRE
+from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
+from fecbench.topologies.link_report import LinkReport
+from fecbench.topologies.origin import Origin
+from fecbench.topologies.programs import WIRE
 
 _ANSWER_TIMEOUT_S = 10.0
 

@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 from types import FrameType
 
-from runners.cluster import address, settings
-from runners.refusal import Refusal
+from fecbench.runners.cluster import address, settings
+from fecbench.runners.refusal import Refusal
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -52,7 +52,7 @@ def main() -> None:
         protocol="tls",
         security=Security(require_encryption=True, tls_ca_file=str(papers / "authority.pem"), **pairs),
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"},
-        worker_command="runners.cluster.as_dask",
+        worker_command="fecbench.runners.cluster.as_dask",
         worker_extra_args=["--certificates", str(papers)],
     ) as cluster:
         cluster.scale(jobs=asked.jobs)

@@ -1,6 +1,6 @@
 """What is computed from a campaign: frames, pairs of variants, their summary, intervals, rules, equality.
 
-from results import analysis
+from fecbench.results import analysis
 
 pairing = analysis.paired(analysis.trials(database, campaign), "rQUIC, FEC off", "rQUIC, XOR 4/5")
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.lazy import names_of
+from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
-    from results.analysis.choosing import choices, log_ratios
-    from results.analysis.frames import metrics, points, trials
-    from results.analysis.intervals import ratio_intervals, shares
-    from results.analysis.pairing import Pairing, baseline_of, comparisons, left_out, paired
+    from fecbench.results.analysis.choosing import choices, log_ratios
+    from fecbench.results.analysis.frames import metrics, points, trials
+    from fecbench.results.analysis.intervals import ratio_intervals, shares
+    from fecbench.results.analysis.pairing import Pairing, baseline_of, comparisons, left_out, paired
 
 __all__ = [
     "Pairing",

@@ -26,17 +26,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from results import metrics
-from results.analysis import criteria as questions
-from results.analysis import tolerances
-from results.analysis.criteria import Criterion, Stratum, Verdict
-from results.analysis.intervals import FEWEST
-from results.analysis.pairing import baselines_of
-from results.analysis.tolerances import Tolerance
-from results.analysis.twins import Beside, Twins, differences, ratios, table
-from results.analysis.units import number
-from results.store.database import Database
-from results.store.records import CampaignInfo, StoredTrial, TrialKey
+from fecbench.results import metrics
+from fecbench.results.analysis import criteria as questions
+from fecbench.results.analysis import tolerances
+from fecbench.results.analysis.criteria import Criterion, Stratum, Verdict
+from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.analysis.tolerances import Tolerance
+from fecbench.results.analysis.twins import Beside, Twins, differences, ratios, table
+from fecbench.results.analysis.units import number
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialKey
 
 QUANTILES = (0.05, 0.5, 0.95)
 COUNTED = ("bytes_sent", "packets_sent")

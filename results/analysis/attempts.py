@@ -13,10 +13,10 @@ from typing import Any
 import pandas as pd
 import scipy
 
-from results.analysis.intervals import LEVEL
-from results.analysis.pairing import baselines_of
-from results.store.database import Database
-from results.store.records import STATES, AttemptCount, CampaignInfo
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import STATES, AttemptCount, CampaignInfo
 
 _GROUP = ["workload", "point", "repetition"]
 

@@ -25,11 +25,11 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from results import metrics
-from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.one_host import of_several_hosts
-from results.analysis.pairing import PAIR, ratio_of, values_of
-from results.store.records import DEFAULT_MARGIN
+from fecbench.results import metrics
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.one_host import of_several_hosts
+from fecbench.results.analysis.pairing import PAIR, ratio_of, values_of
+from fecbench.results.store.records import DEFAULT_MARGIN
 
 _CHOICE = (
     *("chosen", "as_good", "ratio", "low", "high", "p_value", "halves_agree", "points"),

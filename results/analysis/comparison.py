@@ -15,12 +15,19 @@ from typing import Any
 
 import pandas as pd
 
-from results import metrics
-from results.analysis.intervals import EFFECTS, LEVEL, median_ratio_interval, of_campaign
-from results.analysis.margins import margins_of
-from results.analysis.pairing import Pairing, comparisons, in_order, is_censored, median_ratio, ratio_of
-from results.analysis.point_statistic import by_group, p95
-from results.store.records import P95, CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis.intervals import EFFECTS, LEVEL, median_ratio_interval, of_campaign
+from fecbench.results.analysis.margins import margins_of
+from fecbench.results.analysis.pairing import (
+    Pairing,
+    comparisons,
+    in_order,
+    is_censored,
+    median_ratio,
+    ratio_of,
+)
+from fecbench.results.analysis.point_statistic import by_group, p95
+from fecbench.results.store.records import P95, CampaignInfo
 
 COUNTS = ("helps", "harms", "equivalent", "undecided")
 """Each point that has a ratio is in one of these counts."""

@@ -31,8 +31,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from results.analysis.intervals import FEWEST, LEVEL, median_interval
-from results.analysis.tolerances import FAR_SHARE
+from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval
+from fecbench.results.analysis.tolerances import FAR_SHARE
 
 Verdict = Literal["agrees", "differs", "cannot tell"]
 Statistic = Literal["median", "mean", "far"]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from results import metrics
-from results.analysis.pairing import baselines_of
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.store.records import CampaignInfo
 
 UNEQUAL = 0.01
 """Medians of the shares of time that differ by more than this are told: a fifth of what a valid trial may

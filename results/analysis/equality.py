@@ -16,15 +16,15 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from results import metrics
-from results.analysis import frames, outcomes
-from results.analysis.harness import TIME
-from results.analysis.intervals import LEVEL, median_interval, signed_rank
-from results.analysis.one_host import of_several_hosts
-from results.analysis.pairing import PAIR
-from results.store import arrow
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import frames, outcomes
+from fecbench.results.analysis.harness import TIME
+from fecbench.results.analysis.intervals import LEVEL, median_interval, signed_rank
+from fecbench.results.analysis.one_host import of_several_hosts
+from fecbench.results.analysis.pairing import PAIR
+from fecbench.results.store import arrow
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 POWER = 0.8
 DIFFERENCES = (0.01, 0.02, 0.05, 0.10)

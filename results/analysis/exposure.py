@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from results.analysis import frames
-from results.analysis.pairing import PAIR, baselines_of
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.pairing import PAIR, baselines_of
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 COLUMNS = ("workload", "variant", "trials", "met_outage", "compared_with", "pairs", "alone", "spared")
 

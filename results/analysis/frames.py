@@ -13,15 +13,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from results.analysis import losses, one_host
-from results.analysis.harness import FIRST_PACKETS, in_order, phases
-from results.analysis.harness import frame as harness_frame
-from results.analysis.pairing import PAIR
-from results.metrics import SOURCES, of
-from results.store import arrow
-from results.store.database import Database, DatabaseError
-from results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, StoredTrial, TrialSeries
-from results.store.series import unpack
+from fecbench.results.analysis import losses, one_host
+from fecbench.results.analysis.harness import FIRST_PACKETS, in_order, phases
+from fecbench.results.analysis.harness import frame as harness_frame
+from fecbench.results.analysis.pairing import PAIR
+from fecbench.results.metrics import SOURCES, of
+from fecbench.results.store import arrow
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import STATES, TRIAL_COLUMNS, CampaignInfo, StoredTrial, TrialSeries
+from fecbench.results.store.series import unpack
 
 _Values = np.ndarray[Any, np.dtype[np.float64]]
 _Ids = np.ndarray[Any, np.dtype[np.int64]]

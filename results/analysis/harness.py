@@ -38,8 +38,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from results.store.arrow import objects
-from results.store.records import HARNESS_COLUMNS
+from fecbench.results.store.arrow import objects
+from fecbench.results.store.records import HARNESS_COLUMNS
 
 FIRST_PACKETS = 8192
 """Of a link in one direction: among so many, the first that was lost is looked for."""

@@ -19,13 +19,13 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from results import metrics
-from results.analysis import frames, one_host
-from results.analysis.intervals import LEVEL
-from results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
-from results.analysis.starts import UNKNOWN
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import frames, one_host
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.pairing import OTHER_HOSTS, PAIR, comparisons
+from fecbench.results.analysis.starts import UNKNOWN
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 LEAST_GROUPS = 10
 """Of each of two hosts, at points and workloads that both have run: fewer are not compared."""

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, StoredTrial, TrialRecord
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
 
 CellState = Literal["ok", "failed", "unsupported"]
 MARKS: dict[CellState, str] = {"ok": "✓", "failed": "✕", "unsupported": "?"}

@@ -20,11 +20,11 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from results import metrics
-from results.analysis.margins import of_points
-from results.analysis.pairing import Pairing, in_order, median_ratio
-from results.analysis.point_statistic import place_of_p95
-from results.store.records import P95, CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis.margins import of_points
+from fecbench.results.analysis.pairing import Pairing, in_order, median_ratio
+from fecbench.results.analysis.point_statistic import place_of_p95
+from fecbench.results.store.records import P95, CampaignInfo
 
 LEVEL = 0.05  # intervals and bands have the confidence 1 - LEVEL
 FEWEST = 6  # units of an interval of that confidence

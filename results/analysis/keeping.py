@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from results.analysis import outcomes
-from results.analysis.point_statistic import by_group
-from results.metrics import of
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.metrics import of
+from fecbench.results.store.records import CampaignInfo
 
 LEAST = 0.99  # of messages
 LOSSES = "losses"

@@ -26,9 +26,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from results.store.series import unpack
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.series import unpack
 
 SERIES = "content"
 LAST = 10

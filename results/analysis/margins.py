@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from results import metrics
-from results.analysis import tolerances
-from results.store.records import CampaignInfo, Workload
+from fecbench.results import metrics
+from fecbench.results.analysis import tolerances
+from fecbench.results.store.records import CampaignInfo, Workload
 
 Floats = NDArray[np.float64]
 

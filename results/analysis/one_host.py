@@ -11,8 +11,8 @@ from collections.abc import Collection
 
 import pandas as pd
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 COLUMNS = ("host", "engine")
 """The columns of a frame of trials that tell who has run them, and whether that matters."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from results.metrics import Metric
+from fecbench.results.metrics import Metric
 
 WORST = ("failed", "timeout")
 COUNTED = ("ok", *WORST)

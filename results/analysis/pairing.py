@@ -22,12 +22,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from results import metrics
-from results.analysis import outcomes
-from results.analysis.one_host import of_several_hosts
-from results.analysis.point_statistic import by_group
-from results.metrics import Metric
-from results.store.records import FEWEST_OF_P95, CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.one_host import of_several_hosts
+from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.metrics import Metric
+from fecbench.results.store.records import FEWEST_OF_P95, CampaignInfo
 
 _POINT = ["workload", "point"]
 PAIR = [*_POINT, "repetition"]

@@ -11,7 +11,7 @@ import math
 
 import pandas as pd
 
-from results.store.records import FEWEST_OF_P95, P95
+from fecbench.results.store.records import FEWEST_OF_P95, P95
 
 STATISTICS = ("median", "mean", P95)
 

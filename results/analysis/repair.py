@@ -7,8 +7,8 @@ ends has FEC off, or where an implementation does not say what turns FEC off.
 
 from __future__ import annotations
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 
 def sentences(database: Database, campaign: CampaignInfo) -> list[str]:

@@ -31,12 +31,12 @@ from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 
-from results import metrics
-from results.analysis.correlations import in_words, rank_correlations
-from results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign, verdicts
-from results.analysis.pairing import Pairing, median_ratio
-from results.analysis.units import number, quantity
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis.correlations import in_words, rank_correlations
+from fecbench.results.analysis.intervals import LEVEL, median_ratio_interval, of_campaign, verdicts
+from fecbench.results.analysis.pairing import Pairing, median_ratio
+from fecbench.results.analysis.units import number, quantity
+from fecbench.results.store.records import CampaignInfo
 
 FEWEST_POINTS = 30
 _DEPTH = 3  # more conditions are hard to read

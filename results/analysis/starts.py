@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, Start
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Start
 
 COMPARED = (
     *("machine", "cpu", "cores", "kernel", "python", "libraries", "revision", "fecbench", "jobs"),

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from results import metrics
-from results.analysis import outcomes
-from results.analysis.pairing import Pairing, baselines_of, comparisons, median_ratio
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons, median_ratio
+from fecbench.results.store.records import CampaignInfo
 
 
 def summary(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:

@@ -7,8 +7,8 @@ such a variant itself (`pairing.baselines_of`).
 
 from __future__ import annotations
 
-from results.analysis.pairing import baselines_of
-from results.store.records import CampaignInfo
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.store.records import CampaignInfo
 
 
 def sentences(campaign: CampaignInfo) -> list[str]:

@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from results import metrics
-from results.analysis.criteria import Differences
-from results.analysis.pairing import PAIR
-from results.analysis.tolerances import FAR, MEAN_BY, Tolerance
-from results.store.records import TrialKey, TrialRecord
+from fecbench.results import metrics
+from fecbench.results.analysis.criteria import Differences
+from fecbench.results.analysis.pairing import PAIR
+from fecbench.results.analysis.tolerances import FAR, MEAN_BY, Tolerance
+from fecbench.results.store.records import TrialKey, TrialRecord
 
 _LEAST_RTT_S = 1e-3  # without any delay, a tolerance by round trips would have no bound
 _NOT_CARRIED = ("queue_dropped", "outage_dropped")

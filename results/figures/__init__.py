@@ -1,6 +1,6 @@
 """The figures of campaigns, each a matplotlib Figure for a person who compares.
 
-    from results import figures
+    from fecbench.results import figures
 
     figures.ratio_ecdf(trials, campaign)
 
@@ -12,18 +12,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from results.lazy import names_of
+from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
-    from results.figures.choosing import choice_map
-    from results.figures.distributions import boxes, dct, ecdf_panels, points, ratio_ecdf, workload_names
-    from results.figures.explanation import benefit_map, effects
-    from results.figures.kept import kept_map
-    from results.figures.nothing import NothingToDraw
-    from results.figures.over_time import trial_over_time
-    from results.figures.playout import latency_ecdf, on_time
-    from results.figures.ratios import bars, heat_map, over_factors, pairs, table
-    from results.figures.saving import Folder, save
+    from fecbench.results.figures.choosing import choice_map
+    from fecbench.results.figures.distributions import (
+        boxes,
+        dct,
+        ecdf_panels,
+        points,
+        ratio_ecdf,
+        workload_names,
+    )
+    from fecbench.results.figures.explanation import benefit_map, effects
+    from fecbench.results.figures.kept import kept_map
+    from fecbench.results.figures.nothing import NothingToDraw
+    from fecbench.results.figures.over_time import trial_over_time
+    from fecbench.results.figures.playout import latency_ecdf, on_time
+    from fecbench.results.figures.ratios import bars, heat_map, over_factors, pairs, table
+    from fecbench.results.figures.saving import Folder, save
 
 __all__ = [
     "Folder",

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from results.analysis.margins import percent
-from results.analysis.units import axis_label, quantity
-from results.figures.style import FONT, WIDTH, grid, heading, legend_below, style
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.units import axis_label, quantity
+from fecbench.results.figures.style import FONT, WIDTH, grid, heading, legend_below, style
 
 _ACROSS = 2  # panels in a row
 _CELL = 0.6  # inches high

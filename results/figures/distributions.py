@@ -16,14 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 
-from results import metrics
-from results.analysis import outcomes
-from results.analysis.intervals import LEVEL, ecdf
-from results.analysis.pairing import Pairing, baselines_of, comparisons
-from results.analysis.summary import median_column, of_many_networks, summary, whole_groups
-from results.analysis.units import axis_label, size
-from results.figures.nothing import NothingToDraw
-from results.figures.style import (
+from fecbench.results import metrics
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.intervals import LEVEL, ecdf
+from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons
+from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
+from fecbench.results.analysis.units import axis_label, size
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import (
     FONT,
     WIDTH,
     as_pixels,
@@ -38,8 +38,8 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.metrics import Metric, choose, of_workloads
-from results.store.records import CampaignInfo
+from fecbench.results.metrics import Metric, choose, of_workloads
+from fecbench.results.store.records import CampaignInfo
 
 _MOST_STEPS = 2000  # of a curve that is drawn with every step
 # Of the greatest panel at the resolution of a PNG.

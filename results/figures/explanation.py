@@ -13,12 +13,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from results import metrics
-from results.analysis.intervals import VERDICTS
-from results.analysis.rules import Explanation
-from results.analysis.units import axis_label, quantity
-from results.figures.nothing import NothingToDraw
-from results.figures.style import (
+from fecbench.results import metrics
+from fecbench.results.analysis.intervals import VERDICTS
+from fecbench.results.analysis.rules import Explanation
+from fecbench.results.analysis.units import axis_label, quantity
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,

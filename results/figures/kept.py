@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from results.analysis import frames
-from results.analysis.keeping import LEAST, LOSSES, kept, losses
-from results.analysis.units import axis_label
-from results.figures.nothing import NothingToDraw
-from results.figures.style import (
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.keeping import LEAST, LOSSES, kept, losses
+from fecbench.results.analysis.units import axis_label
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import (
     FONT,
     WIDTH,
     heading,
@@ -26,8 +26,8 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.metrics import compared, playout
-from results.store.records import CampaignInfo
+from fecbench.results.metrics import compared, playout
+from fecbench.results.store.records import CampaignInfo
 
 _ACROSS = 3  # panels in a row
 _PANEL = 2.2  # inches high

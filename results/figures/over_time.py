@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from results.analysis.units import unit_of
-from results.figures.nothing import NothingToDraw
-from results.figures.style import MARKERS, WIDTH, heading, legend_below, plain_ticks, style, wrapped
-from results.metrics import ENDPOINTS, column_of, of
+from fecbench.results.analysis.units import unit_of
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import MARKERS, WIDTH, heading, legend_below, plain_ticks, style, wrapped
+from fecbench.results.metrics import ENDPOINTS, column_of, of
 
 _KEY = ["id", "variant", "workload", "point", "repetition"]
 _NO_PANEL = {*_KEY, "endpoint", "connection", "t_s"}

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from results.analysis import outcomes
-from results.analysis.intervals import LEVEL, ecdf, median_interval
-from results.analysis.point_statistic import by_group
-from results.figures.nothing import NothingToDraw
-from results.figures.style import (
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.intervals import LEVEL, ecdf, median_interval
+from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import (
     ACROSS,
     FONT,
     WIDTH,
@@ -31,8 +31,8 @@ from results.figures.style import (
     style,
     wrapped,
 )
-from results.metrics import of, playout
-from results.store.records import CampaignInfo
+from fecbench.results.metrics import of, playout
+from fecbench.results.store.records import CampaignInfo
 
 _PANEL = 3.6  # inches
 _MARKS = 10  # of a line

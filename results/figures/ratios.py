@@ -16,12 +16,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from results.analysis import frames
-from results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval, of_campaign
-from results.analysis.margins import margins_of, percent
-from results.analysis.pairing import baselines_of, median_ratios
-from results.analysis.units import axis_label, number, quantity
-from results.figures.distributions import (
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval, of_campaign
+from fecbench.results.analysis.margins import margins_of, percent
+from fecbench.results.analysis.pairing import baselines_of, median_ratios
+from fecbench.results.analysis.units import axis_label, number, quantity
+from fecbench.results.figures.distributions import (
     across_workloads,
     compared_with_baseline,
     divisor,
@@ -31,8 +31,8 @@ from results.figures.distributions import (
     workload_names,
     workloads_width,
 )
-from results.figures.nothing import NothingToDraw
-from results.figures.style import (
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import (
     ACROSS,
     FONT,
     RATIO_COLORS,
@@ -56,8 +56,8 @@ from results.figures.style import (
     to_ends,
     wrapped,
 )
-from results.metrics import Metric, choose
-from results.store.records import CampaignInfo
+from fecbench.results.metrics import Metric, choose
+from fecbench.results.store.records import CampaignInfo
 
 _FEW = 6  # values of a factor that are cells of their own
 _POINTS_IN_A_CELL = 4

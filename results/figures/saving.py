@@ -10,8 +10,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from results.figures.nothing import NothingToDraw
-from results.figures.style import style
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import style
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _DATES_AND_PROGRAMS = {

@@ -28,8 +28,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from results.metrics import Metric
-from results.store.records import CampaignInfo
+from fecbench.results.metrics import Metric
+from fecbench.results.store.records import CampaignInfo
 
 WIDTH = 10.0  # inches, of every figure: on a page, all have letters of one size
 ACROSS = 3  # panels in a row

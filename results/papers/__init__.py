@@ -6,9 +6,9 @@ A design of the catalogue is recognised by the name in its text, whatever its ca
 
 from __future__ import annotations
 
-from results.papers import moskvitin, networking2019, rquic2021, starlink2022, thesis2018
-from results.papers.claims import PaperFigure
-from results.store.records import CampaignInfo
+from fecbench.results.papers import moskvitin, networking2019, rquic2021, starlink2022, thesis2018
+from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.store.records import CampaignInfo
 
 # By the name that the names of their designs begin with. Each paper's package has its part of this table.
 FIGURES: dict[str, list[PaperFigure]] = {

@@ -21,10 +21,10 @@ import pandas as pd
 import scipy
 from matplotlib.figure import Figure
 
-from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.units import number
-from results.figures.nothing import NothingToDraw
-from results.store.records import CampaignInfo
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.units import number
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.store.records import CampaignInfo
 
 NOT_MEASURED = "not measured"
 

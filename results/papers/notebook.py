@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from results import papers
-from results.figures.nothing import NothingToDraw
-from results.papers.claims import PaperFigure
-from results.reading import Campaign, Results
+from fecbench.results import papers
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers.claims import PaperFigure
+from fecbench.results.reading import Campaign, Results
 
 
 def show(database: Results, number: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 _LIMITS = {"queue_packets": "packets", "queue_bdp": "bandwidth-delay products", "queue_bytes": "bytes"}
 _USUAL = "holds 1.5 bandwidth-delay products"  # where a design says nothing of it

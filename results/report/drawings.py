@@ -8,15 +8,15 @@ from functools import partial
 
 import pandas as pd
 
-from results import figures, metrics, papers
-from results.analysis.pairing import Pairing, comparisons, to_baseline
-from results.analysis.rules import Explanation, NothingToExplain, explain
-from results.analysis.summary import of_many_networks
-from results.figures.nothing import NothingToDraw
-from results.figures.saving import Drawing, Folder, stem
-from results.metrics import Metric
-from results.papers.claims import Claim
-from results.store.records import CampaignInfo
+from fecbench.results import figures, metrics, papers
+from fecbench.results.analysis.pairing import Pairing, comparisons, to_baseline
+from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
+from fecbench.results.analysis.summary import of_many_networks
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.saving import Drawing, Folder, stem
+from fecbench.results.metrics import Metric
+from fecbench.results.papers.claims import Claim
+from fecbench.results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from results import metrics
-from results.analysis import comparison
-from results.analysis.margins import percent
-from results.analysis.pairing import Pairing, comparisons, left_out
-from results.analysis.summary import summary
-from results.analysis.units import number
-from results.figures import workload_names
-from results.metrics import Metric
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import comparison
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.pairing import Pairing, comparisons, left_out
+from fecbench.results.analysis.summary import summary
+from fecbench.results.analysis.units import number
+from fecbench.results.figures import workload_names
+from fecbench.results.metrics import Metric
+from fecbench.results.store.records import CampaignInfo
 
 
 def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame | None = None) -> pd.DataFrame:

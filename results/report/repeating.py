@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 NOT_CALIBRATED = "not measured, on request (--no-calibrate)"
 ALL_TRIALS = "fecbench show --trials"

@@ -20,8 +20,8 @@ from typing import Any
 import jinja2
 import pandas as pd
 
-from results import figures
-from results.analysis import (
+from fecbench.results import figures
+from fecbench.results.analysis import (
     agreement,
     attempts,
     comparison,
@@ -35,18 +35,18 @@ from results.analysis import (
     repair,
     timers,
 )
-from results.analysis.equality import NothingToCompare
-from results.analysis.intervals import FEWEST
-from results.analysis.margins import percent
-from results.analysis.pairing import baselines_of, comparisons
-from results.analysis.point_statistic import by_group
-from results.analysis.starts import starts_of
-from results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
-from results.analysis.units import number
-from results.figures.saving import SUFFIXES, Folder
-from results.metrics import SOURCES, Metric, choose, of, of_workloads
-from results.report import repeating, second_tries
-from results.report.drawings import (
+from fecbench.results.analysis.equality import NothingToCompare
+from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.pairing import baselines_of, comparisons
+from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.analysis.starts import starts_of
+from fecbench.results.analysis.summary import by_pairs, median_column, of_many_networks, whole_groups
+from fecbench.results.analysis.units import number
+from fecbench.results.figures.saving import SUFFIXES, Folder
+from fecbench.results.metrics import SOURCES, Metric, choose, of, of_workloads
+from fecbench.results.report import repeating, second_tries
+from fecbench.results.report.drawings import (
     by_workload,
     explained,
     of_all_workloads,
@@ -54,10 +54,10 @@ from results.report.drawings import (
     parts_of,
     reproduced,
 )
-from results.report.findings import findings, headline
-from results.store.database import Database, DatabaseError
-from results.store.postgresql_url import without_passwords
-from results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
+from fecbench.results.report.findings import findings, headline
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.postgresql_url import without_passwords
+from fecbench.results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
 _MOST_ROWS = 1000  # trials or points that are listed one by one: a page with more is too large to send
 _FOLDER = Path(__file__).parent / "templates"

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from results import metrics, papers
-from results.analysis.attempts import first_attempts, groups
-from results.analysis.intervals import verdicts
-from results.report.drawings import parts_of
-from results.report.findings import findings
-from results.store.records import CampaignInfo
+from fecbench.results import metrics, papers
+from fecbench.results.analysis.attempts import first_attempts, groups
+from fecbench.results.analysis.intervals import verdicts
+from fecbench.results.report.drawings import parts_of
+from fecbench.results.report.findings import findings
+from fecbench.results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)

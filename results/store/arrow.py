@@ -21,10 +21,10 @@ import sqlalchemy as sa
 from pyarrow import json
 from sqlalchemy.dialects import postgresql, sqlite
 
-from results.store import connector, schema
-from results.store.database import Database, DatabaseError
-from results.store.records import TRIAL_COLUMNS
-from results.store.sqlite import CAUSES
+from fecbench.results.store import connector, schema
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import TRIAL_COLUMNS
+from fecbench.results.store.sqlite import CAUSES
 
 _TYPES = {
     sa.Integer: pa.int64(),

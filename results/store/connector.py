@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from results.store import schema
+from fecbench.results.store import schema
 
 LOCK_WAIT_S = 10.0
 """How long a database that another process has locked is waited for."""

@@ -26,12 +26,12 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 
-from results.store import rows, schema, upgrade
-from results.store.connector import Connector
-from results.store.digest import of_metrics, of_trial, of_trials
-from results.store.error import DatabaseError, HasResult, UnfitRecord
-from results.store.postgresql_url import is_url
-from results.store.records import (
+from fecbench.results.store import rows, schema, upgrade
+from fecbench.results.store.connector import Connector
+from fecbench.results.store.digest import of_metrics, of_trial, of_trials
+from fecbench.results.store.error import DatabaseError, HasResult, UnfitRecord
+from fecbench.results.store.postgresql_url import is_url
+from fecbench.results.store.records import (
     STATES,
     AttemptCount,
     CampaignInfo,
@@ -50,7 +50,7 @@ from results.store.records import (
     TrialRecord,
     TrialSeries,
 )
-from results.store.sqlite import SQLite
+from fecbench.results.store.sqlite import SQLite
 
 __all__ = ["Database", "DatabaseError", "HasResult", "UnfitRecord"]
 
@@ -663,6 +663,8 @@ def _stored(
 def _connector(path_or_url: str, create: bool) -> Connector:
     if not is_url(path_or_url):
         return SQLite(path_or_url, create=create)
-    from results.store.postgresql import PostgreSQL  # takes longer to load than most commands take to run
+    from fecbench.results.store.postgresql import (
+        PostgreSQL,  # takes longer to load than most commands take to run
+    )
 
     return PostgreSQL(path_or_url)

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from results.store.records import TrialKey, TrialRecord
+from fecbench.results.store.records import TrialKey, TrialRecord
 
 COUNTERS = (
     *("frames_in", "bytes_in", "frames_out", "bytes_out", "queue_dropped", "oversize_dropped", "in_flight"),

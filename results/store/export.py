@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from results.store.error import DatabaseError
+from fecbench.results.store.error import DatabaseError
 
 SUFFIXES = (".csv", ".parquet")
 

@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import sqlalchemy as sa
 
-from results.store import connector, postgresql_url, schema
-from results.store.connector import Connector
-from results.store.error import DatabaseError
+from fecbench.results.store import connector, postgresql_url, schema
+from fecbench.results.store.connector import Connector
+from fecbench.results.store.error import DatabaseError
 
 _LIMITS_OF_SILENCE = {
     "connect_timeout": 10,

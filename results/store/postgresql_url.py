@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from results.store.error import DatabaseError
+from fecbench.results.store.error import DatabaseError
 
 SCHEMES = ("postgresql", "postgres")
 FORM = "postgresql://USER@HOST:PORT/DATABASE"

@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from results.metrics import DEFAULT
-from results.store import schema
-from results.store.records import (
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store import schema
+from fecbench.results.store.records import (
     DEFAULT_MARGIN,
     CampaignInfo,
     Claimant,

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from results.store.error import DatabaseError, UnfitRecord
-from results.store.records import SeriesTable
+from fecbench.results.store.error import DatabaseError, UnfitRecord
+from fecbench.results.store.records import SeriesTable
 
 
 def of_endpoint(endpoint: str, name: str, table: pa.Table) -> SeriesTable:

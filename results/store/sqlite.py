@@ -13,9 +13,9 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from results.store import connector, schema
-from results.store.connector import Connector
-from results.store.error import DatabaseError
+from fecbench.results.store import connector, schema
+from fecbench.results.store.connector import Connector
+from fecbench.results.store.error import DatabaseError
 
 CAUSES = {
     sqlite3.SQLITE_BUSY: (

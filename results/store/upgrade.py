@@ -11,8 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from results.store import schema
-from results.store.records import Kind
+from fecbench.results.store import schema
+from fecbench.results.store.records import Kind
 
 
 def _from_version_1(connection: sa.Connection) -> None:

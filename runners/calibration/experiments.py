@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-import dropper.model
-from dropper.model import GilbertElliott, LossModel, Uniform
-from runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
-from runners.calibration.table import Bounds, Kind, Measurement, Table
-from runners.refusal import Refusal
-from runners.sandbox import isolation
-from runners.trial import validity
-from topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
-from topologies.programs import PROBER
-from topologies.topology import Backend
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
+from fecbench.runners.calibration.table import Bounds, Kind, Measurement, Table
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial import validity
+from fecbench.topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
+from fecbench.topologies.programs import PROBER
+from fecbench.topologies.topology import Backend
 
 _log = logging.getLogger(__name__)
 
@@ -197,7 +197,7 @@ def queue(laboratory: Laboratory) -> Iterator[Measurement]:
 def verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -> Iterator[Measurement]:
     link = LinkSettings.symmetric(100, 1, queue_packets=count)
     traffic = laboratory.send(link, count, model=model)
-    predicted = dropper.model.verdicts(model, SEED, count).astype(bool)
+    predicted = dropper_model.verdicts(model, SEED, count).astype(bool)
     recorded = traffic.verdicts
     differing = count if len(recorded) != count else int((recorded != predicted).sum())
     yield Measurement(

@@ -16,18 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-import dropper.command
-import dropper.model
-from dropper.command import Attachment, Filter
-from dropper.model import LossModel, Uniform
-from runners.calibration.table import Measurement
-from runners.trial import validity
-from runners.trial.assignment import PORT
-from topologies.link import Direction, LinkSettings
-from topologies.link_report import LinkReport
-from topologies.programs import PROBER
-from topologies.single_path import R1_CLIENT
-from topologies.topology import TOPOLOGIES, Backend, Host, Topology, build
+from fecbench.dropper import command as dropper_command
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.command import Attachment, Filter
+from fecbench.dropper.model import LossModel, Uniform
+from fecbench.runners.calibration.table import Measurement
+from fecbench.runners.trial import validity
+from fecbench.runners.trial.assignment import PORT
+from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.link_report import LinkReport
+from fecbench.topologies.programs import PROBER
+from fecbench.topologies.single_path import R1_CLIENT
+from fecbench.topologies.topology import TOPOLOGIES, Backend, Host, Topology, build
 
 SEED = 1
 FRAME_BYTES = 1242
@@ -132,7 +132,7 @@ class Laboratory:
         with self._build(settings) as network:
             place = network.exits[self.link, direction]
             attachment = Attachment(place.netns_path, place.interface, "ingress")
-            dropper.command.attach(attachment, model, SEED, Filter("ipv4", "udp", PORT))
+            dropper_command.attach(attachment, model, SEED, Filter("ipv4", "udp", PORT))
             sender = _End(network.client.pid, self._address(network.client))
             receiver = _End(network.server.pid, network.server.address)
             if direction == "down":
@@ -148,8 +148,8 @@ class Laboratory:
                 patience_ms=PATIENCE_MS + round(settings.of(direction).owd_ms),
             )
             report = network.finish()[self.link]
-            log = dropper.command.log(attachment)
-        verdicts = dropper.model.unpack(log.bitmap, log.recorded).astype(bool)
+            log = dropper_command.log(attachment)
+        verdicts = dropper_model.unpack(log.bitmap, log.recorded).astype(bool)
         traffic = Traffic(datagrams, direction, report, verdicts)
         self._traffic.append(traffic)
         return traffic

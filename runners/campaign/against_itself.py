@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import designs
-from designs import Design, Variant
+from fecbench import designs
+from fecbench.designs import Design, Variant
 from fecbench.hints import nearest
-from runners.refusal import Refusal
+from fecbench.runners.refusal import Refusal
 
 ARMS = ("A", "B")
 """What stands behind the labels; the first is the baseline."""

@@ -1,6 +1,6 @@
 """Moves a database aside whose campaigns this fecbench cannot go on with: `make demo` begins anew then.
 
-python -m runners.campaign.aside DESIGN DATABASE
+python -m fecbench.runners.campaign.aside DESIGN DATABASE
 """
 
 import sys
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 
-import designs
-from results.store.database import Database
-from runners.campaign import crosscheck
-from runners.campaign.campaign import stored_campaign
-from runners.campaign.request import Request, request
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL
+from fecbench import designs
+from fecbench.results.store.database import Database
+from fecbench.runners.campaign import crosscheck
+from fecbench.runners.campaign.campaign import stored_campaign
+from fecbench.runners.campaign.request import Request, request
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import VIRTUAL
 
 
 def move_aside(wanted: Iterable[Request], path: Path) -> str:

@@ -7,8 +7,8 @@ A ratio of two stacks says little about FEC, so there is none but where a varian
 from collections.abc import Mapping
 from typing import Any
 
-from designs.design import Design, Variant
-from runners.campaign.experiment import Arm
+from fecbench.designs.design import Design, Variant
+from fecbench.runners.campaign.experiment import Arm
 
 WITH_NONE = ""
 """A variant that is in no ratio, though the design has a baseline."""

@@ -4,11 +4,11 @@ starts them, with the options and the content of the trial."""
 import shlex
 from pathlib import Path
 
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import environment
-from runners.trial import certificates
-from runners.trial.assignment import SERVER_NAME, assignment, command
-from runners.trial.task import ROLES, Role, Task
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import environment
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.assignment import SERVER_NAME, assignment, command
+from fecbench.runners.trial.task import ROLES, Role, Task
 
 ADDRESS = "127.0.0.1"
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from designs import Design
+from fecbench.designs import Design
 from fecbench.hints import nearest
-from results.store.database import Database
-from results.store.records import (
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import (
     CampaignInfo,
     Kind,
     NewCampaign,
@@ -18,16 +18,16 @@ from results.store.records import (
     Variant,
     Workload,
 )
-from runners.calibration import experiments as calibration
-from runners.campaign import baselines, provenance, self_check
-from runners.campaign.claims import this_process
-from runners.campaign.differences import check_same
-from runners.campaign.experiment import Activity
-from runners.campaign.request import Request
-from runners.campaign.share import Due, Share, Watcher, due
-from runners.engines.engine import Engine
-from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL
+from fecbench.runners.calibration import experiments as calibration
+from fecbench.runners.campaign import baselines, provenance, self_check
+from fecbench.runners.campaign.claims import this_process
+from fecbench.runners.campaign.differences import check_same
+from fecbench.runners.campaign.experiment import Activity
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.campaign.share import Due, Share, Watcher, due
+from fecbench.runners.engines.engine import Engine
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import VIRTUAL
 
 _log = logging.getLogger(__name__)
 

@@ -3,16 +3,16 @@ and a topology with too few pairs. A parameter that is known and reaches nobody 
 
 from collections.abc import Collection, Iterator
 
-from designs import Design
-from designs.factor import LinkedFactor
+from fecbench.designs import Design
+from fecbench.designs.factor import LinkedFactor
 from fecbench.hints import nearest
-from results.store.records import TRIAL_COLUMNS
-from runners import workloads
-from runners.campaign import links, processors
-from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
-from runners.workloads.workload import Workload
-from topologies.topology import TOPOLOGIES
+from fecbench.results.store.records import TRIAL_COLUMNS
+from fecbench.runners import workloads
+from fecbench.runners.campaign import links, processors
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.workload import Workload
+from fecbench.topologies.topology import TOPOLOGIES
 
 OPTION, WORKLOAD = "option.", "workload."
 """What stands before the name of an option, and before that of a parameter of workloads."""

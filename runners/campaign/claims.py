@@ -13,8 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from results.store.database import Database, DatabaseError
-from results.store.records import Claimant, Group, Start
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import Claimant, Group, Start
 
 _log = logging.getLogger(__name__)
 

@@ -10,13 +10,13 @@ import random
 import shlex
 from collections.abc import Iterator
 
-import designs
-from designs import Design
-from results.store.database import Database
-from results.store.records import CampaignInfo, Group
-from runners.campaign.campaign import stored_campaign
-from runners.campaign.request import Request, Sample
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Group
+from fecbench.runners.campaign.campaign import stored_campaign
+from fecbench.runners.campaign.request import Request, Sample
+from fecbench.runners.refusal import Refusal
 
 USUAL_SHARE = 0.02
 FEWEST_GROUPS = 16

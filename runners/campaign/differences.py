@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from results.store.rows import digest_of
-from runners.campaign.experiment import Experiment
-from runners.refusal import Refusal
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.rows import digest_of
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.refusal import Refusal
 
 SHOWN = 3
 """A refusal names so many differences, and counts the others."""

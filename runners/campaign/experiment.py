@@ -10,22 +10,22 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import designs
-from designs import Design
-from dropper.model import LossModelError
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.dropper.model import LossModelError
 from fecbench.hints import nearest
-from results.store.records import TrialKey
-from runners import workloads
-from runners.campaign import checks, links, processors
-from runners.implementations import interop
-from runners.implementations.declaration import PATHS
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import EngineName, Implementation
-from runners.implementations.interop import Interop
-from runners.refusal import Refusal
-from runners.trial import validity
-from runners.trial.site import Bundles, Commands
-from runners.trial.task import (
+from fecbench.results.store.records import TrialKey
+from fecbench.runners import workloads
+from fecbench.runners.campaign import checks, links, processors
+from fecbench.runners.implementations import interop
+from fecbench.runners.implementations.declaration import PATHS
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.interop import Interop
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial import validity
+from fecbench.runners.trial.site import Bundles, Commands
+from fecbench.runners.trial.task import (
     ROLES,
     VIRTUAL,
     Carrier,
@@ -38,11 +38,11 @@ from runners.trial.task import (
     Seeds,
     Task,
 )
-from runners.workloads import page_graph, traffic
-from runners.workloads.workload import Surroundings, Transfer, Workload
-from topologies.layout import Layout
-from topologies.link import DIRECTIONS, TopologyError
-from topologies.topology import TOPOLOGIES, check_backend
+from fecbench.runners.workloads import page_graph, traffic
+from fecbench.runners.workloads.workload import Surroundings, Transfer, Workload
+from fecbench.topologies.layout import Layout
+from fecbench.topologies.link import DIRECTIONS, TopologyError
+from fecbench.topologies.topology import TOPOLOGIES, check_backend
 
 DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"

@@ -4,18 +4,18 @@ of contents from a byte to a megabyte, and of a test case that nobody has."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from results.store.records import TrialKey
-from runners.campaign.experiment import bundles_of, commands_of, folders_of
-from runners.engines.namespaces import NamespaceEngine
-from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
-from runners.sandbox import isolation
-from runners.trial.contract import Part
-from runners.trial.judge import Judgement, judge
-from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
-from runners.trial.validity import USUAL, Validity
-from runners.workloads.workload import COMPLETION, Demand
-from topologies.link import LinkSettings
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import bundles_of, commands_of, folders_of
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial.contract import Part
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
+from fecbench.runners.trial.validity import USUAL, Validity
+from fecbench.runners.workloads.workload import COMPLETION, Demand
+from fecbench.topologies.link import LinkSettings
 
 SIZES = (1, 10_000, 1_000_000)
 UNKNOWN_TESTCASE = "nobody-has-it"

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-import dropper.model
-from dropper.model import FORMS, LossModelError
-from runners.trial.task import LinkTask
-from runners.trial.validity import USUAL, Validity
-from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.model import FORMS, LossModelError
+from fecbench.runners.trial.task import LinkTask
+from fecbench.runners.trial.validity import USUAL, Validity
+from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
 SETTINGS = (*(field.name for field in fields(DirectionSettings)), *_OUTAGE_ENDS)
@@ -106,7 +106,7 @@ def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> Link
     losses = {direction: _losses(values, link, direction) for direction in DIRECTIONS}
     for direction, parameters in losses.items():
         _check_read(values, link, direction)
-        dropper.model.loss_model(parameters)  # refuses what is no model
+        dropper_model.loss_model(parameters)  # refuses what is no model
     return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 

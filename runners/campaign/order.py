@@ -3,11 +3,11 @@
 import random
 from collections.abc import Sequence
 
-import designs
-from designs import Design
+from fecbench import designs
+from fecbench.designs import Design
 from fecbench.hints import nearest
-from results.store.records import TrialKey
-from runners.refusal import Refusal
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.refusal import Refusal
 
 
 def trial_keys(design: Design, points: int) -> list[TrialKey]:

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runners.refusal import Refusal
-from runners.trial.task import ProcessorTask
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import ProcessorTask
 
 PREFIX = "processor."
 HANDSHAKE, DATAGRAM = f"{PREFIX}handshake_ms", f"{PREFIX}datagram_us"

@@ -13,13 +13,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
-from results.store.postgresql_url import without_secrets
-from runners.implementations.implementation import DECLARATION, EngineName, Implementation
-from runners.probe import output_of, sha256_of
-from runners.trial import confinement
-from topologies.programs import CLOCK, WIRE
+from fecbench.dropper.command import COMMAND
+from fecbench.results.store.postgresql_url import without_secrets
+from fecbench.runners.implementations.implementation import DECLARATION, EngineName, Implementation
+from fecbench.runners.probe import output_of, sha256_of
+from fecbench.runners.trial import confinement
+from fecbench.topologies.programs import CLOCK, WIRE
 
 _SOURCES = {
     **{name: (f"{name}/**/*",) for name in ("dropper", "topologies", "designs")},

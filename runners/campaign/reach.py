@@ -12,13 +12,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from runners.campaign import links
-from runners.campaign.checks import OPTION, WORKLOAD, parameters, shown
-from runners.campaign.experiment import Arm, Experiment
-from runners.campaign.processors import NAMES as PROCESSORS
-from runners.implementations.implementation import EngineName
-from runners.refusal import Refusal
-from topologies.link import DIRECTIONS, Direction
+from fecbench.runners.campaign import links
+from fecbench.runners.campaign.checks import OPTION, WORKLOAD, parameters, shown
+from fecbench.runners.campaign.experiment import Arm, Experiment
+from fecbench.runners.campaign.processors import NAMES as PROCESSORS
+from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.refusal import Refusal
+from fecbench.topologies.link import DIRECTIONS, Direction
 
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 Trials = list[tuple[str, str]]

@@ -7,15 +7,15 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from results.store import digest
-from results.store.records import SeriesTable, TrialRecord, VerdictLog
-from runners.engines.engine import Finished
-from runners.trial.judge import Checks, Judgement, judge
-from runners.trial.judging import endpoints
-from runners.trial.outcome import DropperOutcome, Outcome
-from runners.trial.task import VIRTUAL, Seeds, Task
-from topologies.link import DIRECTIONS, Direction
-from topologies.link_report import LinkReport
+from fecbench.results.store import digest
+from fecbench.results.store.records import SeriesTable, TrialRecord, VerdictLog
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.trial.judge import Checks, Judgement, judge
+from fecbench.runners.trial.judging import endpoints
+from fecbench.runners.trial.outcome import DropperOutcome, Outcome
+from fecbench.runners.trial.task import VIRTUAL, Seeds, Task
+from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link_report import LinkReport
 
 _log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ def _series(judgement: Judgement) -> list[SeriesTable]:
     if not judgement.series:
         return []
     # Imported here: pyarrow takes longer to load than most commands take to run.
-    from results.store.series import of_endpoint
+    from fecbench.results.store.series import of_endpoint
 
     return [of_endpoint(endpoint, name, table) for (endpoint, name), table in judgement.series.items()]
 

@@ -10,22 +10,28 @@ from typing import Any
 
 from pydantic import ValidationError
 
-import designs
-from designs import DesignError
-from results.store import digest
-from results.store.records import CampaignInfo, StoredTrial, TrialRecord
-from runners.campaign import provenance
-from runners.campaign.differences import compare, of_programs
-from runners.campaign.experiment import Experiment, bundles_of, commands_of, folders_of, simulators_of
-from runners.campaign.record import judged, seeds_of
-from runners.campaign.request import engine_of
-from runners.engines.engine import Engine
-from runners.engines.namespaces import NamespaceEngine
-from runners.engines.virtual import VirtualEngine
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import EngineName, Implementation
-from runners.refusal import Refusal, first_problem
-from runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series, of_today
+from fecbench import designs
+from fecbench.designs import DesignError
+from fecbench.results.store import digest
+from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
+from fecbench.runners.campaign import provenance
+from fecbench.runners.campaign.differences import compare, of_programs
+from fecbench.runners.campaign.experiment import (
+    Experiment,
+    bundles_of,
+    commands_of,
+    folders_of,
+    simulators_of,
+)
+from fecbench.runners.campaign.record import judged, seeds_of
+from fecbench.runners.campaign.request import engine_of
+from fecbench.runners.engines.engine import Engine
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.refusal import Refusal, first_problem
+from fecbench.runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series, of_today
 
 
 @dataclass(frozen=True)

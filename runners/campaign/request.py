@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from designs import Design
-from results.store.records import State, TrialKey
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import filtered, trial_keys
-from runners.campaign.reach import check_engine, check_reach
-from runners.engines.admission import Jobs
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import EngineName
-from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL, Carrier
-from topologies.topology import resolve_backend
+from fecbench.designs import Design
+from fecbench.results.store.records import State, TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import filtered, trial_keys
+from fecbench.runners.campaign.reach import check_engine, check_reach
+from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import VIRTUAL, Carrier
+from fecbench.topologies.topology import resolve_backend
 
 Kept = Literal["failed", "all"]
 

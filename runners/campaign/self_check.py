@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from results.store import digest
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.campaign.record import judged
-from runners.engines.engine import Finished
-from runners.engines.virtual import VirtualEngine
-from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL, Task
+from fecbench.results.store import digest
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.record import judged
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import VIRTUAL, Task
 
 KIND = "virtual"
 

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from results.store.database import Database, HasResult, UnfitRecord
-from results.store.records import Group, Start, State, StoredTrial, TrialKey, TrialRecord
-from runners.campaign.claims import Claims
-from runners.campaign.record import judged, unfit
-from runners.campaign.request import Keep, Request
-from runners.engines.engine import Engine, EngineError, Finished
-from runners.trial.judge import Judgement
-from runners.trial.judging.endpoints import completion_s
-from runners.trial.task import Task
+from fecbench.results.store.database import Database, HasResult, UnfitRecord
+from fecbench.results.store.records import Group, Start, State, StoredTrial, TrialKey, TrialRecord
+from fecbench.runners.campaign.claims import Claims
+from fecbench.runners.campaign.record import judged, unfit
+from fecbench.runners.campaign.request import Keep, Request
+from fecbench.runners.engines.engine import Engine, EngineError, Finished
+from fecbench.runners.trial.judge import Judgement
+from fecbench.runners.trial.judging.endpoints import completion_s
+from fecbench.runners.trial.task import Task
 
 _log = logging.getLogger(__name__)
 

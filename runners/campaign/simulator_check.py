@@ -4,18 +4,18 @@ must be ok, and come to the same each time."""
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from results.store.records import TrialKey
-from runners.campaign.self_check import play
-from runners.engines.engine import EngineError
-from runners.implementations.implementation import Implementation
-from runners.trial.contract import SAMPLES, Part
-from runners.trial.judge import judge
-from runners.trial.outcome import Outcome
-from runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import USUAL
-from runners.workloads import WORKLOADS, messages, page_graph
-from runners.workloads.workload import COMPLETION, Demand
-from topologies.link import LinkSettings
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.self_check import play
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.trial.contract import SAMPLES, Part
+from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import USUAL
+from fecbench.runners.workloads import WORKLOADS, messages, page_graph
+from fecbench.runners.workloads.workload import COMPLETION, Demand
+from fecbench.topologies.link import LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
 LOSSES = {"model": "uniform", "p": 0.02}

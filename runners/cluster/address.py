@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from runners.refusal import Refusal
+from fecbench.runners.refusal import Refusal
 
 AUTHORITY, CERTIFICATE, KEY = "authority.pem", "node.pem", "node.key"
 """The files of a folder of certificates."""

@@ -1,4 +1,4 @@
-"""A worker where something starts Dask's: python -m runners.cluster.as_dask ADDRESS [OPTION …]
+"""A worker where something starts Dask's: python -m fecbench.runners.cluster.as_dask ADDRESS [OPTION …]
 
 dask-jobqueue and Dask's Helm chart start workers with Dask's own arguments. What means something to a worker
 of fecbench is handed on: the address, `--nthreads` as `--jobs`, `--certificates`, `--implementations`.
@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Sequence
 
-_COMMAND = "from runners.commands.command_line import main; main()"
+_COMMAND = "from fecbench.runners.commands.command_line import main; main()"
 
 
 def worker_arguments(given: Sequence[str]) -> list[str]:
     """Those of `fecbench worker`."""
-    parser = argparse.ArgumentParser(prog="python -m runners.cluster.as_dask", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="python -m fecbench.runners.cluster.as_dask", allow_abbrev=False)
     parser.add_argument("address")
     parser.add_argument("--nthreads", type=float, default=0)
     parser.add_argument("--certificates")

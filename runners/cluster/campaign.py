@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fecbench import __version__
-from results.store.database import Database
-from results.store.postgresql_url import without_secrets
-from results.store.records import CampaignInfo, Group
-from runners.campaign import campaign
-from runners.campaign.request import Request
-from runners.campaign.share import LOT_GROUPS, Due, Watcher
-from runners.cluster.crew import Crew, Reply, SchedulerGone
-from runners.cluster.dask_client import WHY_CHARACTERS
-from runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot
-from runners.engines.engine import EngineError
-from runners.refusal import Refusal
-from runners.trial.judge import Judgement
+from fecbench.results.store.database import Database
+from fecbench.results.store.postgresql_url import without_secrets
+from fecbench.results.store.records import CampaignInfo, Group
+from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.campaign.share import LOT_GROUPS, Due, Watcher
+from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
+from fecbench.runners.cluster.dask_client import WHY_CHARACTERS
+from fecbench.runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.judge import Judgement
 
 HELD_S = 3.0
 """After so long, a group that another had claimed is proposed again."""

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from runners.cluster.address import AUTHORITY, CERTIFICATE, KEY
-from runners.refusal import Refusal
+from fecbench.runners.cluster.address import AUTHORITY, CERTIFICATE, KEY
+from fecbench.runners.refusal import Refusal
 
 DAYS = 730
 _MARGIN = timedelta(hours=1)

@@ -13,13 +13,21 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from runners.cluster import address
-from runners.cluster.address import Place
-from runners.cluster.dask_client import LOOK_S, NEWS, WHY_CHARACTERS, Forget, Outcome, Propose, Workers
-from runners.cluster.messages import Answer, Proposal
-from runners.cluster.messenger import Broken, Ended, Messenger, Quarters
-from runners.engines.engine import EngineError
-from runners.refusal import first_problem
+from fecbench.runners.cluster import address
+from fecbench.runners.cluster.address import Place
+from fecbench.runners.cluster.dask_client import (
+    LOOK_S,
+    NEWS,
+    WHY_CHARACTERS,
+    Forget,
+    Outcome,
+    Propose,
+    Workers,
+)
+from fecbench.runners.cluster.messages import Answer, Proposal
+from fecbench.runners.cluster.messenger import Broken, Ended, Messenger, Quarters
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.refusal import first_problem
 
 READY_S = 60.0
 """How long a messenger may take until it is connected: it loads Dask, which takes long on a busy machine."""
@@ -51,7 +59,7 @@ class Crew:
     A messenger that does what none of ours does ends the campaign: EngineError says in one line what it did.
     """
 
-    def __init__(self, place: Place, module: str = "runners.cluster.dask_client") -> None:
+    def __init__(self, place: Place, module: str = "fecbench.runners.cluster.dask_client") -> None:
         """`module` is the program of the messenger."""
         self._place = place
         self._quarters = Quarters(place, module)

@@ -1,4 +1,4 @@
-"""Dask's client, in a process without rights: python -m runners.cluster.dask_client
+"""Dask's client, in a process without rights: python -m fecbench.runners.cluster.dask_client
 
 It hands proposals of whoever runs a campaign to the scheduler, and tells what came of them and who is there.
 Results and errors are unpickled here, and not in the process that runs the campaign.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from runners.cluster import errand, messenger, settings
-from runners.cluster.messenger import LINE_BYTES, Message
+from fecbench.runners.cluster import errand, messenger, settings
+from fecbench.runners.cluster.messenger import LINE_BYTES, Message
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -1,4 +1,4 @@
-"""Dask's worker, in a process without rights: python -m runners.cluster.dask_worker
+"""Dask's worker, in a process without rights: python -m fecbench.runners.cluster.dask_worker
 
 On standard input come answers, on standard output go proposals.
 """
@@ -10,8 +10,8 @@ import sys
 import threading
 from concurrent.futures import Future
 
-from runners.cluster import errand, messenger, settings
-from runners.cluster.messenger import Configuration, Message
+from fecbench.runners.cluster import errand, messenger, settings
+from fecbench.runners.cluster.messenger import Configuration, Message
 
 THREADS = 64
 """Each waits for an answer: the worker says how many proposals it likes to have."""

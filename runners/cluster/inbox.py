@@ -13,14 +13,14 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from runners.cluster import messages
-from runners.cluster.address import Place
-from runners.cluster.dask_worker import CONNECTED, THREADS, Line
-from runners.cluster.messages import Answer, Proposal
-from runners.cluster.messenger import LINE_BYTES, Quarters, last_words
-from runners.refusal import first_problem
+from fecbench.runners.cluster import messages
+from fecbench.runners.cluster.address import Place
+from fecbench.runners.cluster.dask_worker import CONNECTED, THREADS, Line
+from fecbench.runners.cluster.messages import Answer, Proposal
+from fecbench.runners.cluster.messenger import LINE_BYTES, Quarters, last_words
+from fecbench.runners.refusal import first_problem
 
-MODULE = "runners.cluster.dask_worker"
+MODULE = "fecbench.runners.cluster.dask_worker"
 """The program of the messenger."""
 AGAIN_S = 2.0
 """How long a scheduler that is gone is left alone between two attempts to reach it."""

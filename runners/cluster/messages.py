@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from results.store.records import Group, State, TrialKey
-from runners.campaign.share import Due
+from fecbench.results.store.records import Group, State, TrialKey
+from fecbench.runners.campaign.share import Due
 
 
 class Message(BaseModel):

@@ -22,11 +22,11 @@ from typing import NoReturn, Self
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.checkout import REPOSITORY
-from runners import scratch
-from runners.cluster import settings
-from runners.cluster.address import Papers, Place
-from runners.sandbox import fence, kernel, rights, view
-from runners.sandbox.isolation import die_with_parent
+from fecbench.runners import scratch
+from fecbench.runners.cluster import settings
+from fecbench.runners.cluster.address import Papers, Place
+from fecbench.runners.sandbox import fence, kernel, rights, view
+from fecbench.runners.sandbox.isolation import die_with_parent
 
 LINE_BYTES = 4 << 20
 """The longest line. The answer to a lot of 64 groups has some 100 kB."""

@@ -7,7 +7,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.exc import InterfaceError, OperationalError
 
-from results.store.database import Database, DatabaseError
+from fecbench.results.store.database import Database, DatabaseError
 
 _log = logging.getLogger(__name__)
 

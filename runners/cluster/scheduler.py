@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from runners.cluster import settings
-from runners.cluster.address import Place
+from fecbench.runners.cluster import settings
+from fecbench.runners.cluster.address import Place
 
 
 def serve(place: Place, tell: Callable[[str], None]) -> None:

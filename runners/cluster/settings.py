@@ -7,8 +7,8 @@ import importlib.util
 import logging
 from typing import TYPE_CHECKING
 
-from runners.cluster.address import Papers
-from runners.refusal import Refusal
+from fecbench.runners.cluster.address import Papers
+from fecbench.runners.refusal import Refusal
 
 if TYPE_CHECKING:
     from distributed import Security

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
-from results.store.database import Database
-from results.store.records import Group, Start, TrialKey
-from runners.campaign.claims import Claims
-from runners.campaign.request import Request
-from runners.campaign.share import Share, Watcher
-from runners.cluster.inbox import Asked, Inbox
-from runners.cluster.messages import Answer, Join, Leave, Lot, RunTrial, name_of
-from runners.engines.engine import Engine
-from runners.trial.judge import Judgement
-from runners.trial.task import Task
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import Group, Start, TrialKey
+from fecbench.runners.campaign.claims import Claims
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.campaign.share import Share, Watcher
+from fecbench.runners.cluster.inbox import Asked, Inbox
+from fecbench.runners.cluster.messages import Answer, Join, Leave, Lot, RunTrial, name_of
+from fecbench.runners.engines.engine import Engine
+from fecbench.runners.trial.judge import Judgement
+from fecbench.runners.trial.task import Task
 
 IDLE_S = 60.0
 """Whoever proposes nothing for so long has gone."""

@@ -9,31 +9,30 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 
-import designs
-from designs import DesignError
-from dropper.command import DropperError
-from dropper.model import LossModelError
-from fecbench import __version__
-from results.store.database import Database, DatabaseError
-from results.store.postgresql_url import shown
-from results.store.records import CampaignInfo, TrialKey
-from runners.campaign import campaign, provenance
-from runners.campaign.experiment import Experiment
-from runners.campaign.request import Request, engine_of
-from runners.cluster.address import Place
-from runners.cluster.inbox import Asked, Inbox
-from runners.cluster.messages import Answer, Join
-from runners.cluster.patience import PatientDatabase
-from runners.cluster.share import ProposedShare
-from runners.engines.admission import Jobs
-from runners.engines.engine import Engine, EngineError
-from runners.engines.namespaces import NamespaceEngine
-from runners.engines.virtual import VirtualEngine
-from runners.implementations.finding import Implementations
-from runners.refusal import Refusal
-from runners.sandbox.isolation import IsolationError
-from runners.trial import confinement
-from topologies.link import LinkError, TopologyError
+from fecbench import __version__, designs
+from fecbench.designs import DesignError
+from fecbench.dropper.command import DropperError
+from fecbench.dropper.model import LossModelError
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.postgresql_url import shown
+from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.runners.campaign import campaign, provenance
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.request import Request, engine_of
+from fecbench.runners.cluster.address import Place
+from fecbench.runners.cluster.inbox import Asked, Inbox
+from fecbench.runners.cluster.messages import Answer, Join
+from fecbench.runners.cluster.patience import PatientDatabase
+from fecbench.runners.cluster.share import ProposedShare
+from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.engines.engine import Engine, EngineError
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox.isolation import IsolationError
+from fecbench.runners.trial import confinement
+from fecbench.topologies.link import LinkError, TopologyError
 
 ROOM, MOST_ROOM = 2, 48
 """Lots at a time: one that runs and one that is ready; and the most of them."""

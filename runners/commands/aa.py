@@ -11,24 +11,30 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from designs import Design
-from results import metrics
-from results.analysis import equality
-from results.analysis import hosts as of_hosts
-from results.analysis.equality import Equality, NothingToCompare
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from runners.campaign.against_itself import against_itself
-from runners.campaign.request import Request, request
-from runners.commands import arguments
-from runners.commands.choice import comparing, design_of, implementations_in, one_campaign, open_database
-from runners.commands.document import print_document
-from runners.commands.running import run_here
-from runners.commands.terminal import note, say
-from runners.engines.admission import Jobs, parse_jobs
-from runners.refusal import Refusal
-from runners.sandbox import isolation
-from topologies.topology import Backend
+from fecbench.designs import Design
+from fecbench.results import metrics
+from fecbench.results.analysis import equality
+from fecbench.results.analysis import hosts as of_hosts
+from fecbench.results.analysis.equality import Equality, NothingToCompare
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.campaign.against_itself import against_itself
+from fecbench.runners.campaign.request import Request, request
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import (
+    comparing,
+    design_of,
+    implementations_in,
+    one_campaign,
+    open_database,
+)
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.running import run_here
+from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.engines.admission import Jobs, parse_jobs
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.topologies.topology import Backend
 
 AA_PREFIX = "aa-"
 """The names of campaigns that run a variant against itself begin with it."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topologies.topology import Backend
+from fecbench.topologies.topology import Backend
 
 DesignFile = Annotated[
     Path,

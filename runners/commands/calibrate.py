@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from runners.calibration import experiments as calibration
-from runners.calibration.table import Kind, Table
-from runners.commands import arguments
-from runners.commands.document import print_document
-from runners.commands.tables import print_table, table_of
-from runners.refusal import Refusal
-from topologies.topology import resolve_backend
+from fecbench.runners.calibration import experiments as calibration
+from fecbench.runners.calibration.table import Kind, Table
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.refusal import Refusal
+from fecbench.topologies.topology import resolve_backend
 
 
 def calibrate(

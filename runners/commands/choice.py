@@ -5,16 +5,16 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-import designs
-from designs import Design
+from fecbench import designs
+from fecbench.designs import Design
 from fecbench.hints import nearest
-from results.metrics import choose
-from results.store.database import Database
-from results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
-from runners.commands import arguments
-from runners.commands.terminal import note
-from runners.implementations.finding import Implementations, search_path
-from runners.refusal import Refusal
+from fecbench.results.metrics import choose
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.terminal import note
+from fecbench.runners.implementations.finding import Implementations, search_path
+from fecbench.runners.refusal import Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def comparing(
         statistic=statistic or campaign.statistic,
     )
     # Loaded when a metric is named: pandas takes longer to load than most commands take to run.
-    from results.analysis import frames
+    from fecbench.results.analysis import frames
 
     if metric and metric not in (known := frames.metric_names(database, campaign)):
         hint = nearest(metric, known)

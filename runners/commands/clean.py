@@ -1,10 +1,10 @@
 """`fecbench clean`: removes what a killed harness left, and nothing else."""
 
-from runners import scratch
-from runners.commands import arguments
-from runners.commands.document import print_document
-from runners.commands.terminal import say
-from runners.trial import cgroup
+from fecbench.runners import scratch
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.trial import cgroup
 
 
 def clean(

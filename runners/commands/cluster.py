@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from runners.cluster import address
-from runners.cluster import certificates as papers
-from runners.commands import arguments
-from runners.commands.terminal import note, say
+from fecbench.runners.cluster import address
+from fecbench.runners.cluster import certificates as papers
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.terminal import note, say
 
 cluster = typer.Typer(no_args_is_help=True, help="Make a cluster's certificates, and run its scheduler.")
 
@@ -29,6 +29,6 @@ def scheduler(
     insecure: arguments.Insecure = False,
 ) -> None:
     """Run the scheduler of a cluster until it is ended: Dask's, without what measures and moves by itself."""
-    from runners.cluster.scheduler import serve
+    from fecbench.runners.cluster.scheduler import serve
 
     serve(address.place(scheduler, certificates, insecure), note)

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from runners.campaign.request import Request
-from runners.cluster import address, campaign, settings
-from runners.cluster.crew import Crew
-from runners.commands.progress import Reporter
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.cluster import address, campaign, settings
+from fecbench.runners.cluster.crew import Crew
+from fecbench.runners.commands.progress import Reporter
 
 
 def run_there(

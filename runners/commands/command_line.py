@@ -11,10 +11,10 @@ from typer.core import TyperCommand, TyperGroup
 
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
-from runners.commands import passwords, steps, terminal
-from runners.commands.failures import BAD_INPUT, status_of
-from runners.commands.passwords import without_passwords
-from runners.commands.terminal import one_line
+from fecbench.runners.commands import passwords, steps, terminal
+from fecbench.runners.commands.failures import BAD_INPUT, status_of
+from fecbench.runners.commands.passwords import without_passwords
+from fecbench.runners.commands.terminal import one_line
 
 COMMANDS = {
     "doctor": "Say what this machine has, what it lacks, and what mends it.",
@@ -53,7 +53,7 @@ class Unloaded(TyperCommand):
         """The command itself."""
         assert self.name
         module = MODULES.get(self.name, self.name)
-        command = getattr(import_module(f"runners.commands.{module}"), module)
+        command = getattr(import_module(f"fecbench.runners.commands.{module}"), module)
         if not isinstance(command, typer.Typer):
             alone = typer.Typer(add_completion=False)
             alone.command(self.name)(command)

@@ -6,21 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from results.analysis import agreement
-from results.analysis.agreement import Agreement, Comparison
-from results.analysis.criteria import STRATA, Statistic, Stratum
-from runners.campaign import crosscheck as samples
-from runners.campaign.request import request
-from runners.commands import arguments
-from runners.commands.choice import design_of, implementations_in, open_database
-from runners.commands.document import print_document
-from runners.commands.running import run_here
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import say
-from runners.engines.admission import parse_jobs
-from runners.refusal import Refusal
-from runners.sandbox import isolation
-from runners.trial.task import VIRTUAL
+from fecbench.results.analysis import agreement
+from fecbench.results.analysis.agreement import Agreement, Comparison
+from fecbench.results.analysis.criteria import STRATA, Statistic, Stratum
+from fecbench.runners.campaign import crosscheck as samples
+from fecbench.runners.campaign.request import request
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import design_of, implementations_in, open_database
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.running import run_here
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial.task import VIRTUAL
 
 
 def crosscheck(

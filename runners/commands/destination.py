@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from runners.refusal import Refusal
+from fecbench.runners.refusal import Refusal
 
 
 def check_file(option: str, path: Path, suffixes: Sequence[str]) -> None:

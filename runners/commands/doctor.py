@@ -10,23 +10,23 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
-from dropper.command import COMMAND
-from runners.campaign import simulator_check
-from runners.commands import arguments
-from runners.commands.choice import implementations_in
-from runners.commands.document import print_document
-from runners.commands.terminal import say
-from runners.implementations.finding import OWN, Implementations
-from runners.implementations.implementation import IMPLEMENTATIONS, Implementation, Lack
-from runners.implementations.toolchains import TOOLCHAINS
-from runners.probe import output_of
-from runners.refusal import Refusal
-from runners.sandbox import kernel
-from runners.sandbox.isolation import IsolationError, run_isolated
-from runners.trial import cgroup, confinement
-from runners.trial.contract import SAMPLES
-from topologies import tcp
-from topologies.programs import CLOCK, PROBER, WIRE
+from fecbench.dropper.command import COMMAND
+from fecbench.runners.campaign import simulator_check
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import implementations_in
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.implementations.finding import OWN, Implementations
+from fecbench.runners.implementations.implementation import IMPLEMENTATIONS, Implementation, Lack
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.probe import output_of
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import kernel
+from fecbench.runners.sandbox.isolation import IsolationError, run_isolated
+from fecbench.runners.trial import cgroup, confinement
+from fecbench.runners.trial.contract import SAMPLES
+from fecbench.topologies import tcp
+from fecbench.topologies.programs import CLOCK, PROBER, WIRE
 
 PROBE_LIMIT_S = 20.0
 # Endpoints have no right to go beyond the system's limits. quic-go asks for 7 MiB.

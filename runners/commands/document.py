@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from results.analysis.starts import starts_of
-from results.metrics import of_workloads
-from results.store.database import Database
-from results.store.postgresql_url import without_passwords
-from results.store.records import CampaignInfo, Start, StoredTrial
+from fecbench.results.analysis.starts import starts_of
+from fecbench.results.metrics import of_workloads
+from fecbench.results.store.database import Database
+from fecbench.results.store.postgresql_url import without_passwords
+from fecbench.results.store.records import CampaignInfo, Start, StoredTrial
 
 Document = dict[str, Any]
 
@@ -106,7 +106,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
 def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Document]:
     """What each variant comes to against its baseline, a row a (workload, variant)."""
     # Imported here: SciPy takes longer to load than most commands take to run.
-    from results.analysis import comparison, frames
+    from fecbench.results.analysis import comparison, frames
 
     trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
     return comparison.document(comparison.of_frame(trials, campaign))
@@ -115,7 +115,7 @@ def comparisons_document(database: Database, campaign: CampaignInfo) -> list[Doc
 def attempts_document(database: Database, campaign: CampaignInfo) -> list[Document]:
     """How often the trials of each variant were run, a row a variant; JSON knows no NaN."""
     # Imported here: SciPy takes longer to load than most commands take to run.
-    from results.analysis.attempts import by_variant
+    from fecbench.results.analysis.attempts import by_variant
 
     table = by_variant(database, campaign)
     return [

@@ -9,22 +9,22 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from results.analysis import frames
-from results.analysis import rules as analysis
-from results.analysis.margins import percent
-from results.analysis.pairing import baseline_of, baselines_of, left_out, paired
-from results.analysis.rules import Explanation, NothingToExplain, Rule
-from results.figures import explanation as figures
-from results.figures.saving import Folder, stem
-from results.metrics import of_workloads
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from runners.commands import arguments
-from runners.commands.choice import comparing, one_campaign, open_database
-from runners.commands.destination import check_folder
-from runners.commands.document import print_document
-from runners.commands.terminal import say
-from runners.refusal import Refusal
+from fecbench.results.analysis import frames
+from fecbench.results.analysis import rules as analysis
+from fecbench.results.analysis.margins import percent
+from fecbench.results.analysis.pairing import baseline_of, baselines_of, left_out, paired
+from fecbench.results.analysis.rules import Explanation, NothingToExplain, Rule
+from fecbench.results.figures import explanation as figures
+from fecbench.results.figures.saving import Folder, stem
+from fecbench.results.metrics import of_workloads
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import comparing, one_campaign, open_database
+from fecbench.runners.commands.destination import check_folder
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.refusal import Refusal
 
 _NONE = "is compared with none in its design: choose one with --baseline"
 

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from results.reading import Campaign, Table
-from results.store.export import SUFFIXES, write
-from runners.commands import arguments
-from runners.commands.choice import one_campaign, open_database
-from runners.commands.destination import check_file
-from runners.commands.terminal import say
-from runners.refusal import Refusal
+from fecbench.results.reading import Campaign, Table
+from fecbench.results.store.export import SUFFIXES, write
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import one_campaign, open_database
+from fecbench.runners.commands.destination import check_file
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.refusal import Refusal
 
 
 def export(

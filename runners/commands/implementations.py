@@ -8,19 +8,19 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from runners import scratch
-from runners.campaign import interop_check, simulator_check
-from runners.commands import arguments
-from runners.commands.choice import implementations_in
-from runners.commands.document import print_document
-from runners.commands.terminal import say
-from runners.implementations.declaration import Declaration
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import EngineName, Implementation
-from runners.options import Option
-from runners.refusal import Refusal
-from runners.trial import contract
-from runners.trial.contract import Part
+from fecbench.runners import scratch
+from fecbench.runners.campaign import interop_check, simulator_check
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import implementations_in
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.implementations.declaration import Declaration
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.options import Option
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial import contract
+from fecbench.runners.trial.contract import Part
 
 REFERENCE = "noq-fec"
 

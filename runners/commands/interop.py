@@ -6,20 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from designs import catalogue, load
-from results.analysis import interoperability
-from results.analysis.interoperability import Matrix
-from runners.campaign.request import request
-from runners.commands import arguments
-from runners.commands.choice import implementations_in, open_database
-from runners.commands.document import print_document
-from runners.commands.interop_pairs import design_of_pairs, end_of, ends_there_are
-from runners.commands.running import run_here
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import note, say
-from runners.engines.admission import parse_jobs
-from runners.refusal import Refusal
-from runners.sandbox import isolation
+from fecbench.designs import catalogue, load
+from fecbench.results.analysis import interoperability
+from fecbench.results.analysis.interoperability import Matrix
+from fecbench.runners.campaign.request import request
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import implementations_in, open_database
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.interop_pairs import design_of_pairs, end_of, ends_there_are
+from fecbench.runners.commands.running import run_here
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
 
 DESIGN = "interop"
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any
 
-import designs
-from designs import Design
-from results.analysis.interoperability import Cell
-from runners.implementations.finding import Implementations
-from runners.implementations.implementation import Implementation
-from runners.options import Option, Value
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results.analysis.interoperability import Cell
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.options import Option, Value
+from fecbench.runners.refusal import Refusal
 
 WORKLOAD = "download"
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import typer
 
-import designs
-from dropper.model import FORMS, MEANINGS, PARAMETERS
-from results.metrics import ALL, Metric
-from runners.commands import arguments
-from runners.commands.document import print_document
-from runners.commands.tables import print_table, table_of
-from runners.workloads import WORKLOADS
-from topologies.topology import TOPOLOGIES
+from fecbench import designs
+from fecbench.dropper.model import FORMS, MEANINGS, PARAMETERS
+from fecbench.results.metrics import ALL, Metric
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.workloads import WORKLOADS
+from fecbench.topologies.topology import TOPOLOGIES
 
 listing = typer.Typer(no_args_is_help=True, help="List the names that designs and options may use.")
 

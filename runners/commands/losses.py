@@ -7,7 +7,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from dropper.model import (
+from fecbench.dropper.model import (
     MEANINGS,
     PARAMETERS,
     LossModel,
@@ -18,9 +18,9 @@ from dropper.model import (
     stationary_loss_rate,
     verdicts,
 )
-from runners.commands import arguments
-from runners.commands.document import print_document
-from runners.commands.terminal import say
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
 
 SHOWN_LOSSES = 20
 

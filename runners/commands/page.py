@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from runners.commands import arguments
-from runners.commands.destination import check_file, writing
-from runners.commands.terminal import say
-from runners.workloads import har, photo_site
-from runners.workloads.page_graph import Page
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.destination import check_file, writing
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.workloads import har, photo_site
+from fecbench.runners.workloads.page_graph import Page
 
 page = typer.Typer(
     no_args_is_help=True,

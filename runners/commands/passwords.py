@@ -10,8 +10,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from results.store.postgresql_url import url_in, without_secrets
-from runners.commands.terminal import note
+from fecbench.results.store.postgresql_url import url_in, without_secrets
+from fecbench.runners.commands.terminal import note
 
 # The place in /proc/PID/stat, counted behind the command's name, of the address of the arguments.
 _ADDRESS = 48 - 3

@@ -6,19 +6,19 @@ Needs no root.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import designs
-from designs import Design, Plan
-from runners.campaign.checks import parameters
-from runners.campaign.experiment import Experiment
-from runners.campaign.reach import Reach, check_reach, reach
-from runners.commands import arguments
-from runners.commands.choice import design_of, implementations_in
-from runners.commands.destination import check_file, writing
-from runners.commands.document import print_document
-from runners.commands.progress import duration
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import note, say
-from topologies.link import DIRECTIONS
+from fecbench import designs
+from fecbench.designs import Design, Plan
+from fecbench.runners.campaign.checks import parameters
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.reach import Reach, check_reach, reach
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import design_of, implementations_in
+from fecbench.runners.commands.destination import check_file, writing
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.progress import duration
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import note, say
+from fecbench.topologies.link import DIRECTIONS
 
 
 def plan(
@@ -55,7 +55,7 @@ def plan(
 
 
 def _draw(design: Design, plan: Plan, path: Path) -> None:
-    from designs.pair_plot import draw_pair_plot
+    from fecbench.designs.pair_plot import draw_pair_plot
 
     with writing("--plot", path):
         draw_pair_plot(design, plan, path)

@@ -7,9 +7,9 @@ from collections import Counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from results.store.records import TrialKey
-from runners.commands.terminal import one_line
-from runners.trial.judge import Judgement
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.commands.terminal import one_line
+from fecbench.runners.trial.judge import Judgement
 
 TELL_S = 1.0
 

@@ -4,17 +4,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from runners.campaign import by_hand
-from runners.campaign.replay import Replay
-from runners.campaign.replay import replay as run_again
-from runners.commands import arguments
-from runners.commands.choice import implementations_in, one_trial, open_database
-from runners.commands.destination import check_own_folder, fill_own_folder
-from runners.commands.document import print_document, trial_document
-from runners.commands.running import note_free_simulators
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import note, say
-from runners.sandbox import isolation
+from fecbench.runners.campaign import by_hand
+from fecbench.runners.campaign.replay import Replay
+from fecbench.runners.campaign.replay import replay as run_again
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import implementations_in, one_trial, open_database
+from fecbench.runners.commands.destination import check_own_folder, fill_own_folder
+from fecbench.runners.commands.document import print_document, trial_document
+from fecbench.runners.commands.running import note_free_simulators
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"
 """Beside what was recorded: both runs, as `--json` prints them."""

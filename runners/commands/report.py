@@ -1,11 +1,11 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
-from results.report.report import report as write
-from runners.commands import arguments
-from runners.commands.choice import comparing, one_campaign, open_database
-from runners.commands.destination import check_folder
-from runners.commands.document import print_document
-from runners.commands.terminal import say
+from fecbench.results.report.report import report as write
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import comparing, one_campaign, open_database
+from fecbench.runners.commands.destination import check_folder
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
 
 
 def report(

@@ -7,22 +7,22 @@ from typing import Annotated, cast, get_args
 import typer
 
 from fecbench.hints import nearest
-from results.store.database import Database
-from results.store.records import CampaignInfo, State
-from runners.campaign.request import Keep, Kept, Request, request
-from runners.commands import arguments
-from runners.commands.choice import design_of, implementations_in, open_database
-from runners.commands.destination import check_folder
-from runners.commands.document import print_document
-from runners.commands.running import run_here
-from runners.commands.summary import print_summary, states_line
-from runners.commands.terminal import say
-from runners.engines.admission import parse_jobs
-from runners.implementations.implementation import EngineName
-from runners.refusal import Refusal
-from runners.sandbox import isolation
-from runners.trial.task import VIRTUAL, Carrier
-from topologies.topology import Backend
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, State
+from fecbench.runners.campaign.request import Keep, Kept, Request, request
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import design_of, implementations_in, open_database
+from fecbench.runners.commands.destination import check_folder
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.running import run_here
+from fecbench.runners.commands.summary import print_summary, states_line
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial.task import VIRTUAL, Carrier
+from fecbench.topologies.topology import Backend
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")
 """States that are run again only when it is asked for: `invalid` always is, and `ok` never."""
@@ -122,7 +122,7 @@ def _runner(
 ) -> Callable[[Database], CampaignInfo]:
     """Who runs it: this machine, or the workers of a cluster. Raises Refusal for options that do not fit."""
     if cluster:
-        from runners.commands.clustered import run_there
+        from fecbench.runners.commands.clustered import run_there
 
         return run_there(wanted, db, cluster, certificates, insecure)
     for option, given in (("--certificates", certificates), ("--insecure", insecure)):

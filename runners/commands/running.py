@@ -1,15 +1,15 @@
 """Runs a campaign on this machine, and tells how it goes on."""
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
-from runners.campaign import campaign
-from runners.campaign.request import Request
-from runners.commands.progress import Reporter
-from runners.commands.terminal import note
-from runners.engines.engine import Engine
-from runners.engines.namespaces import NamespaceEngine
-from runners.engines.virtual import VirtualEngine
-from runners.trial import confinement
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.commands.progress import Reporter
+from fecbench.runners.commands.terminal import note
+from fecbench.runners.engines.engine import Engine
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.trial import confinement
 
 
 def run_here(request: Request, database: Database) -> CampaignInfo:

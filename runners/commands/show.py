@@ -8,20 +8,20 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from results.analysis import agreement, frames, starts
-from results.analysis import hosts as of_hosts
-from results.metrics import DEFAULT, of_workloads
-from results.store.database import PAGE_TRIALS, Database
-from results.store.records import CampaignInfo, StoredTrial
-from runners.commands import arguments
-from runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
-from runners.commands.destination import check_file, writing
-from runners.commands.document import database_document, print_document, whole_trial_document
-from runners.commands.one_trial import print_trial
-from runners.commands.summary import print_summary, states_line
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import say
-from runners.refusal import Refusal
+from fecbench.results.analysis import agreement, frames, starts
+from fecbench.results.analysis import hosts as of_hosts
+from fecbench.results.metrics import DEFAULT, of_workloads
+from fecbench.results.store.database import PAGE_TRIALS, Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
+from fecbench.runners.commands.destination import check_file, writing
+from fecbench.runners.commands.document import database_document, print_document, whole_trial_document
+from fecbench.runners.commands.one_trial import print_trial
+from fecbench.runners.commands.summary import print_summary, states_line
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.refusal import Refusal
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for
 _ROWS_OF_A_TABLE = 10_000  # as wide as its widest cell, so a table is in memory whole
@@ -144,7 +144,7 @@ def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
-    from results.figures import NothingToDraw, save, trial_over_time
+    from fecbench.results.figures import NothingToDraw, save, trial_over_time
 
     series = frames.series_of(database, stored)
     if not series:

@@ -7,9 +7,7 @@ import logging
 import sys
 import time
 
-from runners.commands.terminal import printable
-
-PACKAGES = ("fecbench", "designs", "dropper", "topologies", "runners", "results")
+from fecbench.runners.commands.terminal import printable
 
 
 class _OnStandardError(logging.Handler):
@@ -26,11 +24,10 @@ class _OnStandardError(logging.Handler):
 
 def tell(asked: bool) -> None:
     """Tell each step from now on, or none."""
-    for package in PACKAGES:
-        logger = logging.getLogger(package)
-        logger.handlers = [_OnStandardError()] if asked else []
-        logger.setLevel(logging.INFO if asked else logging.WARNING)
-        logger.propagate = not asked
+    logger = logging.getLogger("fecbench")
+    logger.handlers = [_OnStandardError()] if asked else []
+    logger.setLevel(logging.INFO if asked else logging.WARNING)
+    logger.propagate = not asked
 
 
 def trace(error: Exception) -> None:

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from results.analysis import attempts, comparison, exposure, frames, repair, timers
-from results.analysis.margins import margins_text
-from results.analysis.pairing import comparisons, left_out
-from results.analysis.summary import median_column, summary
-from results.analysis.units import number
-from results.metrics import of_workloads
-from results.store.database import Database
-from results.store.records import CampaignInfo, State
-from runners.commands.tables import print_table, table_of
-from runners.commands.terminal import say
+from fecbench.results.analysis import attempts, comparison, exposure, frames, repair, timers
+from fecbench.results.analysis.margins import margins_text
+from fecbench.results.analysis.pairing import comparisons, left_out
+from fecbench.results.analysis.summary import median_column, summary
+from fecbench.results.analysis.units import number
+from fecbench.results.metrics import of_workloads
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, State
+from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.terminal import say
 
 _KEY = ["workload", "variant"]
 _FIRST = (*_KEY, "trials", "ok")

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from fecbench.hints import nearest
-from runners.campaign.links import link_tasks, setting_names
-from runners.commands import arguments
-from runners.commands.document import print_document
-from runners.commands.terminal import say
-from runners.refusal import Refusal
-from topologies.link import DIRECTIONS, LinkSettings, Queue
-from topologies.link_report import DirectionReport, LinkReport
-from topologies.topology import TOPOLOGIES, Topology, build
+from fecbench.runners.campaign.links import link_tasks, setting_names
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.document import print_document
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.refusal import Refusal
+from fecbench.topologies.link import DIRECTIONS, LinkSettings, Queue
+from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.topology import TOPOLOGIES, Topology, build
 
 
 def topo(

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from runners.commands import arguments
-from runners.commands.destination import check_file, writing
-from runners.commands.terminal import say
-from runners.workloads import real_time
-from runners.workloads.traffic import Trace
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.destination import check_file, writing
+from fecbench.runners.commands.terminal import say
+from fecbench.runners.workloads import real_time
+from fecbench.runners.workloads.traffic import Trace
 
 trace = typer.Typer(
     no_args_is_help=True,

@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 
 from fecbench.checkout import REPOSITORY
-from runners.cluster import address, settings
-from runners.cluster.worker import Worker
-from runners.commands import arguments
-from runners.commands.choice import implementations_in
-from runners.commands.terminal import note
-from runners.engines.admission import parse_jobs
+from fecbench.runners.cluster import address, settings
+from fecbench.runners.cluster.worker import Worker
+from fecbench.runners.commands import arguments
+from fecbench.runners.commands.choice import implementations_in
+from fecbench.runners.commands.terminal import note
+from fecbench.runners.engines.admission import parse_jobs
 
 DOCTOR_S = 300.0
-_COMMAND = "from runners.commands.command_line import main; main()"
+_COMMAND = "from fecbench.runners.commands.command_line import main; main()"
 
 
 def worker(

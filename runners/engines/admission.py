@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from runners.refusal import Refusal
-from runners.trial.task import Task
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import Task
 
 Jobs = int | Literal["auto"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from results.store.records import TrialKey
-from runners.trial.outcome import Outcome
-from runners.trial.task import Task
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import Task
 
 
 @dataclass(frozen=True)

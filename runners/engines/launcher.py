@@ -1,4 +1,4 @@
-"""Gives rights up and becomes a simulator: python -m runners.engines.launcher ORDER
+"""Gives rights up and becomes a simulator: python -m fecbench.runners.engines.launcher ORDER
 
 It is a process of its own, so that a harness with threads does not fork.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.trial import confinement
+from fecbench.runners.trial import confinement
 
 
 class Order(BaseModel):

@@ -22,16 +22,16 @@ from typing import Self
 from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
-from results.store.records import TrialKey
-from runners import scratch
-from runners.engines.admission import Ended, Jobs, admission
-from runners.engines.engine import Finished
-from runners.engines.worker import MARGIN_S, Order
-from runners.trial import certificates, cgroup
-from runners.trial.assignment import SERVER_NAME
-from runners.trial.outcome import Outcome
-from runners.trial.site import Bundles, Commands, Site
-from runners.trial.task import Task
+from fecbench.results.store.records import TrialKey
+from fecbench.runners import scratch
+from fecbench.runners.engines.admission import Ended, Jobs, admission
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.worker import MARGIN_S, Order
+from fecbench.runners.trial import certificates, cgroup
+from fecbench.runners.trial.assignment import SERVER_NAME
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.site import Bundles, Commands, Site
+from fecbench.runners.trial.task import Task
 
 READ_BYTES = 1 << 20
 STOP_LIMIT_S = 5.0
@@ -78,7 +78,7 @@ class Worker:
     def __init__(self, harness: str) -> None:
         """`harness` is the name of its folder; the worker names what it makes after it."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "runners.engines.worker", str(os.getpid()), harness],
+            [sys.executable, "-m", "fecbench.runners.engines.worker", str(os.getpid()), harness],
             cwd=REPOSITORY,
             # Mininet imports distutils, and setuptools' stand-in for it takes 50 ms to load.
             env={**os.environ, "SETUPTOOLS_USE_DISTUTILS": "stdlib"},

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
-from runners.engines.launcher import Order
-from runners.sandbox import rights
-from runners.trial.endpoint import STDERR_TAIL_BYTES
-from runners.trial.plain_text import plain
+from fecbench.runners.engines.launcher import Order
+from fecbench.runners.sandbox import rights
+from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES
+from fecbench.runners.trial.plain_text import plain
 
 READ_BYTES = 1 << 20
 END_LIMIT_S = 1.0
@@ -48,7 +48,7 @@ class Simulator:
             harness=os.getpid(),
         )
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "runners.engines.launcher", order.model_dump_json()],
+            [sys.executable, "-m", "fecbench.runners.engines.launcher", order.model_dump_json()],
             cwd=REPOSITORY,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

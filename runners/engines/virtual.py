@@ -19,17 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from results.store.records import TrialKey
-from runners import scratch
-from runners.engines.admission import Jobs
-from runners.engines.engine import EngineError, Finished
-from runners.engines.simulator import Simulator, SimulatorEnded
-from runners.trial import certificates, cgroup, logs, series, simulation
-from runners.trial.assignment import SERVER_NAME
-from runners.trial.outcome import Outcome
-from runners.trial.series import SeriesError
-from runners.trial.simulation import AnswerError, Place
-from runners.trial.task import ROLES, VIRTUAL, Task, endpoint_name
+from fecbench.results.store.records import TrialKey
+from fecbench.runners import scratch
+from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.engines.engine import EngineError, Finished
+from fecbench.runners.engines.simulator import Simulator, SimulatorEnded
+from fecbench.runners.trial import certificates, cgroup, logs, series, simulation
+from fecbench.runners.trial.assignment import SERVER_NAME
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.series import SeriesError
+from fecbench.runners.trial.simulation import AnswerError, Place
+from fecbench.runners.trial.task import ROLES, VIRTUAL, Task, endpoint_name
 
 LIMIT_S = 120.0
 """Of the machine's time: a simulator that says nothing for so long hangs."""

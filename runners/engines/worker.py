@@ -10,11 +10,11 @@ import time
 
 from pydantic import BaseModel, ConfigDict
 
-from runners.sandbox import isolation, rights
-from runners.trial import cgroup, trial
-from runners.trial.outcome import Outcome
-from runners.trial.site import Site
-from runners.trial.task import Task
+from fecbench.runners.sandbox import isolation, rights
+from fecbench.runners.trial import cgroup, trial
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.site import Site
+from fecbench.runners.trial.task import Task
 
 # A trial's own limits (its time limit, and those of its parts) end it long before this margin is used up.
 MARGIN_S = 60.0

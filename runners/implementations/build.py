@@ -1,6 +1,6 @@
 """Builds implementations as their impl.toml says: those of quic-impls/, or those of other folders.
 
-    python -m runners.implementations.build [--all] [DIR …]
+    python -m fecbench.runners.implementations.build [--all] [DIR …]
 
 Those that impl.toml says are built on demand are left out, unless all are asked for.
 One that cannot be built does not keep others from it; then the last lines say which ones and why. The exit
@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from runners.implementations.finding import OWN, Implementations, checked, ours
-from runners.implementations.implementation import NO_BUILD, Implementation, is_file
-from runners.implementations.toolchains import TOOLCHAINS
-from runners.refusal import Refusal
+from fecbench.runners.implementations.finding import OWN, Implementations, checked, ours
+from fecbench.runners.implementations.implementation import NO_BUILD, Implementation, is_file
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.refusal import Refusal
 
 ALL = "--all"
 """Those that are built on demand as well."""

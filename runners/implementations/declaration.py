@@ -14,9 +14,9 @@ from pydantic import (
 )
 
 from fecbench.hints import nearest
-from runners.implementations import interop
-from runners.implementations.interop import Command, Interop, Word
-from runners.options import Option, Value
+from fecbench.runners.implementations import interop
+from fecbench.runners.implementations.interop import Command, Interop, Word
+from fecbench.runners.options import Option, Value
 
 # An empty table would be among any options.
 Options = Annotated[dict[str, Value], Field(min_length=1)]

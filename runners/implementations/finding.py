@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from fecbench.hints import nearest
-from runners.implementations.implementation import DECLARATION, IMPLEMENTATIONS, Implementation, load
-from runners.refusal import Refusal
+from fecbench.runners.implementations.implementation import DECLARATION, IMPLEMENTATIONS, Implementation, load
+from fecbench.runners.refusal import Refusal
 
 OWN = ("noq-fec", "rquic", "tcp", "udp")
 """Those of this project. Whoever puts another one beside them owes only what quic-impls/README.md says."""

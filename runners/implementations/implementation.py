@@ -20,13 +20,13 @@ from pydantic import ValidationError
 
 from fecbench.checkout import REPOSITORY
 from fecbench.hints import nearest
-from runners import scratch
-from runners.implementations import interop
-from runners.implementations.declaration import Declaration
-from runners.implementations.interop import Bundle, Command
-from runners.options import Value
-from runners.refusal import Refusal, first_problem
-from runners.sandbox.question import Answer, NoAnswer, ask
+from fecbench.runners import scratch
+from fecbench.runners.implementations import interop
+from fecbench.runners.implementations.declaration import Declaration
+from fecbench.runners.implementations.interop import Bundle, Command
+from fecbench.runners.options import Value
+from fecbench.runners.refusal import Refusal, first_problem
+from fecbench.runners.sandbox.question import Answer, NoAnswer, ask
 
 IMPLEMENTATIONS = REPOSITORY / "quic-impls"
 DECLARATION = "impl.toml"
@@ -177,7 +177,8 @@ class Implementation:
         every = self.declaration.on_demand
         if self.folder.parent == IMPLEMENTATIONS:
             return "make build-all" if every else "make build"
-        return f"python -m runners.implementations.build {'--all ' if every else ''}{self.folder.parent}"
+        option = "--all " if every else ""
+        return f"python -m fecbench.runners.implementations.build {option}{self.folder.parent}"
 
     @property
     def _file(self) -> Path:

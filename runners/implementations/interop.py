@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from fecbench.hints import nearest
-from runners.refusal import Refusal, first_problem
+from fecbench.runners.refusal import Refusal, first_problem
 
 WORKLOADS = ["download"]
 LARGEST_BYTES = 512 << 20

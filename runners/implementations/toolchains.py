@@ -1,14 +1,14 @@
 """The compilers that implementations are built with: which version is enough, and what installs it.
 
-`python -m runners.implementations.toolchains NAME` tells by its exit status whether this machine's is recent
-enough.
+`python -m fecbench.runners.implementations.toolchains NAME` reports by its exit status whether this machine's
+version is recent enough.
 """
 
 import re
 import sys
 from dataclasses import dataclass
 
-from runners.probe import output_of
+from fecbench.runners.probe import output_of
 
 
 @dataclass(frozen=True)

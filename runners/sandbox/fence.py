@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from runners.sandbox import kernel
+from fecbench.runners.sandbox import kernel
 
 SYSTEM = tuple(
     Path(name)

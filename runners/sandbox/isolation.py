@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from runners.refusal import Refusal
-from runners.sandbox import kernel
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import kernel
 
 _NO_MOUNT_POINT = "the root directory is no mount point"
 _MEND = "mend: enter it by pivot_root, as systemd-nspawn does"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fecbench.checkout import REPOSITORY
-from runners.sandbox.respondent import END_LIMIT_S, Questions
+from fecbench.runners.sandbox.respondent import END_LIMIT_S, Questions
 
 
 class Answer(NamedTuple):
@@ -51,7 +51,13 @@ def ask(
     )
     try:
         told = subprocess.run(
-            [sys.executable, "-S", "-E", "-m", "runners.sandbox.respondent"],  # without packages of others
+            [
+                sys.executable,
+                "-S",  # without packages of others
+                "-E",
+                "-m",
+                "fecbench.runners.sandbox.respondent",
+            ],
             cwd=REPOSITORY,
             input=json.dumps(asdict(questions)).encode(),
             capture_output=True,

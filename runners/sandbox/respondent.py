@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runners.sandbox import kernel, rights
-from runners.sandbox.isolation import IsolationError, die_with_parent, run_isolated, why_not
-from runners.sandbox.view import INODES, View
+from fecbench.runners.sandbox import kernel, rights
+from fecbench.runners.sandbox.isolation import IsolationError, die_with_parent, run_isolated, why_not
+from fecbench.runners.sandbox.view import INODES, View
 
 OUTPUT_BYTES = 1 << 16
 """Of both outputs together. One that writes more is ended."""

@@ -4,7 +4,7 @@ import resource
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from runners.sandbox import fence, kernel
+from fecbench.runners.sandbox import fence, kernel
 
 FIRST_USER = 0x70000000
 """systemd's table of users has nobody from here to 0x7FFEFFFF; other systems have fewer users."""

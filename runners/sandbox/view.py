@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runners.sandbox import kernel
+from fecbench.runners.sandbox import kernel
 
 HIDDEN = (Path("/root"), Path("/home"), Path("/run"))
 """Empty for endpoints. The last has the sockets by which programs of a machine talk with each other."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runners.trial import ports
-from runners.trial.task import EndpointTask, Role, asked_series
+from fecbench.runners.trial import ports
+from fecbench.runners.trial.task import EndpointTask, Role, asked_series
 
 PORT = ports.OURS
 SERVER_NAME = "server.fecbench"

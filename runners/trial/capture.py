@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from topologies.topology import Host
+from fecbench.topologies.topology import Host
 
 LIMIT_S = 5.0
 

@@ -8,7 +8,7 @@ so it is the same for every implementation and both backends of the link.
 
 from collections import deque
 
-from topologies.link import LinkSettings
+from fecbench.topologies.link import LinkSettings
 
 FULL_SHARE = 0.95
 FULL_RTTS = 10

@@ -2,8 +2,8 @@
 
 import signal
 
-from runners.trial.endpoint import Endpoint
-from runners.trial.task import Role
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.task import Role
 
 
 def problem_of_start(server: Endpoint, limit_s: float) -> str:

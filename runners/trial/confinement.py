@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from runners.implementations.implementation import environment
-from runners.sandbox import fence, kernel, rights
-from runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
-from runners.sandbox.view import View
-from runners.trial import cgroup, logs
-from runners.trial.cgroup import CONTROLLERS
+from fecbench.runners.implementations.implementation import environment
+from fecbench.runners.sandbox import fence, kernel, rights
+from fecbench.runners.sandbox.isolation import die_with_parent, go_on_in_pid_namespace, mount_own_proc
+from fecbench.runners.sandbox.view import View
+from fecbench.runners.trial import cgroup, logs
+from fecbench.runners.trial.cgroup import CONTROLLERS
 
 CANNOT_START = 126
 """The exit code that shells give a program that cannot be executed."""

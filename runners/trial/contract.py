@@ -20,30 +20,30 @@ from types import MappingProxyType
 from typing import Any
 
 from fecbench.hints import nearest
-from runners.implementations.declaration import CONGESTION_CONTROL
-from runners.implementations.implementation import Implementation, environment
-from runners.refusal import Refusal
-from runners.sandbox import rights
-from runners.sandbox.isolation import run_isolated
-from runners.trial import certificates, cgroup, contract_transfers
-from runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
-from runners.trial.complaints import (
+from fecbench.runners.implementations.declaration import CONGESTION_CONTROL
+from fecbench.runners.implementations.implementation import Implementation, environment
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import rights
+from fecbench.runners.sandbox.isolation import run_isolated
+from fecbench.runners.trial import certificates, cgroup, contract_transfers
+from fecbench.runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
+from fecbench.runners.trial.complaints import (
     how_ended,
     lines_of,
     problem_of_done,
     problem_of_start,
     problem_of_success,
 )
-from runners.trial.confinement import PIPES, Cell, StartError
-from runners.trial.contract_transfers import Finding
-from runners.trial.endpoint import UNSUPPORTED, Endpoint
-from runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
-from runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
-from runners.trial.task import ROLES, EndpointTask, Role
-from runners.trial.transfer import READY_LIMIT_S
-from runners.workloads.workload import COMPLETION
-from topologies import tcp
-from topologies.namespace import run_tool
+from fecbench.runners.trial.confinement import PIPES, Cell, StartError
+from fecbench.runners.trial.contract_transfers import Finding
+from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
+from fecbench.runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
+from fecbench.runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
+from fecbench.runners.trial.task import ROLES, EndpointTask, Role
+from fecbench.runners.trial.transfer import READY_LIMIT_S
+from fecbench.runners.workloads.workload import COMPLETION
+from fecbench.topologies import tcp
+from fecbench.topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
 SIZE_BYTES = 10_000

@@ -10,24 +10,24 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from runners.trial import series
-from runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
-from runners.trial.endpoint import UNSUPPORTED, Endpoint
-from runners.trial.judging.plausibility import (
+from fecbench.runners.trial import series
+from fecbench.runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
+from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
+from fecbench.runners.trial.judging.plausibility import (
     COUNTERS,
     Way,
     problems_of_counters,
     problems_of_fec,
     problems_of_peers,
 )
-from runners.trial.task import PairTask
-from runners.trial.transfer import READY_LIMIT_S
-from runners.trial.validity import USUAL
-from runners.workloads.messages import SERIES
-from runners.workloads.workload import Demand
+from fecbench.runners.trial.task import PairTask
+from fecbench.runners.trial.transfer import READY_LIMIT_S
+from fecbench.runners.trial.validity import USUAL
+from fecbench.runners.workloads.messages import SERIES
+from fecbench.runners.workloads.workload import Demand
 
 if TYPE_CHECKING:
-    from runners.trial.contract import Loopback
+    from fecbench.runners.trial.contract import Loopback
 
 SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}

@@ -11,8 +11,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
-from runners.refusal import first_problem
-from runners.trial.plain_text import plain
+from fecbench.runners.refusal import first_problem
+from fecbench.runners.trial.plain_text import plain
 
 MESSAGE_LIMIT_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 4096

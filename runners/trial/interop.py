@@ -16,20 +16,20 @@ import subprocess
 import time
 from pathlib import Path
 
-from runners.implementations.interop import Bundle, filled
-from runners.sandbox import kernel
-from runners.trial import certificates
-from runners.trial.confinement import Cell
-from runners.trial.content import content, sha256
-from runners.trial.endpoint import Endpoint
-from runners.trial.outcome import Outcome
-from runners.trial.private_root import CERTIFICATES, DOWNLOADS, LOGS, WWW, PrivateRoot
-from runners.trial.site import Site
-from runners.trial.starvation import Watch
-from runners.trial.task import EndpointTask, Role, Task
-from topologies.namespace import run_inside
-from topologies.sysctls import write_sysctls
-from topologies.topology import Host, Pair
+from fecbench.runners.implementations.interop import Bundle, filled
+from fecbench.runners.sandbox import kernel
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.confinement import Cell
+from fecbench.runners.trial.content import content, sha256
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.private_root import CERTIFICATES, DOWNLOADS, LOGS, WWW, PrivateRoot
+from fecbench.runners.trial.site import Site
+from fecbench.runners.trial.starvation import Watch
+from fecbench.runners.trial.task import EndpointTask, Role, Task
+from fecbench.topologies.namespace import run_inside
+from fecbench.topologies.sysctls import write_sysctls
+from fecbench.topologies.topology import Host, Pair
 
 SERVER_NAMES = certificates.INTEROP_NAMES
 """The first stands in requests. All are the server's one address: networks of trials have IPv4 alone."""

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from results.store.records import State
-from runners.trial import messages, series
-from runners.trial.judging import endpoints, network, plausibility, processor, verdicts
-from runners.trial.judging import messages as plausible
-from runners.trial.judging.endpoints import completion_s
-from runners.trial.judging.verdicts import VerdictCheck
-from runners.trial.messages import Messages
-from runners.trial.outcome import Outcome
-from runners.trial.plain_text import one_line
-from runners.trial.series import SeriesError
-from runners.trial.task import Task
-from runners.workloads.messages import SERIES, is_messages
-from topologies.link import Direction
+from fecbench.results.store.records import State
+from fecbench.runners.trial import messages, series
+from fecbench.runners.trial.judging import endpoints, network, plausibility, processor, verdicts
+from fecbench.runners.trial.judging import messages as plausible
+from fecbench.runners.trial.judging.endpoints import completion_s
+from fecbench.runners.trial.judging.verdicts import VerdictCheck
+from fecbench.runners.trial.messages import Messages
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.plain_text import one_line
+from fecbench.runners.trial.series import SeriesError
+from fecbench.runners.trial.task import Task
+from fecbench.runners.workloads.messages import SERIES, is_messages
+from fecbench.topologies.link import Direction
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,8 +8,8 @@ import os
 import stat
 from pathlib import Path
 
-from runners.sandbox import kernel
-from runners.sandbox.view import INODES
+from fecbench.runners.sandbox import kernel
+from fecbench.runners.sandbox.view import INODES
 
 SIZE_BYTES = 512 << 20
 DEPTH = 8

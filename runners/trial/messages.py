@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from runners.trial import series
-from runners.trial.outcome import Outcome
-from runners.trial.series import SeriesError
-from runners.trial.task import PairTask, Role, Task
-from runners.workloads.messages import SERIES, WHOLE
+from fecbench.runners.trial import series
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.series import SeriesError
+from fecbench.runners.trial.task import PairTask, Role, Task
+from fecbench.runners.workloads.messages import SERIES, WHOLE
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,9 +2,9 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from dropper.command import Counters
-from topologies.link import Direction
-from topologies.link_report import LinkReport
+from fecbench.dropper.command import Counters
+from fecbench.topologies.link import Direction
+from fecbench.topologies.link_report import LinkReport
 
 
 class _Record(BaseModel):

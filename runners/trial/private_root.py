@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.sandbox import kernel, view
+from fecbench.runners.sandbox import kernel, view
 
 DOWNLOADS, LOGS, WWW, CERTIFICATES = (Path("/", name) for name in ("downloads", "logs", "www", "certs"))
 """Paths of the contract."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runners.workloads import messages
+from fecbench.runners.workloads import messages
 
 if TYPE_CHECKING:
     import pyarrow as pa

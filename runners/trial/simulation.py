@@ -13,18 +13,18 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
-from dropper.command import Counters
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
-from runners.refusal import first_problem
-from runners.trial import competition
-from runners.trial.assignment import assignment
-from runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
-from runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
-from runners.trial.plain_text import one_line, plain
-from runners.trial.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
-from topologies.link import DIRECTIONS, Direction
-from topologies.link_report import DirectionReport, LinkReport
-from topologies.topology import TOPOLOGIES
+from fecbench.dropper.command import Counters
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
+from fecbench.runners.refusal import first_problem
+from fecbench.runners.trial import competition
+from fecbench.runners.trial.assignment import assignment
+from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
+from fecbench.runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.trial.plain_text import one_line, plain
+from fecbench.runners.trial.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
+from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.topology import TOPOLOGIES
 
 VERSION = 1
 RECORDED = 1 << 20

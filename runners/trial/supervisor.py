@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from runners.trial import starvation
-from runners.trial.endpoint import Endpoint
-from runners.trial.starvation import INTERVAL_S, Watch
+from fecbench.runners.trial import starvation
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.starvation import INTERVAL_S, Watch
 
 # How long an endpoint may take to obey SIGINT, then SIGTERM, before the next stronger signal.
 OBEY_LIMIT_S = 3.0

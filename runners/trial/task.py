@@ -6,13 +6,13 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dropper.model import LossModel, loss_model
-from runners.trial import ports
-from runners.trial.validity import Validity
-from runners.workloads import messages
-from runners.workloads.workload import Demand
-from topologies.link import Direction, LinkSettings
-from topologies.topology import Backend
+from fecbench.dropper.model import LossModel, loss_model
+from fecbench.runners.trial import ports
+from fecbench.runners.trial.validity import Validity
+from fecbench.runners.workloads import messages
+from fecbench.runners.workloads.workload import Demand
+from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.topologies.topology import Backend
 
 Carrier = Backend | Literal["virtual"]
 """What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""

@@ -4,21 +4,21 @@ import math
 import time
 from pathlib import Path
 
-from runners.implementations.declaration import CONGESTION_CONTROL, PATHS
-from runners.trial import competition, logs, series, starvation
-from runners.trial.assignment import assignment, command, papers
-from runners.trial.confinement import CANNOT_START, Cell, StartError
-from runners.trial.endpoint import Endpoint
-from runners.trial.interop import InteropEndpoint, Stage, Timing, open_port
-from runners.trial.outcome import Competition, EndpointOutcome, Outcome
-from runners.trial.phases import Phases
-from runners.trial.series import SeriesError
-from runners.trial.site import Site
-from runners.trial.starvation import Watch
-from runners.trial.supervisor import Supervisor
-from runners.trial.task import ROLES, EndpointTask, Role, Task, endpoint_name
-from topologies import counters
-from topologies.topology import Topology
+from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
+from fecbench.runners.trial import competition, logs, series, starvation
+from fecbench.runners.trial.assignment import assignment, command, papers
+from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.interop import InteropEndpoint, Stage, Timing, open_port
+from fecbench.runners.trial.outcome import Competition, EndpointOutcome, Outcome
+from fecbench.runners.trial.phases import Phases
+from fecbench.runners.trial.series import SeriesError
+from fecbench.runners.trial.site import Site
+from fecbench.runners.trial.starvation import Watch
+from fecbench.runners.trial.supervisor import Supervisor
+from fecbench.runners.trial.task import ROLES, EndpointTask, Role, Task, endpoint_name
+from fecbench.topologies import counters
+from fecbench.topologies.topology import Topology
 
 READY_LIMIT_S = 10.0
 

@@ -7,20 +7,20 @@ whether the trial can be vouched for is decided by the judge (`judge`).
 import resource
 import subprocess
 
-import dropper.command
-import dropper.model
-import topologies.network  # Mininet: a process that runs many trials imports it once
-import topologies.topology
-from dropper.command import Attachment, DropperError, Filter
-from runners.sandbox.rights import OPEN_FILES
-from runners.trial import capture
-from runners.trial.outcome import DropperOutcome, Outcome
-from runners.trial.phases import Phases
-from runners.trial.site import Site
-from runners.trial.task import VIRTUAL, Task
-from runners.trial.transfer import pair_folder, run_endpoints
-from topologies.link import Direction
-from topologies.topology import Topology
+import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs many trials imports it once
+from fecbench.dropper import command as dropper_command
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.command import Attachment, DropperError, Filter
+from fecbench.runners.sandbox.rights import OPEN_FILES
+from fecbench.runners.trial import capture
+from fecbench.runners.trial.outcome import DropperOutcome, Outcome
+from fecbench.runners.trial.phases import Phases
+from fecbench.runners.trial.site import Site
+from fecbench.runners.trial.task import VIRTUAL, Task
+from fecbench.runners.trial.transfer import pair_folder, run_endpoints
+from fecbench.topologies import topology as emulation
+from fecbench.topologies.link import Direction
+from fecbench.topologies.topology import Topology
 
 
 def run(task: Task, site: Site, first_user: int) -> Outcome:
@@ -48,7 +48,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
     with phases("topology"):
         settings = {name: link.settings for name, link in task.links.items()}
         late_bounds_us = {name: link.late_bound_us for name, link in task.links.items()}
-        network = topologies.topology.build(task.topology, settings, task.backend, late_bounds_us)
+        network = emulation.build(task.topology, settings, task.backend, late_bounds_us)
     with network:
         outcome.backend = network.backend
         with phases("droppers"):
@@ -73,15 +73,15 @@ def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Directio
     judged = Filter(family="ipv4", port=task.port)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
-        model = dropper.model.loss_model(task.links[link].losses[direction])
-        dropper.command.attach(where, model, task.seeds.losses[link][direction], judged)
+        model = dropper_model.loss_model(task.links[link].losses[direction])
+        dropper_command.attach(where, model, task.seeds.losses[link][direction], judged)
         attachments[link, direction] = where
     return attachments
 
 
 def _read_dropper(where: Attachment) -> DropperOutcome:
-    counters = dropper.command.show(where)
-    verdicts = dropper.command.log(where)
+    counters = dropper_command.show(where)
+    verdicts = dropper_command.log(where)
     if verdicts.packets != counters.seen:
         raise DropperError(f"{where.interface}: {counters.seen} packets seen, {verdicts.packets} in the log")
     return DropperOutcome(counters=counters, packets=verdicts.packets, bitmap=verdicts.bitmap)

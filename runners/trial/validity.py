@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from topologies.link import LinkSettings
+from fecbench.topologies.link import LinkSettings
 
 
 class Validity(BaseModel):

@@ -1,12 +1,12 @@
 """The workloads that endpoints are asked for, by name."""
 
 from fecbench.hints import nearest
-from runners.refusal import Refusal
-from runners.workloads.bulk import Download, Upload
-from runners.workloads.competing import Competing
-from runners.workloads.messages import Messages
-from runners.workloads.page import Page
-from runners.workloads.workload import Workload
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.bulk import Download, Upload
+from fecbench.runners.workloads.competing import Competing
+from fecbench.runners.workloads.messages import Messages
+from fecbench.runners.workloads.page import Page
+from fecbench.runners.workloads.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages())

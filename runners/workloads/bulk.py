@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from runners.workloads.workload import Demand, Workload, size_bytes
+from fecbench.runners.workloads.workload import Demand, Workload, size_bytes
 
 
 class Download(Workload):

@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from fecbench.hints import nearest
-from runners.options import Option
-from runners.refusal import Refusal
-from runners.workloads.workload import Demand, Surroundings, Transfer, Workload, size_bytes
-from topologies.link import LinkSettings
+from fecbench.runners.options import Option
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.workload import Demand, Surroundings, Transfer, Workload, size_bytes
+from fecbench.topologies.link import LinkSettings
 
 
 class Competing(Workload):

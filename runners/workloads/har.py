@@ -15,9 +15,9 @@ from urllib.parse import urljoin, urlsplit
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
-from runners.refusal import Refusal
-from runners.workloads.json_file import checked, read_json
-from runners.workloads.page_graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.json_file import checked, read_json
+from fecbench.runners.workloads.page_graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
 
 LONGEST_NAME = 60
 

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BaseModel, ValidationError
 
 from fecbench.hints import nearest
-from runners.refusal import Refusal
+from fecbench.runners.refusal import Refusal
 
 # A page is some kilobytes, a HAR with all contents some hundred megabytes.
 LARGEST_FILE_BYTES = 2**30

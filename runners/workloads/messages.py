@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from runners.options import Option
-from runners.refusal import Refusal
-from runners.workloads import traffic
-from runners.workloads.traffic import Timetable
-from runners.workloads.workload import Demand, Surroundings, Transfer, Workload
+from fecbench.runners.options import Option
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads import traffic
+from fecbench.runners.workloads.traffic import Timetable
+from fecbench.runners.workloads.workload import Demand, Surroundings, Transfer, Workload
 
 SERIES = "messages"
 """What both ends leave of it, whatever the design asks for: the harness computes all metrics from that."""

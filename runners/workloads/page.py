@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from runners.options import Option
-from runners.workloads import page_graph
-from runners.workloads.workload import Surroundings, Transfer, Workload
+from fecbench.runners.options import Option
+from fecbench.runners.workloads import page_graph
+from fecbench.runners.workloads.workload import Surroundings, Transfer, Workload
 
 
 class Page(Workload):

@@ -8,11 +8,11 @@ five times the mean. Voice is Opus in frames of 20 ms; a game sends the state of
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from runners.refusal import Refusal
-from runners.workloads import traffic
-from runners.workloads.chance import Sizes
-from runners.workloads.json_file import checked
-from runners.workloads.traffic import Trace
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads import traffic
+from fecbench.runners.workloads.chance import Sizes
+from fecbench.runners.workloads.json_file import checked
+from fecbench.runners.workloads.traffic import Trace
 
 CHAT_HZ, VOICE_HZ, GAME_HZ = 30.0, 50.0, 60.0
 VOICE_BYTES, GAME_BYTES = (60, 160), (60, 250)

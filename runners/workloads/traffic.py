@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from runners.workloads.json_file import Line, beside, checked, read_json
+from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
 
 Timetable = list[list[int]]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fecbench.hints import nearest
-from runners.options import Option
-from runners.refusal import Refusal
-from topologies.link import Direction, LinkSettings
+from fecbench.runners.options import Option
+from fecbench.runners.refusal import Refusal
+from fecbench.topologies.link import Direction, LinkSettings
 
 COMPLETION = "dct_s"
 """The client's metric that says how long a transfer took, of the workloads that transfer something whole."""

@@ -6,8 +6,8 @@ import pytest
 
 from bench import coverage
 from bench.coverage import of_points, over_points, wrongly_equivalent
-from results.analysis import intervals
-from results.analysis.intervals import FEWEST
+from fecbench.results.analysis import intervals
+from fecbench.results.analysis.intervals import FEWEST
 
 
 @pytest.mark.slow

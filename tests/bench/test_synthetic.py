@@ -7,15 +7,15 @@ import re
 import pandas as pd
 import pytest
 
-import results
 from bench.synthetic import SIZES, VARIANTS, fill
-from results.analysis import equality, frames
-from results.analysis.intervals import EFFECTS, FEWEST, of_campaign
-from results.analysis.pairing import Pairing, comparisons
-from results.analysis.rules import explain
-from results.report.drawings import parts_of
-from results.report.findings import findings, headline
-from results.store.database import Database
+from fecbench import results
+from fecbench.results.analysis import equality, frames
+from fecbench.results.analysis.intervals import EFFECTS, FEWEST, of_campaign
+from fecbench.results.analysis.pairing import Pairing, comparisons
+from fecbench.results.analysis.rules import explain
+from fecbench.results.report.drawings import parts_of
+from fecbench.results.report.findings import findings, headline
+from fecbench.results.store.database import Database
 
 POINTS, REPETITIONS = 60, 6
 TRIALS = POINTS * REPETITIONS * len(VARIANTS) * len(SIZES)

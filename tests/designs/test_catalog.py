@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import designs
-from designs import DesignError
+from fecbench import designs
+from fecbench.designs import DesignError
 
 CATALOG = Path(designs.__file__).parent / "catalog"
 TABLE_I = {  # Networking 2019

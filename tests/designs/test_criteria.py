@@ -10,10 +10,10 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import qmc
 
-from designs import DesignError
-from designs.criteria import criteria
-from designs.sequences import generated
-from designs.wsp import wsp_of_size
+from fecbench.designs import DesignError
+from fecbench.designs.criteria import criteria
+from fecbench.designs.sequences import generated
+from fecbench.designs.wsp import wsp_of_size
 
 random_points = st.builds(
     generated,

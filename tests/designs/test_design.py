@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import designs
-from designs import Design, DesignError
+from fecbench import designs
+from fecbench.designs import Design, DesignError
 
 GOOD = """
 name = "trial-run"

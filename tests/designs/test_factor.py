@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from designs.factor import ChoiceFactor, RangeFactor
+from fecbench.designs.factor import ChoiceFactor, RangeFactor
 
 places = st.floats(0, 1)
 positive = st.floats(1e-6, 1e6)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import designs
-from designs import DesignError
+from fecbench import designs
+from fecbench.designs import DesignError
 
 # Where it is not the little design.
 DESIGN = """

@@ -7,9 +7,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import designs
-from runners.commands.plan import plan
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.runners.commands.plan import plan
+from fecbench.runners.refusal import Refusal
 
 SMOKE = Path(designs.__file__).parent / "catalog" / "smoke.toml"
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-import designs
-from designs import DesignError, Plan
-from designs.factor import Factor
-from designs.methods import AnyPlanSettings
-from designs.planner import make_plan
+from fecbench import designs
+from fecbench.designs import DesignError, Plan
+from fecbench.designs.factor import Factor
+from fecbench.designs.methods import AnyPlanSettings
+from fecbench.designs.planner import make_plan
 
 FACTORS: dict[str, Any] = {
     "owd_ms": {"min": 10, "max": 110},

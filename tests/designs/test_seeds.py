@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from designs import seed
+from fecbench.designs import seed
 
 paths = st.lists(st.one_of(st.text(max_size=5), st.integers()), max_size=5)
 

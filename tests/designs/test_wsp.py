@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import designs.wsp as wsp_module
-from designs import DesignError
-from designs.methods import CANDIDATE_SETS
-from designs.sequences import generated
-from designs.wsp import wsp, wsp_of_size
+import fecbench.designs.wsp as wsp_module
+from fecbench.designs import DesignError
+from fecbench.designs.methods import CANDIDATE_SETS
+from fecbench.designs.sequences import generated
+from fecbench.designs.wsp import wsp, wsp_of_size
 
 STEPS = 16  # coordinates are sixteenths: distances tie often, and both sides compare them without rounding
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from fecbench.checkout import REPOSITORY
-from runners.cluster import address
-from runners.cluster.as_dask import worker_arguments
-from runners.implementations.finding import OWN, ours
+from fecbench.runners.cluster import address
+from fecbench.runners.cluster.as_dask import worker_arguments
+from fecbench.runners.implementations.finding import OWN, ours
 
 CONTAINERFILE = (REPOSITORY / "Containerfile").read_text()
 FOLDER = REPOSITORY / "docs/cluster"
@@ -112,7 +112,7 @@ def test_the_page_makes_the_secrets_that_the_files_name(values: dict[str, Any]) 
 def test_workers_are_started_by_what_the_image_has(values: dict[str, Any]) -> None:
     command = values["worker"]["image"]["dask_worker"]
     assert re.search(rf"> /usr/local/bin/{command} ", CONTAINERFILE)
-    (module,) = re.findall(r"-m (runners\.\S+)", CONTAINERFILE)
+    (module,) = re.findall(r"-m (fecbench\.runners\.\S+)", CONTAINERFILE)
     assert (REPOSITORY / f"{module.replace('.', '/')}.py").is_file()
     given = [values["worker"]["custom_scheduler_url"], *values["worker"]["extraArgs"]]
     assert "--certificates" in worker_arguments(given)

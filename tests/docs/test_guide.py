@@ -29,12 +29,12 @@ from typing import Any
 import pytest
 import typer
 
-from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.commands.choice import design_of
-from runners.commands.command_line import Unloaded, app
-from runners.implementations.finding import ours
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.runners.commands.choice import design_of
+from fecbench.runners.commands.command_line import Unloaded, app
+from fecbench.runners.implementations.finding import ours
+from fecbench.topologies.programs import WIRE
 
 PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
 # Whoever changes one of these, or what it shows, runs `pytest -m slow tests/docs`.

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations import build
-from runners.implementations.finding import ours
-from runners.implementations.implementation import Implementation, load
-from runners.sandbox import isolation
-from runners.trial import certificates, contract
-from runners.trial.assignment import SERVER_NAME
-from runners.trial.contract import Loopback
-from runners.trial.contract_transfers import transfer
+from fecbench.runners.implementations import build
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial import certificates, contract
+from fecbench.runners.trial.assignment import SERVER_NAME
+from fecbench.runners.trial.contract import Loopback
+from fecbench.runners.trial.contract_transfers import transfer
 
 HEADERS = ["ngtcp2/ngtcp2_crypto_gnutls.h", "gnutls/gnutls.h", "cjson/cJSON.h"]
 SIZE_BYTES = 300_000
@@ -108,7 +108,7 @@ def test_a_certificate_of_another_name_ends_the_client_with_one_line(
     workload = {"name": "download", "size_bytes": 1}
     server = loopback.start("server", workload)
     loopback.await_ready(server)
-    monkeypatch.setattr("runners.trial.assignment.SERVER_NAME", "other.fecbench")
+    monkeypatch.setattr("fecbench.runners.trial.assignment.SERVER_NAME", "other.fecbench")
     client = loopback.start("client", workload)
     loopback.await_end(client, 20)
     assert client.exit_code == 1

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import pytest
 
 from bench.bpf import Program
-from dropper.command import COMMAND, Attachment, Counters, show
+from fecbench.dropper.command import COMMAND, Attachment, Counters, show
 
 PORT = 4433
 GIVE_UP_S = 20.0

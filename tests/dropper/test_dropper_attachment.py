@@ -13,8 +13,8 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from dropper.command import COMMAND, Attachment, DropperError, Filter, attach, detach, log, show
-from dropper.model import GilbertElliott, Pattern, Uniform, unpack, verdicts
+from fecbench.dropper.command import COMMAND, Attachment, DropperError, Filter, attach, detach, log, show
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, unpack, verdicts
 from tests.waiting import wait_until
 
 PORT = 4433

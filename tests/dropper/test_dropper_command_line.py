@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from dropper.command import COMMAND, Attachment, DropperError, attach, show
-from dropper.model import Uniform
+from fecbench.dropper.command import COMMAND, Attachment, DropperError, attach, show
+from fecbench.dropper.model import Uniform
 
 PLACE = ["--dev", "nowhere0", "--ingress"]
 ATTACH = ["attach", *PLACE]
@@ -111,6 +111,6 @@ def test_a_failure_raises_the_line_of_the_command():
 
 
 def test_a_command_that_is_not_built_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("dropper.command.COMMAND", tmp_path / "build" / "dropper")
+    monkeypatch.setattr("fecbench.dropper.command.COMMAND", tmp_path / "build" / "dropper")
     with pytest.raises(DropperError, match="is not built: make -C"):
         show(Attachment(None, "nowhere0", "ingress"))

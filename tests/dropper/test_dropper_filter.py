@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dropper.command import Counters, Filter, attach, show
-from dropper.model import Uniform
+from fecbench.dropper.command import Counters, Filter, attach, show
+from fecbench.dropper.model import Uniform
 
 IPV4, ARP, VLAN, SERVICE_VLAN, IPV6 = 0x0800, 0x0806, 0x8100, 0x88A8, 0x86DD
 HOP_BY_HOP, ROUTING, FRAGMENT, AUTHENTICATION, DESTINATION = 0, 43, 44, 51, 60

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dropper.command import Filter, attach, log, show
-from dropper.model import (
+from fecbench.dropper.command import Filter, attach, log, show
+from fecbench.dropper.model import (
     SEEDS,
     GilbertElliott,
     Pattern,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dropper.model import (
+from fecbench.dropper.model import (
     FORMS,
     LONGEST,
     SEEDS,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dropper.command import COMMAND
 from fecbench.checkout import REPOSITORY
-from topologies.programs import CLOCK, WIRE
+from fecbench.dropper.command import COMMAND
+from fecbench.topologies.programs import CLOCK, WIRE
 
 LICENCE = "Dual BSD/GPL"
 SPDX = "SPDX-License-Identifier: Apache-2.0 OR BSD-2-Clause OR GPL-2.0-only"

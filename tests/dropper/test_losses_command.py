@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dropper.model import (
+from fecbench.dropper.model import (
     GilbertElliott,
     LossModelError,
     Pattern,
@@ -15,7 +15,7 @@ from dropper.model import (
     markov,
     verdicts,
 )
-from runners.commands.losses import losses
+from fecbench.runners.commands.losses import losses
 
 
 def run(*arguments):

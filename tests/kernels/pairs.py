@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.store.records import TrialKey, TrialRecord, VerdictLog
+from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from results.store.records import State, TrialKey, TrialRecord, VerdictLog
+from fecbench.results.store.records import State, TrialKey, TrialRecord, VerdictLog
 from tests.kernels.pairs import Pair, pairs
 
 KEY = TrialKey("off", "download-1000", 0, 0)

@@ -14,10 +14,9 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-import designs
-import results
+from fecbench import designs, results
 from fecbench.checkout import REPOSITORY
-from results import papers
+from fecbench.results import papers
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
@@ -141,12 +140,12 @@ def test_a_notebook_is_kept_without_outputs_and_knows_only_results(name: str) ->
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
     source = "\n".join(line for cell in code for line in cell.source.splitlines() if not line.startswith("%"))
     imported = {
-        name.split(".")[0]
+        name.removeprefix("fecbench.").split(".")[0]
         for node in ast.walk(ast.parse(source))
         for name in (
             [alias.name for alias in node.names]
             if isinstance(node, ast.Import)
-            else [node.module or ""]
+            else [f"{node.module}.{alias.name}" for alias in node.names]
             if isinstance(node, ast.ImportFrom)
             else []
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import ours
+from fecbench.runners.implementations.finding import ours
 
 FECBENCH = Path(sys.executable).parent / "fecbench"
 SAMPLES = REPOSITORY / "notebooks" / "samples"

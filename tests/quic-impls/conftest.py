@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from dropper.model import LossModel, Uniform
-from runners.implementations import build
-from runners.implementations.finding import ours
-from runners.implementations.implementation import Implementation
-from runners.implementations.toolchains import TOOLCHAINS
-from runners.trial import certificates
-from runners.trial.simulation import losses
+from fecbench.dropper.model import LossModel, Uniform
+from fecbench.runners.implementations import build
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.simulation import losses
 
 LIMIT_S = 30
 COUNTERS = {

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runners.implementations.finding import ours
+from fecbench.runners.implementations.finding import ours
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 # Two packets, and their repair symbol: it comes before three newer packets have QUIC declare a loss.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations.finding import OWN
+from fecbench.runners.implementations.finding import OWN
 
 QUIC_IMPLS = Path(__file__).parents[2] / "quic-impls"
 TOOL = QUIC_IMPLS / "crates_lock.py"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import OWN
-from runners.implementations.implementation import IMPLEMENTATIONS as FOLDER
-from runners.trial import assignment as trials
-from runners.trial.task import EndpointTask, Role
+from fecbench.runners.implementations.finding import OWN
+from fecbench.runners.implementations.implementation import IMPLEMENTATIONS as FOLDER
+from fecbench.runners.trial import assignment as trials
+from fecbench.runners.trial.task import EndpointTask, Role
 
 # That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind.
 IMPLEMENTATIONS = {

@@ -19,7 +19,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dropper.model import (
+from fecbench.checkout import REPOSITORY
+from fecbench.dropper.model import (
     SEEDS,
     GilbertElliott,
     LossModel,
@@ -30,7 +31,6 @@ from dropper.model import (
     threshold,
     verdicts,
 )
-from fecbench.checkout import REPOSITORY
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import OWN
+from fecbench.runners.implementations.finding import OWN
 
 QUIC_IMPLS = REPOSITORY / "quic-impls"
 LANE = QUIC_IMPLS / "lane"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
 
 MODELS = [
     Uniform(0.05),

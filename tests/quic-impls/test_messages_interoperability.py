@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import ours
+from fecbench.runners.implementations.finding import ours
 
 WITHOUT_FEC: dict[str, dict[str, Any]] = {"noq-fec": {"scheme": "none"}, "rquic": {"scheme": "plain"}}
 SPEAKERS = [name for name in WITHOUT_FEC if "messages" in ours().find(name, "tests").declaration.workloads]

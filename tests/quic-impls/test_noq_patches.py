@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
 
 FOLDER = Path(__file__).parents[2] / "quic-impls" / "noq-fec"
 FEC = re.compile(r"(?<![a-z])fec(?![a-z])|erasure|symbol|repair", re.IGNORECASE)

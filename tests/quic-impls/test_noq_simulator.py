@@ -20,13 +20,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
-import dropper.model
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform
-from runners.implementations.finding import ours
-from runners.trial import certificates
-from runners.trial.certificates import NOT_AFTER, NOT_BEFORE
-from runners.trial.competition import FULL_SHARE, INTERVAL_S
-from runners.trial.simulation import losses
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.certificates import NOT_AFTER, NOT_BEFORE
+from fecbench.runners.trial.competition import FULL_SHARE, INTERVAL_S
+from fecbench.runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("noq-fec", "tests")
 SCHEMES = list(map(str, IMPLEMENTATION.declaration.options["scheme"].choices or []))
@@ -337,8 +337,8 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
     assert ends(answer) == {"client": 0, "server": 0}
     for way, model in (("up", up), ("down", down)):
         report = answer["links"]["internet"][way]
-        verdicts = dropper.model.verdicts(model, SEEDS[way], report["packets"])
-        assert base64.b64decode(report["bitmap"]) == dropper.model.pack(verdicts)
+        verdicts = dropper_model.verdicts(model, SEEDS[way], report["packets"])
+        assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
         assert report["dropped"] == int(np.sum(verdicts)) > 0
         assert report["packets"] == report["frames_out"] > 20
         dropped = report["queue_dropped"] + report["oversize_dropped"]
@@ -761,8 +761,8 @@ def test_the_packets_that_the_oracle_names_are_lost_on_each_link(
     for number, of_link in enumerate(models):
         for way, model in of_link.items():
             report = answer["links"][f"path{number + 1}"][way]
-            verdicts = dropper.model.verdicts(model, seed(number, way), report["packets"])
-            assert base64.b64decode(report["bitmap"]) == dropper.model.pack(verdicts)
+            verdicts = dropper_model.verdicts(model, seed(number, way), report["packets"])
+            assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
             assert report["dropped"] == int(np.sum(verdicts))
         assert answer["links"][f"path{number + 1}"]["down" if workload == "download" else "up"]["dropped"] > 0
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
 
 FOLDER = Path(__file__).parents[2] / "quic-impls" / "rquic"
 PATCHED = "internal/congestion/cubic_sender.go"

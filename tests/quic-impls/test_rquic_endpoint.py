@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import ours
+from fecbench.runners.implementations.finding import ours
 
 DECLARATION = ours().find("rquic", "tests").declaration
 COUNTERS = {

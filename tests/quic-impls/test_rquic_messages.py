@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from dropper.model import GilbertElliott, LossModel, Uniform
-from runners.trial.simulation import losses
+from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.runners.trial.simulation import losses
 
 Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]
 DELIVERIES = ["datagram", "deadline", "stream", "reliable"]

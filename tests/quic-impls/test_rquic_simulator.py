@@ -19,13 +19,13 @@ from typing import Any
 
 import pytest
 
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, verdicts
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import ours
-from runners.implementations.implementation import load
-from runners.refusal import Refusal
-from runners.trial import certificates
-from runners.trial.simulation import losses
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, verdicts
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import load
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial import certificates
+from fecbench.runners.trial.simulation import losses
 
 IMPLEMENTATION = ours().find("rquic", "tests")
 SERVER_NAME = "server.fecbench"

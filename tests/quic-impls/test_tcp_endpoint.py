@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.finding import ours
+from fecbench.runners.implementations.finding import ours
+from fecbench.topologies import tcp
 from tests import ordinary
-from topologies import tcp
 
 CONTROLLERS = ["reno", "cubic", "bbr"]
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")

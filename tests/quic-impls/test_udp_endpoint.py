@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runners.trial.content import content
+from fecbench.runners.trial.content import content
 from tests.waiting import wait_until
 
 HELLO, WELCOME, PART, SOURCE, REPAIR, END, DONE = (

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 SERVER_USER = "nobody"  # PostgreSQL refuses to run as root
 

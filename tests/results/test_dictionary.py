@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results import dictionary, metrics
-from results.analysis import frames
-from results.store import schema
-from results.store.database import Database
+from fecbench.results import dictionary, metrics
+from fecbench.results.analysis import frames
+from fecbench.results.store import schema
+from fecbench.results.store.database import Database
 
 SAMPLES = sorted((REPOSITORY / "notebooks" / "samples").glob("*.xz"))
 
@@ -17,7 +17,7 @@ SAMPLES = sorted((REPOSITORY / "notebooks" / "samples").glob("*.xz"))
 def test_the_guide_has_the_page_that_is_made() -> None:
     made = dictionary.page()
     assert (REPOSITORY / "docs" / "what-a-database-holds.md").read_text() == made, (
-        "python -m results.dictionary > docs/what-a-database-holds.md"
+        "python -m fecbench.results.dictionary > docs/what-a-database-holds.md"
     )
 
 

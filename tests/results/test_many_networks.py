@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from matplotlib.lines import Line2D
 
-from results import figures
-from results.analysis import frames
-from results.analysis.summary import by_pairs, summary
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
+from fecbench.results import figures
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.summary import by_pairs, summary
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import OFF, XOR
 
 WORKLOAD = "download-10000"

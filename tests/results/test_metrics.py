@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-import results
-from results import metrics
-from results.metrics import ALL, DEFAULT, Metric
-from results.store.database import Database
-from results.store.records import CampaignInfo, Workload
+from fecbench import results
+from fecbench.results import metrics
+from fecbench.results.metrics import ALL, DEFAULT, Metric
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Workload
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-import results
-from results import analysis, figures
+from fecbench import results
+from fecbench.results import analysis, figures
 
 
 @pytest.mark.parametrize("package", [figures, analysis], ids=lambda package: package.__name__)
@@ -24,13 +24,15 @@ def test_a_name_that_a_package_lacks_is_an_attribute_error(package: object) -> N
 
 
 def test_notebooks_find_modules_under_the_names_that_they_know() -> None:
-    from results import frames, statistics
+    from fecbench.results import frames, statistics
 
     assert frames.paired is analysis.paired
     assert statistics.shares is analysis.shares
 
 
-@pytest.mark.parametrize("module", ["results", "results.figures", "results.metrics"])
+@pytest.mark.parametrize(
+    "module", ["fecbench", "fecbench.results", "fecbench.results.figures", "fecbench.results.metrics"]
+)
 def test_what_is_light_loads_no_library_that_is_slow_to_load(module: str) -> None:
     code = f"import sys, {module}; print({{'pandas', 'numpy', 'scipy', 'matplotlib'}} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from results.analysis import frames
-from results.analysis.summary import summary
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.summary import summary
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import OFF, XOR
 
 WORKLOAD, REPETITIONS = "download-10000", 10

@@ -13,17 +13,17 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-import results
-from results import figures
-from results.analysis import frames
-from results.analysis.pairing import comparisons
-from results.analysis.rules import explain
-from results.analysis.summary import summary
-from results.papers import networking2019
-from results.report.findings import findings, headline
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
+from fecbench import results
+from fecbench.results import figures
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.pairing import comparisons
+from fecbench.results.analysis.rules import explain
+from fecbench.results.analysis.summary import summary
+from fecbench.results.papers import networking2019
+from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 
 LABEL = "download-10000"
 OFF = Variant(label="off", implementation="noq-fec", options={"scheme": "none"}, baseline=True)

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import figures
-from results.analysis import frames
-from results.analysis.attempts import by_variant
-from results.analysis.pairing import baselines_of, comparisons
-from results.analysis.summary import summary
-from results.figures import ratios as ratio_figures
-from results.report.findings import findings, headline
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, Variant
+from fecbench.results import figures
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.attempts import by_variant
+from fecbench.results.analysis.pairing import baselines_of, comparisons
+from fecbench.results.analysis.summary import summary
+from fecbench.results.figures import ratios as ratio_figures
+from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 
-import results
-from results.analysis import frames
-from results.reading import Campaign, Results, Table
-from results.store import export, schema, series
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialKey, TrialRecord
+from fecbench import results
+from fecbench.results.analysis import frames
+from fecbench.results.reading import Campaign, Results, Table
+from fecbench.results.store import export, schema, series
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 Make = Callable[..., TrialRecord]

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from runners.commands.command_line import main
-from runners.implementations.finding import ours
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.runners.commands.command_line import main
+from fecbench.runners.implementations.finding import ours
+from fecbench.topologies.programs import WIRE
 
 LIMIT_S = 200
 

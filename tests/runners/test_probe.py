@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import probe
+from fecbench.runners import probe
 
 
 @pytest.mark.parametrize("command", [["no-such-program"], ["false"], ["printf", "\\377"]])

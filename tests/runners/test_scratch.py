@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runners import scratch
+from fecbench.runners import scratch
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_the_folder_of_a_running_harness_is_kept_and_an_abandoned_one_removed(tm
 
 KILLED_BEFORE_ITS_LOCK = """
 import os, signal
-from runners import scratch
+from fecbench.runners import scratch
 scratch.Path.open = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 with scratch.folder():
     pass

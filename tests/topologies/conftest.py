@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topologies.link import Direction, LinkEnd, LinkSettings
-from topologies.namespace import run_in_new, run_inside, run_tool
-from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.wire_link import WireLink
+from fecbench.topologies.link import Direction, LinkEnd, LinkSettings
+from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
+from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
+from fecbench.topologies.wire_link import WireLink
 
 ADDRESSES = {"near": "10.9.0.1", "far": "10.9.0.2"}
 MACS = {"near": "02:00:00:00:09:01", "far": "02:00:00:00:09:02"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from topologies import counters
-from topologies.counters import RECEIVE_BUFFER, TCP_BUFFER, discarded, received_bytes
+from fecbench.topologies import counters
+from fecbench.topologies.counters import RECEIVE_BUFFER, TCP_BUFFER, discarded, received_bytes
 
 HERE = os.getpid()
 

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from topologies.dumbbell import DUMBBELL
-from topologies.link import DIRECTIONS, LinkSettings
-from topologies.topology import Pair, Topology, build
+from fecbench.topologies.dumbbell import DUMBBELL
+from fecbench.topologies.link import DIRECTIONS, LinkSettings
+from fecbench.topologies.topology import Pair, Topology, build
 
 PINGS = 30
 # Of 1000 bytes each.

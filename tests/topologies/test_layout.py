@@ -9,12 +9,12 @@ from ipaddress import IPv4Interface
 
 import pytest
 
-from topologies.layout import Cable, EmulatedLink, Layout, Port
-from topologies.link import DirectionSettings, LinkSettings
-from topologies.namespace import run_inside, run_tool
-from topologies.offloads import MERGING_OFFLOADS
-from topologies.single_path import SINGLE_PATH
-from topologies.topology import TOPOLOGIES, Topology, build
+from fecbench.topologies.layout import Cable, EmulatedLink, Layout, Port
+from fecbench.topologies.link import DirectionSettings, LinkSettings
+from fecbench.topologies.namespace import run_inside, run_tool
+from fecbench.topologies.offloads import MERGING_OFFLOADS
+from fecbench.topologies.single_path import SINGLE_PATH
+from fecbench.topologies.topology import TOPOLOGIES, Topology, build
 
 
 def port(node: str, peer: str, address: str) -> Port:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topologies.link import (
+from fecbench.topologies.link import (
     DIRECTIONS,
     Direction,
     DirectionSettings,
@@ -17,8 +17,8 @@ from topologies.link import (
     QueueLimit,
     TopologyError,
 )
-from topologies.topology import check_backend
-from topologies.wire_link import wire_arguments
+from fecbench.topologies.topology import check_backend
+from fecbench.topologies.wire_link import wire_arguments
 
 bandwidths = st.floats(0.1, 10_000)
 delays = st.floats(0, 10_000)

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from topologies.link import DIRECTIONS, LinkSettings
-from topologies.multipath import multipath
-from topologies.topology import TOPOLOGIES, build
+from fecbench.topologies.link import DIRECTIONS, LinkSettings
+from fecbench.topologies.multipath import multipath
+from fecbench.topologies.topology import TOPOLOGIES, build
 
 
 @pytest.mark.parametrize("paths", [1, 2, 3, 9])

@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dropper.command import Attachment, Filter, attach, show
-from dropper.model import Uniform
 from fecbench.checkout import REPOSITORY
+from fecbench.dropper.command import Attachment, Filter, attach, show
+from fecbench.dropper.model import Uniform
+from fecbench.topologies.link import LinkError, LinkSettings
+from fecbench.topologies.namespace import run_inside
+from fecbench.topologies.netem_clock import EARLY_US, NetemClock
+from fecbench.topologies.topology import Topology, build
+from fecbench.topologies.wire_link import WireLink
 from tests.waiting import wait_until
-from topologies.link import LinkError, LinkSettings
-from topologies.namespace import run_inside
-from topologies.netem_clock import EARLY_US, NetemClock
-from topologies.topology import Topology, build
-from topologies.wire_link import WireLink
 
 root = pytest.mark.root
 TOPOLOGIES = REPOSITORY / "topologies"

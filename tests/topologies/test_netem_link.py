@@ -16,23 +16,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import topologies.netem_clock
-import topologies.netem_link
-import topologies.netem_shown
-from dropper.command import Counters
-from runners.trial.judging.network import (
+from fecbench.dropper.command import Counters
+from fecbench.runners.trial.judging.network import (
     doubts_of_configuration,
     doubts_of_link,
     late_s,
     longest_late_s,
 )
-from runners.trial.outcome import DropperOutcome
-from runners.trial.validity import Validity
-from topologies.link import DIRECTIONS, DirectionSettings, LinkEnd, LinkError, LinkSettings, QueueLimit
-from topologies.link_report import DirectionConfiguration
-from topologies.namespace import run_in_new, run_inside, run_tool
-from topologies.netem_clock import NetemClock
-from topologies.netem_link import (
+from fecbench.runners.trial.outcome import DropperOutcome
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies import netem_clock, netem_link, netem_shown
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    DirectionSettings,
+    LinkEnd,
+    LinkError,
+    LinkSettings,
+    QueueLimit,
+)
+from fecbench.topologies.link_report import DirectionConfiguration
+from fecbench.topologies.namespace import run_in_new, run_inside, run_tool
+from fecbench.topologies.netem_clock import NetemClock
+from fecbench.topologies.netem_link import (
     NetemLink,
     burst_bytes,
     delay_commands,
@@ -41,9 +46,9 @@ from topologies.netem_link import (
     queue_commands,
     root_counters,
 )
-from topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
-from topologies.sysctls import QUIET_SYSCTLS, write_sysctls
-from topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
+from fecbench.topologies.netem_shown import DELAY_LINE_LIMIT_PACKETS
+from fecbench.topologies.sysctls import QUIET_SYSCTLS, write_sysctls
+from fecbench.topologies.topology import DEFAULT_LATE_BOUND_US, Host, Topology, build
 
 root = pytest.mark.root
 
@@ -132,18 +137,18 @@ def configuration_without_delay(asked: DirectionConfiguration, queue: str, _: st
         "rate": {"rate": asked.rate_bps // 8},
     }
     line = [{"kind": "netem", "options": options}]
-    return topologies.netem_shown.configuration(asked, queue, json.dumps(line))
+    return netem_shown.configuration(asked, queue, json.dumps(line))
 
 
 def put_stand_in(
     monkeypatch: pytest.MonkeyPatch,
     commands: Callable[[str, DirectionSettings], list[str]] = stand_in_for_delay,
 ) -> None:
-    monkeypatch.setattr(topologies.netem_clock, "EARLY_US", math.inf)
+    monkeypatch.setattr(netem_clock, "EARLY_US", math.inf)
     shown = SimpleNamespace(configuration=configuration_without_delay)
-    monkeypatch.setattr(topologies.netem_link, "netem_shown", shown)
-    monkeypatch.setattr(topologies.netem_link, "delay_commands", commands)
-    monkeypatch.setattr("topologies.topology.netem_is_available", lambda: True)
+    monkeypatch.setattr(netem_link, "netem_shown", shown)
+    monkeypatch.setattr(netem_link, "delay_commands", commands)
+    monkeypatch.setattr("fecbench.topologies.topology.netem_is_available", lambda: True)
 
 
 @pytest.fixture(params=["without the delay", "with the delay"])
@@ -321,7 +326,7 @@ def test_a_link_whose_queue_does_more_than_was_asked_is_refused(
 @root
 def test_frames_that_leave_sooner_than_they_can_are_no_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     put_stand_in(monkeypatch, stand_in_for_delay)
-    monkeypatch.setattr(topologies.netem_clock, "EARLY_US", 2.0)
+    monkeypatch.setattr(netem_clock, "EARLY_US", 2.0)
     with build("single-path", {"internet": LinkSettings.symmetric(10, 20)}, "netem") as topology:
         send_50_datagrams(topology)
         with pytest.raises(LinkError, match=r"^a frame left netem up \d+\.\d µs before it was due$"):
@@ -464,14 +469,14 @@ def test_finish_waits_until_the_link_has_drained(
 def test_counters_of_a_link_that_has_drained_are_not_those_that_a_busy_machine_read_before(
     monkeypatch: pytest.MonkeyPatch, netem_topology: tuple[Callable[..., Topology], bool]
 ) -> None:
-    read = topologies.netem_link._counters
+    read = netem_link._counters
 
     def read_slowly(end: LinkEnd) -> Any:
         counters = read(end)
         time.sleep(0.4)  # the machine's, which is busy
         return counters
 
-    monkeypatch.setattr(topologies.netem_link, "_counters", read_slowly)
+    monkeypatch.setattr(netem_link, "_counters", read_slowly)
     make, _ = netem_topology
     with make(LinkSettings.symmetric(1, 10, queue_packets=30)) as topology:
         send_50_datagrams(topology)

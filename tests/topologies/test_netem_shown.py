@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from topologies.link import LinkError
-from topologies.link_report import DirectionConfiguration
-from topologies.netem_shown import configuration
+from fecbench.topologies.link import LinkError
+from fecbench.topologies.link_report import DirectionConfiguration
+from fecbench.topologies.netem_shown import configuration
 
 # Verbatim of iproute2 6.1, of "delay 33333.333us rate 300001bit" on Linux 6.1, and of such a shaper on 6.18.
 LINE = (

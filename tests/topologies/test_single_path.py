@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from fecbench.topologies.layout import Port
+from fecbench.topologies.link import LinkEnd, LinkError, LinkSettings, TopologyError
+from fecbench.topologies.namespace import run_inside, run_tool
+from fecbench.topologies.single_path import SINGLE_PATH
+from fecbench.topologies.topology import Host, Topology, build
 from tests.waiting import wait_until
-from topologies.layout import Port
-from topologies.link import LinkEnd, LinkError, LinkSettings, TopologyError
-from topologies.namespace import run_inside, run_tool
-from topologies.single_path import SINGLE_PATH
-from topologies.topology import Host, Topology, build
 
 SETTINGS = {"internet": LinkSettings.symmetric(10, 20)}
 UDP_SEGMENT = 103
@@ -218,8 +218,8 @@ def test_a_topology_whose_link_cannot_be_made_leaves_nothing(monkeypatch: pytest
 
 BUILDER = """
 import subprocess, sys, time
-from topologies.link import LinkSettings
-from topologies.topology import build
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.topology import build
 
 topology = build("single-path", {"internet": LinkSettings.symmetric(10, 20)})
 sleeper = topology.server.popen(["sleep", "1000"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from topologies import tcp
-from topologies.link import LinkSettings
-from topologies.namespace import run_inside
-from topologies.topology import Topology, build
+from fecbench.topologies import tcp
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.namespace import run_inside
+from fecbench.topologies.topology import Topology, build
 
 pytestmark = pytest.mark.root
 

@@ -15,7 +15,7 @@ from fecbench.checkout import REPOSITORY
 
 COMMAND = """
 import sys, typer
-from runners.commands.topo import topo
+from fecbench.runners.commands.topo import topo
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(topo)
 sys.exit(app(standalone_mode=False))

@@ -17,12 +17,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkEnd, LinkError, LinkSettings
-from topologies.link_report import DirectionReport, LinkReport
-from topologies.namespace import run_inside, run_tool
-from topologies.origin import Origin
-from topologies.programs import WIRE
-from topologies.wire_link import WireLink
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    Direction,
+    DirectionSettings,
+    LinkEnd,
+    LinkError,
+    LinkSettings,
+)
+from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.namespace import run_inside, run_tool
+from fecbench.topologies.origin import Origin
+from fecbench.topologies.programs import WIRE
+from fecbench.topologies.wire_link import WireLink
 
 root = pytest.mark.root
 

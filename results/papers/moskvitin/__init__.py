@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from results.papers.claims import PaperFigure, none_without_a_figure
-from results.papers.moskvitin.claims import claims
-from results.papers.moskvitin.differences import differences
-from results.papers.moskvitin.figures import table
-from results.papers.moskvitin.slides import TABLE, Direction, Ways, means, ratios
+from fecbench.results.papers.claims import PaperFigure, none_without_a_figure
+from fecbench.results.papers.moskvitin.claims import claims
+from fecbench.results.papers.moskvitin.differences import differences
+from fecbench.results.papers.moskvitin.figures import table
+from fecbench.results.papers.moskvitin.slides import TABLE, Direction, Ways, means, ratios
 
 __all__ = ["FIGURES", "TABLE", "means", "ratios", "table"]
 

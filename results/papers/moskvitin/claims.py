@@ -12,10 +12,10 @@ from functools import cache
 
 import pandas as pd
 
-from results.analysis.intervals import LEVEL
-from results.analysis.units import size
-from results.papers.claims import Claim, Estimate, all_hold, one_holds, shown
-from results.papers.moskvitin.slides import (
+from fecbench.results.analysis.intervals import LEVEL
+from fecbench.results.analysis.units import size
+from fecbench.results.papers.claims import Claim, Estimate, all_hold, one_holds, shown
+from fecbench.results.papers.moskvitin.slides import (
     LARGE,
     LOSSES,
     SIZES,
@@ -26,7 +26,7 @@ from results.papers.moskvitin.slides import (
     ratios,
     with_fec,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 # Ours: the slides' least gain is 2 %, and without losses, times differ by less than a packet.
 _LEAST_GAIN = 0.01

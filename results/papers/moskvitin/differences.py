@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from results.analysis.units import size
-from results.papers.claims import Estimate, shown
-from results.papers.moskvitin.slides import (
+from fecbench.results.analysis.units import size
+from fecbench.results.papers.claims import Estimate, shown
+from fecbench.results.papers.moskvitin.slides import (
     LARGE,
     LOSSES,
     SIZES,
@@ -17,8 +17,8 @@ from results.papers.moskvitin.slides import (
     ratios,
     with_fec,
 )
-from results.papers.queues import queue_in_words
-from results.store.records import CampaignInfo
+from fecbench.results.papers.queues import queue_in_words
+from fecbench.results.store.records import CampaignInfo
 
 
 def differences(frame: pd.DataFrame, campaign: CampaignInfo, direction: Direction, ways: Ways) -> list[str]:

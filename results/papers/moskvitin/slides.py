@@ -11,13 +11,13 @@ from typing import Literal
 
 import pandas as pd
 
-from results import metrics
-from results.analysis import frames, outcomes
-from results.analysis.intervals import LEVEL, ratio_intervals
-from results.analysis.pairing import baselines_of, paired
-from results.figures.nothing import NothingToDraw
-from results.papers.claims import Estimate
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import frames, outcomes
+from fecbench.results.analysis.intervals import LEVEL, ratio_intervals
+from fecbench.results.analysis.pairing import baselines_of, paired
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers.claims import Estimate
+from fecbench.results.store.records import CampaignInfo
 
 DCT = "client.dct_s"
 UP, DOWN = "loss.up.p", "loss.down.p"

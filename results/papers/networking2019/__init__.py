@@ -11,8 +11,8 @@ from collections.abc import Callable
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results.papers.claims import Claim, PaperFigure, none_without_a_figure
-from results.papers.networking2019.claims import (
+from fecbench.results.papers.claims import Claim, PaperFigure, none_without_a_figure
+from fecbench.results.papers.networking2019.claims import (
     claims_of_da2gc,
     claims_of_fig6,
     claims_of_fig7,
@@ -21,7 +21,7 @@ from results.papers.networking2019.claims import (
     claims_of_fig10,
     claims_of_mss,
 )
-from results.papers.networking2019.comparisons import (
+from fecbench.results.papers.networking2019.comparisons import (
     OFF,
     REED_SOLOMON,
     RLC,
@@ -29,12 +29,12 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.papers.networking2019.differences import (
+from fecbench.results.papers.networking2019.differences import (
     differences,
     differences_in_fairness,
     differences_under_bursts,
 )
-from results.papers.networking2019.figures import (
+from fecbench.results.papers.networking2019.figures import (
     fig5_aeroplanes,
     fig6_reed_solomon,
     fig7_codes,
@@ -42,7 +42,7 @@ from results.papers.networking2019.figures import (
     fig9_fairness,
     fig10_bursts,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 __all__ = [
     "FIGURES",

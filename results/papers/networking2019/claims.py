@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 import scipy
 
-from results.analysis.intervals import FEWEST, LEVEL, median_ratio_interval, ratio_intervals
-from results.analysis.pairing import paired
-from results.analysis.units import size
-from results.papers.claims import NOT_MEASURED, Claim, Estimate, Share, beside_stalls, shown
-from results.papers.networking2019.comparisons import (
+from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_ratio_interval, ratio_intervals
+from fecbench.results.analysis.pairing import paired
+from fecbench.results.analysis.units import size
+from fecbench.results.papers.claims import NOT_MEASURED, Claim, Estimate, Share, beside_stalls, shown
+from fecbench.results.papers.networking2019.comparisons import (
     DCT,
     LARGE,
     OFF,
@@ -31,7 +31,7 @@ from results.papers.networking2019.comparisons import (
     sizes_of,
     variant_with,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 # Ours: a ratio this close to 1 is "no impact".
 _NEAR_1 = 0.05

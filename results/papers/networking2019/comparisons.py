@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from results.analysis import frames
-from results.analysis.pairing import paired
-from results.figures.nothing import NothingToDraw
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.pairing import paired
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.store.records import CampaignInfo
 
 Unit = Literal["point", "repetition"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from results.analysis.pairing import paired
-from results.papers.networking2019.comparisons import (
+from fecbench.results.analysis.pairing import paired
+from fecbench.results.papers.networking2019.comparisons import (
     DCT,
     OFF,
     RLC,
@@ -18,8 +18,8 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.papers.queues import queue_in_words
-from results.store.records import CampaignInfo
+from fecbench.results.papers.queues import queue_in_words
+from fecbench.results.store.records import CampaignInfo
 
 _WINDOW = [f"background_server.window_{change}" for change in ("reductions", "restorations")]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results.analysis import outcomes
-from results.analysis.units import size
-from results.figures.distributions import ecdf_panels
-from results.figures.nothing import NothingToDraw
-from results.figures.style import box, looks, style, title
-from results.papers.networking2019.comparisons import (
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.units import size
+from fecbench.results.figures.distributions import ecdf_panels
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import box, looks, style, title
+from fecbench.results.papers.networking2019.comparisons import (
     DCT,
     OFF,
     REED_SOLOMON,
@@ -27,7 +27,7 @@ from results.papers.networking2019.comparisons import (
     ratios,
     variant_with,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 # The options of what is divided, and of what it is divided by.
 Panel = tuple[dict[str, Any], dict[str, Any]]

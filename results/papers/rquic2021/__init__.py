@@ -12,10 +12,10 @@ from functools import partial
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results.papers.claims import Claim, PaperFigure, none_without_a_figure
-from results.papers.rquic2021.claims import claims_of_boxes, claims_of_rates, claims_of_timeouts
-from results.papers.rquic2021.differences import differences, differences_of_rates
-from results.papers.rquic2021.figures import (
+from fecbench.results.papers.claims import Claim, PaperFigure, none_without_a_figure
+from fecbench.results.papers.rquic2021.claims import claims_of_boxes, claims_of_rates, claims_of_timeouts
+from fecbench.results.papers.rquic2021.differences import differences, differences_of_rates
+from fecbench.results.papers.rquic2021.figures import (
     fig5_bulk,
     fig6_bulk_rates,
     fig7_page,
@@ -23,8 +23,8 @@ from results.papers.rquic2021.figures import (
     fig12_page_timeouts,
     fig13_bulk_timeouts,
 )
-from results.papers.rquic2021.rates import completion_rates, overheads
-from results.store.records import CampaignInfo
+from fecbench.results.papers.rquic2021.rates import completion_rates, overheads
+from fecbench.results.store.records import CampaignInfo
 
 __all__ = [
     "FIGURES",

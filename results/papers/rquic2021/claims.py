@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from results import metrics
-from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.pairing import values_of
-from results.papers.claims import Claim, Estimate, Share, all_hold, beside_stalls, one_holds, shown
-from results.papers.rquic2021.rates import (
+from fecbench.results import metrics
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.pairing import values_of
+from fecbench.results.papers.claims import Claim, Estimate, Share, all_hold, beside_stalls, one_holds, shown
+from fecbench.results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
     BTO,
     DCT,
@@ -36,7 +36,7 @@ from results.papers.rquic2021.rates import (
     overheads,
     variants_with_fec,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 _DEFAULT_BTO_MS = 25
 # Ours: "it can hardly be appreciated" is the paper's measure of harm without losses.

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from results.papers.claims import shown
-from results.papers.queues import queue_in_words
-from results.papers.rquic2021.rates import (
+from fecbench.results.papers.claims import shown
+from fecbench.results.papers.queues import queue_in_words
+from fecbench.results.papers.rquic2021.rates import (
     LOSS,
     NETWORKS,
     fec_off,
@@ -21,7 +21,7 @@ from results.papers.rquic2021.rates import (
     ok_trials,
     variants_with_fec,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 _SIZE = "workload.size_bytes"
 _OUT_OF_ORDER = "client.recovered_out_of_order"

@@ -13,10 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
 
-from results.analysis import outcomes
-from results.figures.nothing import NothingToDraw
-from results.figures.style import box, legend_below, looks, style, title
-from results.papers.rquic2021.rates import (
+from fecbench.results.analysis import outcomes
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import box, legend_below, looks, style, title
+from fecbench.results.papers.rquic2021.rates import (
     BOUNDED_FROM_LOSS,
     BTO,
     DCT,
@@ -32,7 +32,7 @@ from results.papers.rquic2021.rates import (
     overheads,
     variants_with_fec,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 _SUBJECTS = {"download": "A bulk transfer", "page": "A web page"}
 _DEGREE = 3  # of the regression in Fig. 12 and 13

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from results.analysis import frames
-from results.analysis.intervals import LEVEL, ratio_intervals
-from results.analysis.pairing import baseline_of, paired
-from results.figures.nothing import NothingToDraw
-from results.papers.claims import Estimate
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import LEVEL, ratio_intervals
+from fecbench.results.analysis.pairing import baseline_of, paired
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers.claims import Estimate
+from fecbench.results.store.records import CampaignInfo
 
 DCT = "client.dct_s"
 LOSS = "loss.p"

@@ -5,12 +5,12 @@ F. Michel, O. Bonaventure: "Forward Erasure Correction for QUIC loss recovery", 
 
 from __future__ import annotations
 
-from results.papers.claims import PaperFigure, none_without_a_figure
-from results.papers.starlink2022.claims import claims
-from results.papers.starlink2022.differences import differences
-from results.papers.starlink2022.figures import table
-from results.papers.starlink2022.slides import STRATA, TABLE
-from results.papers.starlink2022.strata import pairs, ratios
+from fecbench.results.papers.claims import PaperFigure, none_without_a_figure
+from fecbench.results.papers.starlink2022.claims import claims
+from fecbench.results.papers.starlink2022.differences import differences
+from fecbench.results.papers.starlink2022.figures import table
+from fecbench.results.papers.starlink2022.slides import STRATA, TABLE
+from fecbench.results.papers.starlink2022.strata import pairs, ratios
 
 __all__ = ["FIGURES", "STRATA", "TABLE", "pairs", "ratios", "table"]
 

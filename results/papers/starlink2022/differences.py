@@ -7,11 +7,18 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from results.papers.claims import shown
-from results.papers.queues import queue_in_words
-from results.papers.starlink2022.slides import LAST, STATISTICS, TABLE
-from results.papers.starlink2022.strata import bursts, in_stratum, own_pairs, pairs, quantile, with_fec
-from results.store.records import CampaignInfo
+from fecbench.results.papers.claims import shown
+from fecbench.results.papers.queues import queue_in_words
+from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, TABLE
+from fecbench.results.papers.starlink2022.strata import (
+    bursts,
+    in_stratum,
+    own_pairs,
+    pairs,
+    quantile,
+    with_fec,
+)
+from fecbench.results.store.records import CampaignInfo
 
 _REPAIR = "client.repair_sent"
 

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from results.analysis import frames
-from results.analysis.intervals import FEWEST, LEVEL
-from results.analysis.pairing import baselines_of, paired
-from results.figures.nothing import NothingToDraw
-from results.papers.claims import Estimate
-from results.papers.starlink2022.slides import STATISTICS, STRATA
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.pairing import baselines_of, paired
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers.claims import Estimate
+from fecbench.results.papers.starlink2022.slides import STATISTICS, STRATA
+from fecbench.results.store.records import CampaignInfo
 
 DCT = "client.dct_s"
 BURST = "mean_burst_packets"

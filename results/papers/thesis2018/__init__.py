@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pandas as pd
 
-from results.papers.claims import PaperFigure, none_without_a_figure
-from results.papers.thesis2018 import claims, figures, multipath
-from results.papers.thesis2018.claims import Claims
-from results.papers.thesis2018.figures import Draw
-from results.store.records import CampaignInfo
+from fecbench.results.papers.claims import PaperFigure, none_without_a_figure
+from fecbench.results.papers.thesis2018 import claims, figures, multipath
+from fecbench.results.papers.thesis2018.claims import Claims
+from fecbench.results.papers.thesis2018.figures import Draw
+from fecbench.results.store.records import CampaignInfo
 
 __all__ = ["FIGURES"]
 

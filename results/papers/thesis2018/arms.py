@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from results import metrics
-from results.analysis import frames, pairing
-from results.analysis.point_statistic import by_group
-from results.figures.nothing import NothingToDraw
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis import frames, pairing
+from fecbench.results.analysis.point_statistic import by_group
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.store.records import CampaignInfo
 
 OVERHEAD, RECEIVED, REBUFFERING = (
     f"messages.{name}" for name in ("overhead", "received_bytes", "rebuffering_s")

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from results.analysis.intervals import median_interval, median_ratio_interval
-from results.papers.claims import Claim, Estimate, Share
-from results.papers.thesis2018.arms import (
+from fecbench.results.analysis.intervals import median_interval, median_ratio_interval
+from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.thesis2018.arms import (
     OVERHEAD,
     REBUFFERING,
     REBUFFERING_2,
@@ -30,7 +30,7 @@ from results.papers.thesis2018.arms import (
     is_known,
     ratios,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 Claims = Callable[[pd.DataFrame, CampaignInfo], list[Claim]]
 

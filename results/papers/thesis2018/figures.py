@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import PercentFormatter
 
-from results import metrics
-from results.analysis.intervals import LEVEL, ecdf
-from results.analysis.pairing import in_order
-from results.figures.nothing import NothingToDraw
-from results.figures.style import WIDTH, Look, heading, legend_below, looks, plain_ticks, style
-from results.papers.thesis2018.arms import (
+from fecbench.results import metrics
+from fecbench.results.analysis.intervals import LEVEL, ecdf
+from fecbench.results.analysis.pairing import in_order
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import WIDTH, Look, heading, legend_below, looks, plain_ticks, style
+from fecbench.results.papers.thesis2018.arms import (
     OVERHEAD,
     REBUFFERING,
     REBUFFERING_2,
@@ -33,7 +33,7 @@ from results.papers.thesis2018.arms import (
     ratios,
     variant_of,
 )
-from results.store.records import CampaignInfo
+from fecbench.results.store.records import CampaignInfo
 
 Draw = Callable[[pd.DataFrame, CampaignInfo], Figure]
 

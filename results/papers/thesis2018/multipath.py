@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from results import metrics
-from results.figures.nothing import NothingToDraw
-from results.figures.style import WIDTH, heading, looks, plain_ticks, style, to_ends
-from results.papers.claims import Claim, Estimate, Share
-from results.papers.thesis2018.arms import (
+from fecbench.results import metrics
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import WIDTH, heading, looks, plain_ticks, style, to_ends
+from fecbench.results.papers.claims import Claim, Estimate, Share
+from fecbench.results.papers.thesis2018.arms import (
     REBUFFERING,
     RECEIVED,
     Arm,
@@ -25,9 +25,9 @@ from results.papers.thesis2018.arms import (
     ratios,
     variant_of,
 )
-from results.papers.thesis2018.claims import claim_of_more, claim_of_nearly_none, median_ratio_of
-from results.papers.thesis2018.figures import of_metric, of_ratio
-from results.store.records import CampaignInfo
+from fecbench.results.papers.thesis2018.claims import claim_of_more, claim_of_nearly_none, median_ratio_of
+from fecbench.results.papers.thesis2018.figures import of_metric, of_ratio
+from fecbench.results.store.records import CampaignInfo
 
 _arm = partial(Arm, implementation="noq-fec", scheme="rs", n=30)
 SINGLE_PATH = _arm("single path", options=(("paths", 1),))

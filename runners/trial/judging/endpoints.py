@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from results.store.records import State
-from runners.trial.endpoint import UNSUPPORTED
-from runners.trial.judging import network, plausibility
-from runners.trial.outcome import EndpointOutcome, Outcome
-from runners.trial.task import Task
+from fecbench.results.store.records import State
+from fecbench.runners.trial.endpoint import UNSUPPORTED
+from fecbench.runners.trial.judging import network, plausibility
+from fecbench.runners.trial.outcome import EndpointOutcome, Outcome
+from fecbench.runners.trial.task import Task
 
 BACKGROUND_CLIENT = "background_client"
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from runners.trial.judging.network import HEADER_BYTES
-from runners.trial.judging.plausibility import DATAGRAM_BYTES
-from runners.trial.messages import Messages, Parts, ends
-from runners.trial.outcome import Outcome
-from runners.trial.task import Task
-from runners.workloads.messages import WHOLE
-from topologies.link import Direction
+from fecbench.runners.trial.judging.network import HEADER_BYTES
+from fecbench.runners.trial.judging.plausibility import DATAGRAM_BYTES
+from fecbench.runners.trial.messages import Messages, Parts, ends
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import Task
+from fecbench.runners.workloads.messages import WHOLE
+from fecbench.topologies.link import Direction
 
 HEADER_OF_PART_BYTES = 6
 """In front of a part's content in a DATAGRAM frame: the numbers of message and part."""

@@ -3,12 +3,12 @@ dropper. What the endpoints did to it themselves is told apart."""
 
 from collections.abc import Iterator
 
-from runners.trial.outcome import Competition, DropperOutcome, Outcome
-from runners.trial.task import Task
-from runners.trial.validity import Validity
-from topologies.counters import RECEIVE_BUFFER
-from topologies.link import MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
-from topologies.link_report import DirectionReport, LinkReport
+from fecbench.runners.trial.outcome import Competition, DropperOutcome, Outcome
+from fecbench.runners.trial.task import Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.counters import RECEIVE_BUFFER
+from fecbench.topologies.link import MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
+from fecbench.topologies.link_report import DirectionReport, LinkReport
 
 # In front of what a frame carries for IPv4: Ethernet's header and the shortest one of IPv4.
 HEADER_BYTES = 14 + 20

@@ -19,13 +19,13 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from runners.trial.judging import segments
-from runners.trial.judging.network import HEADER_BYTES
-from runners.trial.outcome import Outcome
-from runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
-from runners.trial.validity import Validity
-from topologies.link import MTU, Direction
-from topologies.link_report import DirectionReport
+from fecbench.runners.trial.judging import segments
+from fecbench.runners.trial.judging.network import HEADER_BYTES
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import MTU, Direction
+from fecbench.topologies.link_report import DirectionReport
 
 HANDSHAKE = "handshake_s"
 Metrics = Mapping[str, float]

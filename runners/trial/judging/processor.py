@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from runners.trial.outcome import Outcome
-from runners.trial.validity import Validity
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.validity import Validity
 
 
 def doubts(outcome: Outcome, validity: Validity, duration_s: float) -> Iterator[str]:

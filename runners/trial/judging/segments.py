@@ -7,10 +7,10 @@ counters: what closes the connection on each path, and an acknowledgement of eac
 
 from collections.abc import Iterator, Mapping
 
-from runners.implementations.declaration import PATHS
-from runners.trial.outcome import Outcome
-from runners.trial.task import ROLES, Role, Task, endpoint_name
-from topologies.link import Direction
+from fecbench.runners.implementations.declaration import PATHS
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import ROLES, Role, Task, endpoint_name
+from fecbench.topologies.link import Direction
 
 Metrics = Mapping[str, float]
 SENT, RECEIVED = "packets_sent", "packets_received"

@@ -7,9 +7,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-import dropper.model
-from dropper.model import LossModel
-from runners.trial.outcome import DropperOutcome
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.model import LossModel
+from fecbench.runners.trial.outcome import DropperOutcome
 
 _LEAST_KEPT, _MOST_KEPT = 256, 1 << 16
 """Packets of the sequences of verdicts that are kept, 64 of them: some megabytes at the most."""
@@ -33,9 +33,9 @@ def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictChe
     """The dropper's recorded verdicts against the oracle's, packet by packet, and the total."""
     held = min(recorded.packets, 8 * len(recorded.bitmap))
     predicted = _predicted(model, seed, held)
-    differing = np.flatnonzero(dropper.model.unpack(recorded.bitmap, held) != predicted)
+    differing = np.flatnonzero(dropper_model.unpack(recorded.bitmap, held) != predicted)
     whole = held == recorded.packets
-    dropped = int(predicted.sum()) if whole else dropper.model.dropped_packets(model, seed, recorded.packets)
+    dropped = int(predicted.sum()) if whole else dropper_model.dropped_packets(model, seed, recorded.packets)
     return VerdictCheck(
         packets=recorded.packets,
         dropped=dropped,
@@ -49,13 +49,13 @@ def _predicted(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
     """The oracle's verdicts. Those of a short sequence begin those of a longer one: the variants of a group
     share them."""
     if packets > _MOST_KEPT:
-        return dropper.model.verdicts(model, seed, packets)
+        return dropper_model.verdicts(model, seed, packets)
     return _kept(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
 
 
 @lru_cache(maxsize=64)
 def _kept(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
-    return dropper.model.verdicts(model, seed, packets)
+    return dropper_model.verdicts(model, seed, packets)
 
 
 def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:

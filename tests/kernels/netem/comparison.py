@@ -8,19 +8,19 @@ frames left. One process does all, since a program starts slowly here.
 import sys
 from pathlib import Path
 
-import designs
-from results.store.database import Database
-from results.store.records import TrialKey, TrialRecord
-from runners.calibration import experiments as calibration
-from runners.campaign import campaign
-from runners.campaign.request import request
-from runners.campaign.share import Watcher
-from runners.engines.namespaces import NamespaceEngine
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.trial.judge import Judgement
+from fecbench import designs
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey, TrialRecord
+from fecbench.runners.calibration import experiments as calibration
+from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.request import request
+from fecbench.runners.campaign.share import Watcher
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.judge import Judgement
+from fecbench.topologies.topology import Backend
 from tests.kernels.pairs import Pair, pairs
-from topologies.topology import Backend
 
 DESIGN = Path(__file__).parent / "comparison.toml"
 FOLDER = Path("/run/scratch")

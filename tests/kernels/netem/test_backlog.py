@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from topologies.counters import backlog_drops, discarded
-from topologies.namespace import run_in_new, run_tool
+from fecbench.topologies.counters import backlog_drops, discarded
+from fecbench.topologies.namespace import run_in_new, run_tool
 
 MOST_WAITING = Path("/proc/sys/net/core/netdev_max_backlog")
 FRAMES = 50

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from results.store.database import Database
-from results.store.records import TrialKey, TrialRecord
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey, TrialRecord
 from tests.kernels.pairs import Pair, pairs
 
 HANDSHAKE_US = {"noq-fec": 20.0, "rquic": 150.0}

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from results.store.records import TrialKey, TrialRecord, VerdictLog
+from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
 from tests.kernels.pairs import pairs
 from tests.kernels.virtual.comparison import findings
 

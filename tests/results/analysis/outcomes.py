@@ -8,8 +8,8 @@ from itertools import product
 import pandas as pd
 from hypothesis import strategies as st
 
-from results.metrics import DEFAULT
-from results.store.records import STATES, TrialKey
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store.records import STATES, TrialKey
 
 Outcomes = dict[TrialKey, tuple[str, float]]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.analysis import agreement
-from results.analysis.agreement import Agreement
-from results.analysis.tolerances import HANDSHAKE, TIME
-from results.store.database import Database
-from results.store.records import TrialKey
+from fecbench.results.analysis import agreement
+from fecbench.results.analysis.agreement import Agreement
+from fecbench.results.analysis.tolerances import HANDSHAKE, TIME
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
 from tests.results.analysis.twin_campaigns import (
     OFF,
     POINTS,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.analysis import frames
-from results.analysis.attempts import by_variant, first_attempts, groups, sentences
-from results.store.database import Database
-from results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.attempts import by_variant, first_attempts, groups, sentences
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import STATES, CampaignInfo, TrialKey, TrialRecord
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
 
 Make = Callable[..., TrialRecord]

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.analysis.choosing import choices, log_ratios
-from results.analysis.intervals import FEWEST
+from fecbench.results.analysis.choosing import choices, log_ratios
+from fecbench.results.analysis.intervals import FEWEST
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
 
 OFF_ARM, CODES = "no FEC", [f"code {i}" for i in range(7)]

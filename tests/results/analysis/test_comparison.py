@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from designs.design import Design
-from results.analysis import comparison
-from results.analysis.margins import margins_of, margins_text
-from results.metrics import DEFAULT
-from results.store.records import DEFAULT_MARGIN, CampaignInfo, Variant, Workload
+from fecbench.designs.design import Design
+from fecbench.results.analysis import comparison
+from fecbench.results.analysis.margins import margins_of, margins_text
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store.records import DEFAULT_MARGIN, CampaignInfo, Variant, Workload
 
 OFF, ON = "FEC off", "FEC on"
 SHORT, LONG = "download-10000", "download-50000"

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from results.analysis import correlations as module
-from results.analysis.correlations import in_words, rank_correlations, with_combinations
-from results.analysis.intervals import LEVEL
+from fecbench.results.analysis import correlations as module
+from fecbench.results.analysis.correlations import in_words, rank_correlations, with_combinations
+from fecbench.results.analysis.intervals import LEVEL
 
 
 def two_paths(random: np.random.Generator, points: int) -> pd.DataFrame:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from results.analysis import criteria
-from results.analysis.criteria import Differences, excess_interval
-from results.analysis.intervals import LEVEL
+from fecbench.results.analysis import criteria
+from fecbench.results.analysis.criteria import Differences, excess_interval
+from fecbench.results.analysis.intervals import LEVEL
 
 Floats = NDArray[np.float64]
 N = 30

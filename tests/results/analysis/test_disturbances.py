@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from results.analysis import disturbances, frames
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import disturbances, frames
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 OFF, XOR = "rquic-off", "rquic-xor"
 

@@ -12,12 +12,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from results.analysis import equality
-from results.analysis.equality import POWER, NothingToCompare, compare, pairs_needed
-from results.analysis.intervals import LEVEL, signed_rank
-from results.metrics import DEFAULT
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
+from fecbench.results.analysis import equality
+from fecbench.results.analysis.equality import POWER, NothingToCompare, compare, pairs_needed
+from fecbench.results.analysis.intervals import LEVEL, signed_rank
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import KEYS, OFF, WORKLOADS, frame_with
 
 Logs = NDArray[np.float64]

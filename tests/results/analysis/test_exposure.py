@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.analysis import exposure
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import exposure
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 from tests.results.analysis.outcomes import KEYS, OFF, VARIANTS, WORKLOADS, XOR, frame_with
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from results.analysis import frames, losses
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, TrialRecord
+from fecbench.results.analysis import frames, losses
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 from tests.results.analysis.outcomes import (
     KEYS,
     Outcomes,

@@ -13,11 +13,17 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results.analysis import frames
-from results.analysis.harness import FIRST_PACKETS
-from results.store import schema
-from results.store.database import Database, DatabaseError
-from results.store.records import HARNESS_COLUMNS, TRIAL_COLUMNS, CampaignInfo, TrialRecord, VerdictLog
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.harness import FIRST_PACKETS
+from fecbench.results.store import schema
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import (
+    HARNESS_COLUMNS,
+    TRIAL_COLUMNS,
+    CampaignInfo,
+    TrialRecord,
+    VerdictLog,
+)
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.analysis import equality, frames, hosts
-from results.analysis.choosing import log_ratios
-from results.analysis.hosts import LEAST_GROUPS, compare
-from results.analysis.pairing import OTHER_HOSTS, paired
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, Group, TrialKey
+from fecbench.results.analysis import equality, frames, hosts
+from fecbench.results.analysis.choosing import log_ratios
+from fecbench.results.analysis.hosts import LEAST_GROUPS, compare
+from fecbench.results.analysis.pairing import OTHER_HOSTS, paired
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Group, TrialKey
 from tests.results.conftest import make_record
 
 CELLS = 5

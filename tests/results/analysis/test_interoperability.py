@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from results.analysis import interoperability
-from results.analysis.interoperability import Matrix
-from results.store.database import Database
-from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord
+from fecbench.results.analysis import interoperability
+from fecbench.results.analysis.interoperability import Matrix
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord
 
 ENDS = {"a": ("one", {}), "b": ("two", {"scheme": "none"}), "b with FEC": ("two", {"scheme": "rlc"})}
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bench.coverage import OFF, ON, pairing
-from results.analysis import intervals
-from results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
-from results.analysis.pairing import Pairing, paired
-from results.metrics import DEFAULT
+from fecbench.results.analysis import intervals
+from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
+from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.metrics import DEFAULT
 
 Floats = NDArray[np.float64]
 

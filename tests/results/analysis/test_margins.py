@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from results.analysis import tolerances
-from results.analysis.margins import margins_of, of_points
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.analysis import tolerances
+from fecbench.results.analysis.margins import margins_of, of_points
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 from tests.results.analysis.twin_campaigns import ON_TIME, Laboratory
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results import figures, metrics
-from results.analysis import outcomes
-from results.analysis.keeping import kept
-from results.analysis.summary import whole_groups
-from results.report.report import _by_pairs
-from results.store.database import Database
-from results.store.records import STATES, CampaignInfo, TrialKey, Workload
+from fecbench.results import figures, metrics
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.keeping import kept
+from fecbench.results.analysis.summary import whole_groups
+from fecbench.results.report.report import _by_pairs
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import STATES, CampaignInfo, TrialKey, Workload
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results import metrics
-from results.analysis import frames
-from results.analysis.pairing import (
+from fecbench.results import metrics
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.pairing import (
     baseline_of,
     comparisons,
     left_out,
@@ -24,8 +24,8 @@ from results.analysis.pairing import (
     median_ratios,
     paired,
 )
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,

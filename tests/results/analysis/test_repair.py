@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from results.analysis import repair
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialRecord
+from fecbench.results.analysis import repair
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 Make = Callable[..., TrialRecord]
 

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from matplotlib.markers import MarkerStyle
 from scipy import stats
 
-from results.analysis import rules as module
-from results.analysis.intervals import LEVEL, VERDICTS
-from results.analysis.pairing import Pairing, paired
-from results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
-from results.figures.explanation import benefit_map, effects
-from results.figures.nothing import NothingToDraw
-from results.figures.saving import save
-from results.metrics import DEFAULT
-from results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.analysis import rules as module
+from fecbench.results.analysis.intervals import LEVEL, VERDICTS
+from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.analysis.rules import FEWEST_POINTS, Explanation, NothingToExplain, explain
+from fecbench.results.figures.explanation import benefit_map, effects
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.saving import save
+from fecbench.results.metrics import DEFAULT
+from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 MORE = "competition.foreground_mbps"
 OFF, XOR = "off", "xor"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from results.analysis.starts import sentences, starts_of
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialRecord
+from fecbench.results.analysis.starts import sentences, starts_of
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 ADA: dict[str, Any] = {
     "kernel": "6.1",

@@ -11,12 +11,12 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 
-from results import metrics
-from results.analysis import frames
-from results.analysis.pairing import left_out, paired
-from results.analysis.summary import summary
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
+from fecbench.results import metrics
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.pairing import left_out, paired
+from fecbench.results.analysis.summary import summary
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
 from tests.results.analysis.outcomes import (
     KEYS,
     OFF,

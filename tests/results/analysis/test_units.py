@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.analysis.units import axis_label, quantity, size, unit_of
+from fecbench.results.analysis.units import axis_label, quantity, size, unit_of
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from results.analysis import agreement
-from results.analysis.agreement import Agreement
-from results.store.database import Database
-from results.store.records import TrialKey
+from fecbench.results.analysis import agreement
+from fecbench.results.analysis.agreement import Agreement
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
 from tests.results.analysis.twin_campaigns import OFF, ON_TIME, XOR, Ended, Laboratory, Run, as_it_is, one
 
 N = 30

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from results.analysis import agreement
-from results.analysis.agreement import Agreement, Comparison
-from results.store.database import Database
-from results.store.records import (
+from fecbench.results.analysis import agreement
+from fecbench.results.analysis.agreement import Agreement, Comparison
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import (
     CampaignInfo,
     NewCampaign,
     State,

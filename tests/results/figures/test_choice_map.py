@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from results import figures
+from fecbench.results import figures
 
 LOSSES = [pd.Interval(0.001, 0.01, closed="left"), pd.Interval(0.01, 0.1, closed="left")]
 DELAYS = [pd.Interval(10, 50, closed="left"), pd.Interval(50, 300, closed="left")]

@@ -17,11 +17,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-import designs
-from results.figures import saving
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench import designs
+from fecbench.results.figures import saving
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 CATALOG = Path(designs.__file__).parent / "catalog"
 

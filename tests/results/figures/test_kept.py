@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results import figures
-from results.analysis.keeping import kept, losses
-from results.figures.nothing import NothingToDraw
-from results.store.database import Database
-from results.store.records import CampaignInfo, Workload
+from fecbench.results import figures
+from fecbench.results.analysis.keeping import kept, losses
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Workload
 
 METRIC = "messages.on_time_ratio_100ms"
 WORKLOAD = "messages-datagram"

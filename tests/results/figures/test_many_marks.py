@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import figures
-from results.analysis.intervals import ecdf
-from results.figures import distributions
-from results.figures.style import style
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results import figures
+from fecbench.results.analysis.intervals import ecdf
+from fecbench.results.figures import distributions
+from fecbench.results.figures.style import style
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from results.figures import NothingToDraw, save, trial_over_time
+from fecbench.results.figures import NothingToDraw, save, trial_over_time
 
 CWND = ["congestion_window_bytes", "bytes_in_flight", "smoothed_rtt_ms"]
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results.figures.nothing import NothingToDraw
-from results.figures.playout import latency_ecdf, on_time
-from results.store.database import Database
-from results.store.records import CampaignInfo, Workload
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.playout import latency_ecdf, on_time
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Workload
 
 POINTS = 9
 Filled = Callable[..., tuple[Database, CampaignInfo]]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import results
-from results import papers
-from results.papers.claims import Claim
+from fecbench import results
+from fecbench.results import papers
+from fecbench.results.papers.claims import Claim
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "reproduce-a-paper.md"

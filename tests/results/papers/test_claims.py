@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from results.papers.claims import (
+from fecbench.results.papers.claims import (
     Claim,
     Estimate,
     Judgements,

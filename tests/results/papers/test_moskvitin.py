@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import designs
-from results import figures, papers
-from results.figures.nothing import NothingToDraw
-from results.papers import moskvitin
-from results.papers.claims import Claim, PaperFigure
-from results.papers.moskvitin.slides import LOSSES, SIZES, TABLE
-from results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench import designs
+from fecbench.results import figures, papers
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers import moskvitin
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE
+from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
 
 OFF, RLC, OTHER_OFF, OTHER = "off", "RLC", "other, off", "other, XOR"
 VARIANTS = [

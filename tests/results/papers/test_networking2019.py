@@ -13,11 +13,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results.figures.nothing import NothingToDraw
-from results.papers import figures_of, networking2019
-from results.papers.claims import Claim
-from results.papers.networking2019.comparisons import DCT
-from results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers import figures_of, networking2019
+from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.networking2019.comparisons import DCT
+from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 24

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from results.papers.queues import queue_in_words
+from fecbench.results.papers.queues import queue_in_words
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 

@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from results import figures, papers
-from results.figures.style import looks
-from results.papers import networking2019, rquic2021
-from results.papers.claims import Claim, PaperFigure
-from results.store.database import Database
-from results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench.results import figures, papers
+from fecbench.results.figures.style import looks
+from fecbench.results.papers import networking2019, rquic2021
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [

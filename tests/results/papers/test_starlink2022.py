@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import designs
-from results import papers
-from results.figures.nothing import NothingToDraw
-from results.papers import starlink2022
-from results.papers.claims import Claim, PaperFigure
-from results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
-from results.papers.starlink2022.strata import fewest, gains
-from results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench import designs
+from fecbench.results import papers
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers import starlink2022
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
+from fecbench.results.papers.starlink2022.strata import fewest, gains
+from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
 
 OFF, TAIL = "off", "tail"
 VARIANTS = [

@@ -13,11 +13,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from results.figures.nothing import NothingToDraw
-from results.papers import figures_of
-from results.papers.claims import Claim
-from results.papers.thesis2018.arms import REED_SOLOMON, RELIABLE, RLC, UDP, XOR, Arm, at_points, ratios
-from results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers import figures_of
+from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.thesis2018.arms import (
+    REED_SOLOMON,
+    RELIABLE,
+    RLC,
+    UDP,
+    XOR,
+    Arm,
+    at_points,
+    ratios,
+)
+from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 60

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results.papers import figures_of
-from results.papers.claims import Claim
-from results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm
-from results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.papers import figures_of
+from fecbench.results.papers.claims import Claim
+from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm
+from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 DESIGNS = ("homogeneous", "losses", "heterogeneous")

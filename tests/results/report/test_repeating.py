@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from results.analysis import frames
-from results.report import repeating
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
+from fecbench.results.analysis import frames
+from fecbench.results.report import repeating
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from results import figures, papers
-from results.analysis import frames
-from results.analysis.intervals import FEWEST
-from results.figures import ratios as ratio_figures
-from results.papers.claims import Claim, PaperFigure
-from results.report.report import ReportPaths, findings, headline, report
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results import figures, papers
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.figures import ratios as ratio_figures
+from fecbench.results.papers.claims import Claim, PaperFigure
+from fecbench.results.report.report import ReportPaths, findings, headline, report
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 
 Make = Callable[..., TrialRecord]
 Filled = Callable[..., tuple[Database, CampaignInfo]]
@@ -108,7 +108,8 @@ def test_the_same_database_gives_the_same_bytes(filled: Filled, tmp_path: Path) 
     database, campaign = filled(ALL_OK)
     first = digests(report(database, campaign, tmp_path))
     again = (
-        "import sys; from results.store.database import Database; from results.report.report import report\n"
+        "import sys; from fecbench.results.store.database import Database\n"
+        "from fecbench.results.report.report import report\n"
         "with Database.open(sys.argv[1]) as database: report(database, database.campaigns()[0], sys.argv[2])"
     )
     folder = tmp_path / "again"

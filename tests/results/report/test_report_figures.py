@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from results.analysis import frames
-from results.analysis.intervals import FEWEST, median_interval
-from results.figures import ratios as ratio_figures
-from results.figures.distributions import ecdf_panels
-from results.figures.nothing import NothingToDraw
-from results.figures.style import looks, ratio_ticks
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, Variant
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import FEWEST, median_interval
+from fecbench.results.figures import ratios as ratio_figures
+from fecbench.results.figures.distributions import ecdf_panels
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import looks, ratio_ticks
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, Variant
 
 Filled = Callable[..., tuple[Database, CampaignInfo]]
 

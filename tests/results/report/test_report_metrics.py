@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from results import figures, metrics
-from results.analysis import frames
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, TrialRecord
+from fecbench.results import figures, metrics
+from fecbench.results.analysis import frames
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 Make = Callable[..., TrialRecord]
 

@@ -19,10 +19,10 @@ from typing import Any, Self
 
 import pytest
 
-from results.analysis.units import size
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.analysis.units import size
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name of an element's identifier (W3C WebDriver, §11)

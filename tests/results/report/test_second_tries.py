@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from results.analysis import frames
-from results.report.report import report
-from results.report.second_tries import compare
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey, TrialRecord
+from fecbench.results.analysis import frames
+from fecbench.results.report.report import report
+from fecbench.results.report.second_tries import compare
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord
 
 OFF, XOR, WORKLOAD = "rquic-off", "rquic-xor", "download-10000"
 POINTS = 8

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from results.store import arrow, connector
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialRecord
+from fecbench.results.store import arrow, connector
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]

@@ -7,8 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, Group, NewCampaign, NewStart, Start, Variant, Workload
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import (
+    CampaignInfo,
+    Group,
+    NewCampaign,
+    NewStart,
+    Start,
+    Variant,
+    Workload,
+)
 
 GROUPS = [Group("download-10000", point, repetition) for point in range(2) for repetition in range(10)]
 

@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from results.store import database as database_module
-from results.store.database import Database, DatabaseError, HasResult, UnfitRecord
-from results.store.records import (
+from fecbench.results.store import database as database_module
+from fecbench.results.store.database import Database, DatabaseError, HasResult, UnfitRecord
+from fecbench.results.store.records import (
     STATES,
     CampaignInfo,
     Group,
@@ -28,7 +28,7 @@ from results.store.records import (
     VerdictLog,
     Workload,
 )
-from results.store.rows import digest_of
+from fecbench.results.store.rows import digest_of
 from tests.results.conftest import create_campaign
 
 Make = Callable[..., TrialRecord]

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from results.store import connector, schema
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialRecord, VerdictLog
+from fecbench.results.store import connector, schema
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 NewCampaign = Callable[..., CampaignInfo]
@@ -250,8 +250,8 @@ def test_a_killed_writer_loses_no_recorded_trial_and_duplicates_none(
 
 FILL = """
 import json, os, subprocess, sys
-from results.store.database import Database, DatabaseError
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 
 def refused(action):
     try:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from results.store import digest, schema
-from results.store.database import Database
-from results.store.error import DatabaseError
-from results.store.records import CampaignInfo, TrialRecord, VerdictLog
+from fecbench.results.store import digest, schema
+from fecbench.results.store.database import Database
+from fecbench.results.store.error import DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialRecord, VerdictLog
 
 Make = Callable[..., TrialRecord]
 

@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-import results
-from results.store import connector
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialRecord
+from fecbench import results
+from fecbench.results.store import connector
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 PASSWORD = "s3cret @:/?%"
 ENCODED = "s3cret%20%40%3A%2F%3F%25"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.store.error import DatabaseError
-from results.store.postgresql_url import shown, url_in, without_secrets
+from fecbench.results.store.error import DatabaseError
+from fecbench.results.store.postgresql_url import shown, url_in, without_secrets
 
 SECRET = "s3cret"
 

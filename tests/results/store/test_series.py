@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from results.store import database as database_module
-from results.store import series
-from results.store.database import Database, DatabaseError
-from results.store.records import CampaignInfo, TrialRecord
+from fecbench.results.store import database as database_module
+from fecbench.results.store import series
+from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.records import CampaignInfo, TrialRecord
 
 Make = Callable[..., TrialRecord]
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from results.store import schema, upgrade
-from results.store.database import Database, DatabaseError
+from fecbench.results.store import schema, upgrade
+from fecbench.results.store.database import Database, DatabaseError
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -300,8 +300,8 @@ def test_an_upgrade_that_fails_leaves_version_1_whole(
 
 KILLED = """
 import os, signal, sys
-import results.store.connector as connector
-from results.store.database import Database
+import fecbench.results.store.connector as connector
+from fecbench.results.store.database import Database
 connector.Connector.set_version = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 Database.open(sys.argv[1])
 """
@@ -320,7 +320,7 @@ def test_an_upgrade_that_is_killed_leaves_version_1_whole(version_1: str) -> Non
 
 READ_ONLY = """
 mount -t tmpfs none "$1" && cp "$2" "$1/x.sqlite" && mount -o remount,ro "$1" &&
-exec "$3" -c "from results.store.database import Database; Database.open('$1/x.sqlite')"
+exec "$3" -c "from fecbench.results.store.database import Database; Database.open('$1/x.sqlite')"
 """
 
 
@@ -331,7 +331,8 @@ def test_a_read_only_file_of_version_1_is_refused_with_what_to_do(sqlite: str, t
     command = ["unshare", "--mount", "sh", "-c", READ_ONLY, "sh", str(disk), sqlite, sys.executable]
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.stderr.splitlines()[-1] == (
-        f"results.store.error.DatabaseError: {disk}/x.sqlite: is read-only: make it writable, or use a copy"
+        f"fecbench.results.store.error.DatabaseError: {disk}/x.sqlite: is read-only:"
+        " make it writable, or use a copy"
         f" that is ({UPGRADED} when it is opened)"
     )
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from dropper.command import COMMAND
-from runners.calibration.laboratory import Laboratory
-from runners.calibration.table import Measurement, Table
-from runners.sandbox.isolation import run_isolated
-from topologies.programs import PROBER, WIRE
+from fecbench.dropper.command import COMMAND
+from fecbench.runners.calibration.laboratory import Laboratory
+from fecbench.runners.calibration.table import Measurement, Table
+from fecbench.runners.sandbox.isolation import run_isolated
+from fecbench.topologies.programs import PROBER, WIRE
 
 Measure = Callable[..., dict[str, Measurement]]
 

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-import dropper.command
-from dropper.command import COMMAND as DROPPER
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from runners.calibration import experiments as calibration
-from runners.calibration import laboratory
-from runners.calibration.laboratory import Laboratory
-from runners.calibration.table import Kind, Measurement, Table
-from runners.commands.calibrate import calibrate
-from runners.commands.run import run
-from runners.refusal import Refusal
-from runners.trial import validity
-from runners.trial.validity import Validity
-from topologies.link import LinkSettings
-from topologies.programs import PROBER, WIRE
+from fecbench.dropper import command as dropper_command
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.database import Database
+from fecbench.runners.calibration import experiments as calibration
+from fecbench.runners.calibration import laboratory
+from fecbench.runners.calibration.laboratory import Laboratory
+from fecbench.runners.calibration.table import Kind, Measurement, Table
+from fecbench.runners.commands.calibrate import calibrate
+from fecbench.runners.commands.run import run
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial import validity
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import PROBER, WIRE
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 built = pytest.mark.skipif(
@@ -69,12 +69,12 @@ def test_a_link_that_is_slower_than_it_should_be_breaks_the_bounds_of_delay_and_
 def test_a_wrong_verdict_is_noticed_in_the_record_and_in_what_is_delivered(
     measure: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real_attach = dropper.command.attach
+    real_attach = dropper_command.attach
 
     def attach(where: Any, model: Any, seed: int, *rest: Any) -> None:
         real_attach(where, model, seed + 1, *rest)
 
-    monkeypatch.setattr(dropper.command, "attach", attach)
+    monkeypatch.setattr(dropper_command, "attach", attach)
     lines = measure(verdicts)
     assert {name for name, line in lines.items() if not line.good} == {
         "recorded verdicts beside the oracle's, ge",

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runners.calibration import laboratory
-from runners.calibration.laboratory import Datagrams, Laboratory, Traffic
-from runners.calibration.table import Measurement
-from topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
-from topologies.link_report import LinkReport
-from topologies.programs import PROBER
+from fecbench.runners.calibration import laboratory
+from fecbench.runners.calibration.laboratory import Datagrams, Laboratory, Traffic
+from fecbench.runners.calibration.table import Measurement
+from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
+from fecbench.topologies.link_report import LinkReport
+from fecbench.topologies.programs import PROBER
 
 built = pytest.mark.skipif(not PROBER.exists(), reason="needs make build")
 

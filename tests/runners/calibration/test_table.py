@@ -2,7 +2,7 @@
 
 import pytest
 
-from runners.calibration.table import Measurement, Table
+from fecbench.runners.calibration.table import Measurement, Table
 
 
 def line(value: float, bound: float | None, name: str = "delay error") -> Measurement:

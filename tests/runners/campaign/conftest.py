@@ -9,19 +9,19 @@ from typing import Any, Self
 
 import pytest
 
-import designs
-from results.store.database import Database
-from results.store.records import CampaignInfo, TrialKey
-from runners.campaign import campaign, record
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import trial_keys
-from runners.campaign.request import Request
-from runners.campaign.share import Watcher
-from runners.engines.engine import Finished
-from runners.implementations.finding import ours
-from runners.trial.judge import Judgement
-from runners.trial.outcome import Outcome
-from runners.trial.task import Task
+from fecbench import designs
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.runners.campaign import campaign, record
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.campaign.share import Watcher
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial.judge import Judgement
+from fecbench.runners.trial.outcome import Outcome
+from fecbench.runners.trial.task import Task
 
 
 @dataclass

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import designs
-from designs import Design
-from runners.campaign.against_itself import against_itself
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.runners.campaign.against_itself import against_itself
+from fecbench.runners.refusal import Refusal
 
 ALONE = [
     name

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import designs
-from runners.campaign.baselines import WITH_NONE, compared_with
-from runners.campaign.experiment import Experiment
-from runners.implementations.finding import ours
+from fecbench import designs
+from fecbench.runners.campaign.baselines import WITH_NONE, compared_with
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
 
 OFF, XOR = 'options = { scheme = "none" }', 'options = { scheme = "xor", n = 3, k = 2 }'
 RENO_OFF = 'options = { scheme = "none", congestion_control = "newreno" }'

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from results.store.database import Database
-from runners.campaign import by_hand
-from runners.campaign.record import seeds_of
-from runners.campaign.request import Request
-from runners.implementations.finding import ours
-from runners.trial.task import Task
+from fecbench.results.store.database import Database
+from fecbench.runners.campaign import by_hand
+from fecbench.runners.campaign.record import seeds_of
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial.task import Task
 from tests.runners.campaign.conftest import Run
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-import results
+from fecbench import results
 from fecbench.checkout import REPOSITORY
-from results import metrics
-from results.store.database import Database
+from fecbench.results import metrics
+from fecbench.results.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 

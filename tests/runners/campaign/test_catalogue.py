@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import designs
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import trial_keys
-from runners.implementations.finding import ours
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.implementations.finding import ours
 
 DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import results
+from fecbench import results
 
 DESIGN = """
 repetitions = 1

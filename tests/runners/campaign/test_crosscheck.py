@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-import designs
-from designs import Design
-from results.store.database import Database
-from runners.campaign import crosscheck
-from runners.campaign.crosscheck import FEWEST_GROUPS, sample
-from runners.campaign.request import Request
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.runners.campaign import crosscheck
+from fecbench.runners.campaign.crosscheck import FEWEST_GROUPS, sample
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.refusal import Refusal
 from tests.runners.campaign.conftest import Run
 
 POINTS = 30
@@ -146,5 +146,5 @@ def test_a_campaign_of_other_programs_is_not_checked(
 ) -> None:
     run(wanted=dataclasses.replace(virtual, resume=False))
     others: Any = lambda *_: {"quic-impls/rquic/build/rquic": "ab" * 32}  # noqa: E731
-    monkeypatch.setattr("runners.campaign.provenance.binaries", others)
+    monkeypatch.setattr("fecbench.runners.campaign.provenance.binaries", others)
     assert "was run with other binaries" in refusal(virtual, little, database)

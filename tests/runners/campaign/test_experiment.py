@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import designs
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.implementations.finding import Implementations, search_path
-from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
-from topologies.link import TopologyError
+from fecbench import designs
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import Implementations, search_path
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.topologies.link import TopologyError
 
 Load = Callable[[str], Experiment]
 

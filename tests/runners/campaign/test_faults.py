@@ -22,11 +22,11 @@ from typing import Any
 
 import pytest
 
-from dropper.command import Attachment, attach
-from dropper.model import Pattern
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from runners import scratch
+from fecbench.dropper.command import Attachment, attach
+from fecbench.dropper.model import Pattern
+from fecbench.results.store.database import Database
+from fecbench.runners import scratch
 from tests.results.conftest import new_postgresql, postgresql_folder  # noqa: F401 - a fixture
 from tests.waiting import wait_until
 

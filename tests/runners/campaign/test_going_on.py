@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-import designs
-from designs import Design
-from results.store.database import Database
-from results.store.records import TrialKey
-from runners.campaign import provenance
-from runners.campaign.aside import move_aside
-from runners.campaign.experiment import Experiment
-from runners.campaign.request import Request
-from runners.implementations.finding import ours
-from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
-from runners.trial.judge import Judgement
-from runners.trial.outcome import EndpointOutcome, Outcome
-from runners.trial.task import Task
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign import provenance
+from fecbench.runners.campaign.aside import move_aside
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.judge import Judgement
+from fecbench.runners.trial.outcome import EndpointOutcome, Outcome
+from fecbench.runners.trial.task import Task
 from tests.runners.campaign.conftest import Pretence, Run, Told
 
 
@@ -250,7 +250,7 @@ def test_a_judge_that_fails_makes_the_trial_invalid_and_the_campaign_goes_on(
             raise ValueError("too many packets")
         return Judgement("ok", "")
 
-    monkeypatch.setattr("runners.campaign.record.judge", fail)
+    monkeypatch.setattr("fecbench.runners.campaign.record.judge", fail)
     told = Told()
     run(AnyEnd(), watcher=told)
     ends: dict[TrialKey, tuple[str, str]] = {key: (state, why) for key, state, why in told.ended_trials}

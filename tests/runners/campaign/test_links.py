@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dropper.model import LossModelError
-from runners.campaign import links
-from runners.trial.task import LinkTask
-from topologies.link import DIRECTIONS, Direction, TopologyError
+from fecbench.dropper.model import LossModelError
+from fecbench.runners.campaign import links
+from fecbench.runners.trial.task import LinkTask
+from fecbench.topologies.link import DIRECTIONS, Direction, TopologyError
 
 LINKS = ("near", "far")
 PLAIN = {"bandwidth_mbps": 10, "owd_ms": 5}

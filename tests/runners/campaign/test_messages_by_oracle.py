@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import results
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
+from fecbench import results
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
 
 MESSAGES, PACKETS, RATE_HZ = 150, 8, 30
 # Where it is not the little design.

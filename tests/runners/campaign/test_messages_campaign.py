@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import results
+from fecbench import results
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import HERE
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-import designs
-from runners.campaign.order import filtered, trial_keys
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.runners.campaign.order import filtered, trial_keys
+from fecbench.runners.refusal import Refusal
 
 # Where it is not the little design.
 DESIGN = """

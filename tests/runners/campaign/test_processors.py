@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import designs
-from designs import Design
-from results.store.database import Database
-from results.store.records import TrialKey
-from runners.campaign import crosscheck
-from runners.campaign.experiment import Experiment
-from runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_task
-from runners.campaign.request import request
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.trial.task import VIRTUAL, ProcessorTask
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign import crosscheck
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_task
+from fecbench.runners.campaign.request import request
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import VIRTUAL, ProcessorTask
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 HANDSHAKE_MS, DATAGRAM_US = 3, 500

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.campaign import provenance
-from runners.implementations.finding import ours
-from runners.implementations.implementation import Implementation, load
-from runners.probe import sha256_of
+from fecbench.runners.campaign import provenance
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.probe import sha256_of
 
 OURS = {"dropper/build/dropper", "topologies/wire/build/wire", "topologies/clock/build/clock"}
 CPUINFO = """processor	: 0

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-import designs
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.campaign.reach import Reach, check_reach, reach
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.reach import Reach, check_reach, reach
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
 
 Load = Callable[[str], Experiment]
 

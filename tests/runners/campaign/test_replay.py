@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import CampaignInfo, StoredTrial
-from runners.campaign import replay as module
-from runners.campaign.replay import replay
-from runners.campaign.request import Request
-from runners.implementations.finding import Implementations, ours
-from runners.implementations.implementation import Implementation
-from runners.refusal import Refusal
-from runners.trial.validity import Validity
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners.campaign import replay as module
+from fecbench.runners.campaign.replay import replay
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.implementations.finding import Implementations, ours
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.validity import Validity
 from tests.runners.campaign.conftest import Pretence, Run
 
 

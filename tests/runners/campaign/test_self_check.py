@@ -2,8 +2,8 @@
 
 import pytest
 
-from results.store.records import TrialKey
-from runners.campaign.self_check import _chosen
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.self_check import _chosen
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import experiment_of, tasks_of
 

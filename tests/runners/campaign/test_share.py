@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import Claimant, Group, TrialKey, TrialRecord
-from runners.campaign import claims, share
-from runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
-from runners.campaign.request import Request
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import Claimant, Group, TrialKey, TrialRecord
+from fecbench.runners.campaign import claims, share
+from fecbench.runners.campaign.claims import DEAD_AFTER_S, Watch, this_process
+from fecbench.runners.campaign.request import Request
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.campaign.conftest import Pretence, Run, Told
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.campaign import simulator_check
-from runners.implementations.implementation import Implementation, load
+from fecbench.runners.campaign import simulator_check
+from fecbench.runners.implementations.implementation import Implementation, load
 from tests.runners.engines.conftest import HERE
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import results
+from fecbench import results
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("can_run_trials")]
 

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from results.store.digest import of_trial
-from runners.campaign import record, share
-from runners.engines import virtual
+from fecbench.results.store.database import Database
+from fecbench.results.store.digest import of_trial
+from fecbench.runners.campaign import record, share
+from fecbench.runners.engines import virtual
 from tests import ordinary
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import TwoImplementations, WriteDesign

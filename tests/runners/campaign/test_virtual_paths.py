@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import designs
-from results.store.database import Database
+from fecbench import designs
+from fecbench.results.store.database import Database
 
 WANTED = [
     *("--filter", "point=0"),

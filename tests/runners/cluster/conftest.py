@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from fecbench import __version__
-from results.store.records import Group, TrialKey
-from runners.campaign.request import Request
-from runners.cluster.inbox import Asked
-from runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot, Proposal
+from fecbench.results.store.records import Group, TrialKey
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.cluster.inbox import Asked
+from fecbench.runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot, Proposal
 from tests.runners.campaign.conftest import believed, little  # noqa: F401 - fixtures
 
 

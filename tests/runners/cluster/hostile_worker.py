@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runners.cluster import address, errand, settings
+from fecbench.runners.cluster import address, errand, settings
 
 KIND, PROGRAM = sys.argv[3:]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fecbench.checkout import REPOSITORY
-from runners.trial import certificates
+from fecbench.runners.trial import certificates
 from tests.runners.conftest import Fecbench
 from tests.waiting import wait_until
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from runners.cluster import address, certificates
-from runners.cluster.address import Place, call, context, place
-from runners.refusal import Refusal
+from fecbench.runners.cluster import address, certificates
+from fecbench.runners.cluster.address import Place, call, context, place
+from fecbench.runners.refusal import Refusal
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What dask-jobqueue and Dask's Helm chart start is a worker of fecbench."""
 
-from runners.cluster.as_dask import worker_arguments
+from fecbench.runners.cluster.as_dask import worker_arguments
 
 
 def test_arguments_of_the_helm_chart() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from results.store.records import Claimant, Group
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import Claimant, Group
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE
@@ -211,8 +211,8 @@ def test_options_of_a_cluster_alone_are_refused_without_one(
 def test_what_dask_is_given_of_ours_is_the_name_of_one_function_and_a_text() -> None:
     from distributed.protocol.pickle import dumps
 
-    from runners.cluster import errand
+    from fecbench.runners.cluster import errand
 
     pickled = dumps(errand.carry_out)
-    assert b"runners.cluster.errand" in pickled
+    assert b"fecbench.runners.cluster.errand" in pickled
     assert len(pickled) < 100, "it is sent by value"

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
+from fecbench.results.store.database import Database
 from tests.runners.cluster.hosts import Command, Host, PostgreSQL
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE

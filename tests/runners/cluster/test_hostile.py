@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.cluster import address, inbox
-from runners.cluster import crew as crews
-from runners.cluster.address import Place
-from runners.cluster.crew import Crew, Reply, SchedulerGone
-from runners.cluster.messages import Leave
-from runners.engines.engine import EngineError
-from runners.sandbox import fence, kernel
+from fecbench.runners.cluster import address, inbox
+from fecbench.runners.cluster import crew as crews
+from fecbench.runners.cluster.address import Place
+from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
+from fecbench.runners.cluster.messages import Leave
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.sandbox import fence, kernel
 from tests import ordinary
 from tests.runners.cluster.test_cluster import papers, scheduler  # noqa: F401 - fixtures
 from tests.waiting import wait_until
@@ -41,8 +41,8 @@ os._exit(1)
 DRIVER = """
 import sys
 from pathlib import Path
-from runners.cluster import address
-from runners.cluster.crew import Crew, SchedulerGone
+from fecbench.runners.cluster import address
+from fecbench.runners.cluster.crew import Crew, SchedulerGone
 from tests.runners.cluster.test_hostile import asked
 with Crew(address.place({scheduler!r}, Path({papers!r}), False)) as crew:
     try:
@@ -113,8 +113,8 @@ def test_what_a_worker_pickles_is_not_unpickled_by_whoever_runs_a_campaign(
 
 def test_whoever_runs_a_campaign_does_not_load_dask(scheduler: str, papers: Path) -> None:  # noqa: F811
     program = (
-        "import sys; from pathlib import Path; from runners.cluster import address; "
-        "from runners.cluster.crew import Crew\n"
+        "import sys; from pathlib import Path; from fecbench.runners.cluster import address; "
+        "from fecbench.runners.cluster.crew import Crew\n"
         "with Crew(address.place(sys.argv[1], Path(sys.argv[2]), False)) as crew: crew.workers()\n"
         "print({'distributed', 'cloudpickle'} & sys.modules.keys())"
     )

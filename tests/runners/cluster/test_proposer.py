@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from results.store.records import Group, TrialKey
-from runners.campaign.request import Request
-from runners.cluster import campaign, dask_client, messenger
-from runners.cluster import crew as crews
-from runners.cluster.campaign import Proposer
-from runners.cluster.crew import Crew, Reply, SchedulerGone
-from runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
-from runners.engines.engine import EngineError
-from runners.trial.judge import Judgement
+from fecbench.results.store.records import Group, TrialKey
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.cluster import campaign, dask_client, messenger
+from fecbench.runners.cluster import crew as crews
+from fecbench.runners.cluster.campaign import Proposer
+from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
+from fecbench.runners.cluster.messages import Answer, Join, Lot, Proposal, RunTrial, name_of
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.trial.judge import Judgement
 
 Does = Callable[[str, Lot], Answer | None]
 

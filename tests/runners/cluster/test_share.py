@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import Group, TrialKey
-from runners.campaign import campaign
-from runners.campaign.request import Request
-from runners.cluster import share
-from runners.cluster.messages import Answer
-from runners.cluster.share import ProposedShare
-from runners.engines.engine import EngineError
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import Group, TrialKey
+from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.cluster import share
+from fecbench.runners.cluster.messages import Answer
+from fecbench.runners.cluster.share import ProposedShare
+from fecbench.runners.engines.engine import EngineError
 from tests.runners.campaign.conftest import Pretence
 from tests.runners.cluster.conftest import Proposals, join_to, keys_of, leave, lot_of
 

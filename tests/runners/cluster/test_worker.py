@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-import designs
-from results.store.database import Database
-from results.store.records import TrialKey
-from runners.calibration import experiments as calibration
-from runners.calibration.table import Measurement, Table
-from runners.campaign import campaign, order, provenance
-from runners.campaign.experiment import Experiment
-from runners.campaign.request import Request
-from runners.cluster import share
-from runners.cluster.address import Place
-from runners.cluster.messages import Answer
-from runners.cluster.worker import Worker
-from runners.implementations.finding import Implementations
-from runners.trial.task import VIRTUAL
+from fecbench import designs
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.calibration import experiments as calibration
+from fecbench.runners.calibration.table import Measurement, Table
+from fecbench.runners.campaign import campaign, order, provenance
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.cluster import share
+from fecbench.runners.cluster.address import Place
+from fecbench.runners.cluster.messages import Answer
+from fecbench.runners.cluster.worker import Worker
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.trial.task import VIRTUAL
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.cluster.conftest import Proposals, join_to, leave, lot_of
 from tests.runners.conftest import WriteDesign
@@ -83,7 +83,7 @@ def work(
         put_back = staticmethod(proposals.put_back)
         answer = staticmethod(proposals.answer)
 
-    monkeypatch.setattr("runners.cluster.worker.Inbox", Inbox)
+    monkeypatch.setattr("fecbench.runners.cluster.worker.Inbox", Inbox)
     monkeypatch.setattr(share, "IDLE_S", 0.5)
 
     def work(folder: Path = HERE, database: str = "", lacks: str = "") -> None:

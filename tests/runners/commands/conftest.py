@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from results.store import series
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store import series
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 

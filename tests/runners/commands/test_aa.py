@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from results.analysis.equality import took_s
-from results.report.report import report
-from results.store.database import Database
-from results.store.records import CampaignInfo, Kind, NewCampaign, State, TrialKey, TrialRecord
-from runners.refusal import Refusal
+from fecbench.results.analysis.equality import took_s
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Kind, NewCampaign, State, TrialKey, TrialRecord
+from fecbench.runners.refusal import Refusal
 
 
 def filled(
@@ -144,7 +144,7 @@ def test_the_form_without_subcommands_does_what_the_subcommands_do(
         requested.append((design.text, manner))
         raise Refusal("enough")
 
-    monkeypatch.setattr("runners.commands.aa.request", request)
+    monkeypatch.setattr("fecbench.runners.commands.aa.request", request)
     rest = ["smoke", "--db", path, "--jobs", "7"]
     for form in (["aa"], ["aa", "itself"], ["aa", "--resume", "--no-calibrate", "itself"]):
         fecbench_here(*form, *rest, "--variant", "rQUIC, FEC off")

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.implementation import load
-from runners.refusal import Refusal
-from runners.trial.endpoint import Endpoint
+from fecbench.runners.implementations.implementation import load
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.endpoint import Endpoint
 
 DESIGN = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 DECLARATION = (REPOSITORY / "quic-impls" / "rquic" / "impl.toml").read_text()

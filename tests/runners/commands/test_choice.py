@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runners.refusal import Refusal
+from fecbench.runners.refusal import Refusal
 
 READERS = {
     "show": ["show"],
@@ -44,7 +44,7 @@ def test_running_makes_the_default_database_and_says_where_it_is(
     def run(*_: object) -> None:
         raise Refusal("enough")
 
-    monkeypatch.setattr("runners.campaign.campaign.run", run)
+    monkeypatch.setattr("fecbench.runners.campaign.campaign.run", run)
     done = fecbench_here(*words)
     note, end = done.stderr.splitlines()
     assert (

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-import designs
 import fecbench
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
+from fecbench.results.store.database import Database
 
 SMOKE = (REPOSITORY / "designs" / "catalog" / "smoke.toml").read_text()
 
@@ -263,7 +263,7 @@ def test_without_arguments_the_help_is_all_that_is_said(fecbench_here: Any) -> N
 def test_outside_a_checkout_a_command_is_refused_in_one_line(
     fecbench_here: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runners.commands.command_line.is_whole", lambda: False)
+    monkeypatch.setattr("fecbench.runners.commands.command_line.is_whole", lambda: False)
     assert_refused(fecbench_here("plan", "smoke"), str(REPOSITORY), "make build")
     assert fecbench_here("--version").returncode == 0
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results.store.database import Database
-from runners.commands import doctor
-from runners.sandbox import fence, rights
+from fecbench.results.store.database import Database
+from fecbench.runners.commands import doctor
+from fecbench.runners.sandbox import fence, rights
 from tests import ordinary
 from tests.runners.conftest import Fecbench, WriteDesign
 from tests.runners.engines.conftest import HERE

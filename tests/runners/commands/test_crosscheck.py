@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-import results
-from results.store.database import Database
-from runners.commands.crosscheck import parse_share
-from runners.refusal import Refusal
+from fecbench import results
+from fecbench.results.store.database import Database
+from fecbench.runners.commands.crosscheck import parse_share
+from fecbench.runners.refusal import Refusal
 
 SAMPLE = "little-crosscheck"
 

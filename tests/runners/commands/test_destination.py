@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results.store.records import CampaignInfo, StoredTrial
-from runners.campaign.replay import Replay
-from runners.commands.destination import check_folder
+from fecbench.results.store.records import CampaignInfo, StoredTrial
+from fecbench.runners.campaign.replay import Replay
+from fecbench.runners.commands.destination import check_folder
 
 SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
 HAR = {
@@ -98,7 +98,7 @@ def test_of_a_folder_that_exists_only_what_the_command_wrote_is_replaced(
 def test_a_folder_that_is_a_file_is_refused_before_anything_is_computed(
     call: Any, tmp_path: Path, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("results.analysis.frames.trials", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("fecbench.results.analysis.frames.trials", lambda *_: pytest.fail("computed"))
     (tmp_path / "file").write_text("mine")
     for name in ("file", "file/below/it"):
         line = call(words, tmp_path / name).refusal()
@@ -122,8 +122,8 @@ def replay(call: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
                 (folder / name).write_text("fresh")
             return Replay(stored, stored, [])
 
-        monkeypatch.setattr("runners.commands.replay.run_again", run_again)
-        monkeypatch.setattr("runners.sandbox.isolation.require", lambda _: None)
+        monkeypatch.setattr("fecbench.runners.commands.replay.run_again", run_again)
+        monkeypatch.setattr("fecbench.runners.sandbox.isolation.require", lambda _: None)
         return call(["replay", "1", "--output"], path)
 
     return replay

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from runners.commands import doctor
-from runners.commands.doctor import Need
-from runners.implementations.finding import OWN, Implementations, ours
-from runners.trial import cgroup
-from runners.trial.cgroup import Place
+from fecbench.runners.commands import doctor
+from fecbench.runners.commands.doctor import Need
+from fecbench.runners.implementations.finding import OWN, Implementations, ours
+from fecbench.runners.trial import cgroup
+from fecbench.runners.trial.cgroup import Place
+from fecbench.topologies import tcp
 from tests.runners.engines.conftest import HERE
-from topologies import tcp
 
 FECBENCH = str(Path(sys.executable).parent / "fecbench")
 
@@ -129,7 +129,7 @@ def test_each_program_of_an_implementation_has_a_line(mine: Path) -> None:
     assert needs["mine endpoint /bin/sh"] == Need("mine endpoint /bin/sh", True, "present", required=False)
     missing = needs[f"mine endpoint {mine}/mine/server"]
     assert (missing.good, missing.found) == (False, f"{mine}/mine/server is missing")
-    assert missing.mend == f"python -m runners.implementations.build {mine}"
+    assert missing.mend == f"python -m fecbench.runners.implementations.build {mine}"
 
 
 def test_a_broken_implementation_is_named_and_does_not_keep_trials_from_running(mine: Path) -> None:
@@ -168,7 +168,7 @@ def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path
     needed = "its build needs sh and no-such-tool, which is not installed"
     assert (need.good, need.required) == (False, False)
     assert need.found == f"{tmp_path}/mine/server is missing (needed only by designs that use it; {needed})"
-    assert need.mend == f"python -m runners.implementations.build --all {tmp_path}"
+    assert need.mend == f"python -m fecbench.runners.implementations.build --all {tmp_path}"
 
 
 @pytest.mark.parametrize("by", ["option", "environment"])

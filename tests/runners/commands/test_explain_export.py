@@ -87,7 +87,7 @@ def test_explain_finds_out_before_it_computes_that_the_folder_is_a_file(
     fecbench_here: Any, planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    monkeypatch.setattr("results.analysis.rules.explain", lambda *_: pytest.fail("computed"))
+    monkeypatch.setattr("fecbench.results.analysis.rules.explain", lambda *_: pytest.fail("computed"))
     for name in ("file", "file/below"):
         refused = fecbench_here("explain", "--db", planted, "--output", tmp_path / name).refusal()
         assert f"--output {tmp_path / name}: cannot be made a folder" in refused

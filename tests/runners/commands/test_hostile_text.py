@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from results.store import series
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store import series
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
 ESCAPES = CLEAR_SCREEN + NEW_TITLE + C1

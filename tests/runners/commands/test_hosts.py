@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 from tests.results.analysis.test_hosts import two_hosts  # noqa: F401 - fixtures
 from tests.results.conftest import new_campaign, sqlite  # noqa: F401 - fixtures
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations.finding import OWN
+from fecbench.runners.implementations.finding import OWN
 
 DECLARATION = """
 name = "NAME"

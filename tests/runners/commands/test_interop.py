@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from results.report.report import report
-from results.store.database import Database
+from fecbench.results.report.report import report
+from fecbench.results.store.database import Database
 
 ENDS = ("noq-fec", "rquic", "udp")
 

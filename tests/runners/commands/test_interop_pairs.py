@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import designs
-from designs import Design
-from runners.campaign.experiment import Experiment
-from runners.commands.interop_pairs import End, design_of_pairs, end_of, ends_there_are
-from runners.implementations.finding import Implementations, ours
-from runners.refusal import Refusal
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.commands.interop_pairs import End, design_of_pairs, end_of, ends_there_are
+from fecbench.runners.implementations.finding import Implementations, ours
+from fecbench.runners.refusal import Refusal
 
 
 @pytest.fixture

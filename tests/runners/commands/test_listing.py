@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-import designs
-from dropper.model import FORMS, LossModelError, loss_model
-from runners.workloads import WORKLOADS
-from topologies.topology import TOPOLOGIES
+from fecbench import designs
+from fecbench.dropper.model import FORMS, LossModelError, loss_model
+from fecbench.runners.workloads import WORKLOADS
+from fecbench.topologies.topology import TOPOLOGIES
 
 VALUES = {"p": 0.01, "r": 0.5, "rate": 0.05, "burst": 2.5, "k": 0.99, "h": 0.1}
 VALUES |= {"drop": "3,7-9", "length": 20, "repeat": True}

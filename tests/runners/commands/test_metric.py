@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from results.metrics import ALL
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.metrics import ALL
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 OFF, FEC = "FEC off", "FEC on"
 WORKLOADS = ("download-1", "download-2")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
 SECRET = "s3cret"
 

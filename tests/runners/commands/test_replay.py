@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from results.store.records import State, StoredTrial, TrialKey, TrialRecord, VerdictLog
-from runners.campaign.replay import Replay
-from runners.commands.replay import comparison
+from fecbench.results.store.records import State, StoredTrial, TrialKey, TrialRecord, VerdictLog
+from fecbench.runners.campaign.replay import Replay
+from fecbench.runners.commands.replay import comparison
 
 
 def trial(state: State, bitmap: bytes, **others: Any) -> StoredTrial:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.commands.command_line import COMMANDS, MODULES
+from fecbench.runners.commands.command_line import COMMANDS, MODULES
 
 FOLDER = REPOSITORY / "runners" / "commands"
 PACKAGES = ("fecbench", "dropper", "topologies", "designs", "results", "runners")
@@ -25,7 +25,7 @@ def imports_of(path: Path) -> Iterator[str]:
 
 
 def module_of(command: str) -> str:
-    return f"runners.commands.{MODULES.get(command, command)}"
+    return f"fecbench.runners.commands.{MODULES.get(command, command)}"
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
@@ -54,7 +54,7 @@ def test_only_the_commands_know_typer_and_rich() -> None:
 def test_what_needs_no_command_loads_none_and_no_library_of_theirs(option: str) -> None:
     script = f"""
 import sys
-from runners.commands.command_line import main
+from fecbench.runners.commands.command_line import main
 sys.argv = ["fecbench", "{option}"]
 try:
     main()

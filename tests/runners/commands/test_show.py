@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from results.store import rows, series
-from results.store.database import Database
-from results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from fecbench.results.store import rows, series
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
 
 LABEL = "rQUIC [/4]"
 CHECKS = {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
@@ -234,7 +234,7 @@ def test_the_figure_has_the_series_of_that_trial_alone(
         drawn[str(trial)] = series
         return Figure()
 
-    monkeypatch.setattr("results.figures.trial_over_time", trial_over_time, raising=False)
+    monkeypatch.setattr("fecbench.results.figures.trial_over_time", trial_over_time, raising=False)
     fecbench_here("show", "2", "--db", path, "--plot", tmp_path / "x.png")
     assert drawn.keys() == {"2"}
     frame = drawn["2"]["cwnd"]

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from results.store.database import TrialKey
-from runners.commands import progress
-from runners.commands.progress import Reporter
-from runners.commands.tables import table_of
-from runners.commands.terminal import one_line, printable, tame
-from runners.trial.judge import Judgement
+from fecbench.results.store.database import TrialKey
+from fecbench.runners.commands import progress
+from fecbench.runners.commands.progress import Reporter
+from fecbench.runners.commands.tables import table_of
+from fecbench.runners.commands.terminal import one_line, printable, tame
+from fecbench.runners.trial.judge import Judgement
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-import designs
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import trial_keys
-from runners.engines.engine import Finished
-from runners.engines.virtual import VirtualEngine
-from runners.implementations.finding import Implementations
-from runners.trial.task import VIRTUAL, Task
+from fecbench import designs
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.implementations.finding import Implementations
+from fecbench.runners.trial.task import VIRTUAL, Task
 from tests.runners.conftest import WriteDesign
 
 HERE = Path(__file__).parent

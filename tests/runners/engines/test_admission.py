@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runners.engines.admission import (
+from fecbench.runners.engines.admission import (
     BUSY_SHARE,
     IDLE_SHARE,
     IDLE_WINDOW_S,
@@ -15,8 +15,8 @@ from runners.engines.admission import (
     ProcessorTime,
     processor_time,
 )
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from topologies.link import LinkSettings
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.topologies.link import LinkSettings
 
 
 def task(bandwidth_mbps: float = 5) -> Task:

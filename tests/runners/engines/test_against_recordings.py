@@ -14,14 +14,14 @@ import pandas as pd
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from results import metrics
-from results.analysis.agreement import Comparison, of_twins
-from results.analysis.frames import trials
-from results.analysis.pairing import PAIR, baselines_of
-from results.analysis.tolerances import OTHER, SHORT_BYTES, SHORT_RATIO
-from results.analysis.twins import Twins
-from results.store.database import Database
-from results.store.records import CampaignInfo
+from fecbench.results import metrics
+from fecbench.results.analysis.agreement import Comparison, of_twins
+from fecbench.results.analysis.frames import trials
+from fecbench.results.analysis.pairing import PAIR, baselines_of
+from fecbench.results.analysis.tolerances import OTHER, SHORT_BYTES, SHORT_RATIO
+from fecbench.results.analysis.twins import Twins
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
 
 pytestmark = pytest.mark.slow
 

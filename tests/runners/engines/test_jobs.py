@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
+from fecbench.results.store.database import Database
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 

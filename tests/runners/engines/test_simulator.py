@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.engines.simulator import LINE_BYTES, READ_BYTES, Simulator, SimulatorEnded
-from runners.trial import cgroup
+from fecbench.runners.engines.simulator import LINE_BYTES, READ_BYTES, Simulator, SimulatorEnded
+from fecbench.runners.trial import cgroup
 
 CGROUP = f"fecbench-{os.getpid()}-of_tests"
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
 from fecbench.checkout import REPOSITORY
-from results.store.records import TrialKey
-from runners.engines import virtual
-from runners.engines.engine import EngineError
-from runners.engines.virtual import VirtualEngine
-from runners.sandbox import kernel, rights
-from runners.trial import cgroup, competition, simulation
-from runners.trial.judge import judge
-from runners.trial.simulation import AnswerError, Place
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.engines import virtual
+from fecbench.runners.engines.engine import EngineError
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.sandbox import kernel, rights
+from fecbench.runners.trial import cgroup, competition, simulation
+from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
 from tests.waiting import wait_until
@@ -331,7 +331,7 @@ def commands_with(mark: bytes) -> list[bytes]:
 
 
 def is_launcher(command: bytes) -> bool:
-    return b"runners.engines.launcher" in command
+    return b"fecbench.runners.engines.launcher" in command
 
 
 @needs_root

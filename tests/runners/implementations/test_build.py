@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.implementations import build
-from runners.implementations.finding import OWN, Implementations, ours
-from runners.refusal import Refusal
+from fecbench.runners.implementations import build
+from fecbench.runners.implementations.finding import OWN, Implementations, ours
+from fecbench.runners.refusal import Refusal
 
 DECLARATION = """
 name = "{name}"
@@ -39,7 +39,7 @@ def add(tmp_path: Path) -> Callable[[str, str], Path]:
 
 def run_build(*folders: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "runners.implementations.build", *map(str, folders)],
+        [sys.executable, "-m", "fecbench.runners.implementations.build", *map(str, folders)],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

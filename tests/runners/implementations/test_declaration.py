@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations.implementation import load
-from runners.refusal import Refusal
+from fecbench.runners.implementations.implementation import load
+from fecbench.runners.refusal import Refusal
 
 
 def rewrite(folder: Path, before: str, after: str) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations import finding, implementation
-from runners.implementations.finding import OWN, VARIABLE, Implementations, ours, search_path
-from runners.implementations.implementation import IMPLEMENTATIONS, Implementation
-from runners.refusal import Refusal
+from fecbench.runners.implementations import finding, implementation
+from fecbench.runners.implementations.finding import OWN, VARIABLE, Implementations, ours, search_path
+from fecbench.runners.implementations.implementation import IMPLEMENTATIONS, Implementation
+from fecbench.runners.refusal import Refusal
 
 
 @pytest.fixture(autouse=True)

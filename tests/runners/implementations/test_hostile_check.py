@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners import scratch
-from runners.sandbox import kernel
-from runners.sandbox.rights import FIRST_USER
+from fecbench.runners import scratch
+from fecbench.runners.sandbox import kernel
+from fecbench.runners.sandbox.rights import FIRST_USER
 from tests import ordinary
 
 PASSWORD = "postgresql://u:secretpw@h/db"
@@ -28,8 +28,8 @@ Refused = Callable[..., str]
 ASK = """
 import sys
 from pathlib import Path
-from runners.implementations import implementation
-from runners.refusal import Refusal
+from fecbench.runners.implementations import implementation
+from fecbench.runners.refusal import Refusal
 implementation.CHECK_LIMIT_S = float(sys.argv[2])
 try:
     implementation.load(Path(sys.argv[1])).check_together({}, "x")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from runners.implementations import implementation as implementations
-from runners.implementations.implementation import Implementation, load
-from runners.refusal import Refusal
+from fecbench.runners.implementations import implementation as implementations
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.refusal import Refusal
 
 
 def test_commands_are_absolute_and_keep_their_arguments(folder: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said
 
 
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
-    command = f"python -m runners.implementations.build {folder.parent}"
+    command = f"python -m fecbench.runners.implementations.build {folder.parent}"
     with pytest.raises(Refusal, match=rf"^example: {folder}/build/example is missing; mend: {command}$"):
         load(folder).check_built()
 

@@ -5,9 +5,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from runners.implementations.implementation import Implementation, load
-from runners.implementations.interop import filled, inside, load_bundle
-from runners.refusal import Refusal
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.implementations.interop import filled, inside, load_bundle
+from fecbench.runners.refusal import Refusal
 
 COMMANDS = 'server = ["./run.sh"]\nclient = ["./run.sh"]'
 CC = '[options.cc]\ntype = "string"\nchoices = ["reno", "cubic"]\ndefault = "cubic"\nhelp = "of both"'

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from runners.implementations.implementation import Implementation, load
-from runners.refusal import Refusal
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.refusal import Refusal
 from tests.runners.conftest import WriteDesign
 from tests.runners.engines.conftest import HERE
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations import build
-from runners.implementations.finding import ours
-from runners.implementations.toolchains import TOOLCHAINS
-from runners.refusal import Refusal
+from fecbench.runners.implementations import build
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.toolchains import TOOLCHAINS
+from fecbench.runners.refusal import Refusal
 
 
 def _only(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> None:

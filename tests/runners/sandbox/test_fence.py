@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.engines.launcher import Order
-from runners.sandbox import fence, kernel
+from fecbench.runners.engines.launcher import Order
+from fecbench.runners.sandbox import fence, kernel
 from tests import ordinary
 
 HOSTILE = Path(__file__).parent / "hostile" / "program.py"
@@ -30,8 +30,8 @@ SCOPES_FROM = 6
 
 # Has a simulator started by an order, beside things of the user: a queue, a service and another process.
 LAUNCHER = """
-from runners.engines import launcher
-from runners.sandbox import kernel
+from fecbench.runners.engines import launcher
+from fecbench.runners.sandbox import kernel
 known = kernel.landlock_version()
 kernel.landlock_version = lambda: min(known, {version})
 launcher.main()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from runners.sandbox.isolation import IsolationError, run_isolated
+from fecbench.runners.sandbox.isolation import IsolationError, run_isolated
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
@@ -100,7 +100,7 @@ def test_a_caller_that_is_killed_leaves_nothing() -> None:
             sys.executable,
             "-c",
             "import subprocess, sys, time\n"
-            "from runners.sandbox.isolation import run_isolated\n"
+            "from fecbench.runners.sandbox.isolation import run_isolated\n"
             "def body():\n"
             f"    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)  # {mark}'])\n"
             "    print('up', flush=True)\n"
@@ -162,7 +162,7 @@ def test_a_campaign_is_refused_in_one_line_where_no_trial_could_be_isolated(
 def test_the_demonstration_is_refused_in_one_line_there(
     little_design: Path, tmp_path: Path, in_a_chroot: list[str]
 ) -> None:
-    first = [sys.executable, "-m", "runners.campaign.aside", little_design, tmp_path / "x.sqlite"]
+    first = [sys.executable, "-m", "fecbench.runners.campaign.aside", little_design, tmp_path / "x.sqlite"]
     refused = subprocess.run([*in_a_chroot, *first], cwd=REPOSITORY, capture_output=True, text=True)
     assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1), refused.stderr
     assert NO_MOUNT_POINT in refused.stderr

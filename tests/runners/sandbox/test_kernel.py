@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.sandbox import kernel
+from fecbench.runners.sandbox import kernel
 
 IN_A_CONTAINER = "         0       1000          1\n         1     100000      65536\n"
 

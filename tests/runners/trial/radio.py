@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dropper.command import Counters
-from dropper.model import loss_model, pack, verdicts
-from runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.workloads import messages, traffic
-from topologies.link import DIRECTIONS, Direction, LinkSettings
-from topologies.link_report import DirectionReport, LinkReport
+from fecbench.dropper.command import Counters
+from fecbench.dropper.model import loss_model, pack, verdicts
+from fecbench.runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.workloads import messages, traffic
+from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
+from fecbench.topologies.link_report import DirectionReport, LinkReport
 
 BEGAN_S = 81_234.5
 """Of the monotonic clock."""

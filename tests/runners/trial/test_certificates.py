@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from runners.trial import certificates
+from fecbench.runners.trial import certificates
 
 NAME = "server.fecbench"
 GENERATIONS = 2000

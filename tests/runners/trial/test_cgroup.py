@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.trial import cgroup
-from runners.trial.cgroup import MEMORY_BYTES, PROCESSES, Place, places
+from fecbench.runners.trial import cgroup
+from fecbench.runners.trial.cgroup import MEMORY_BYTES, PROCESSES, Place, places
 
 # As Debian 10 has them; the last is of systemd alone.
 VERSION_1 = """\
@@ -64,7 +64,7 @@ def test_a_place_has_limits_of_the_controllers_that_count_there() -> None:
 def test_a_trial_may_have_more_processes_than_its_endpoints_can_start() -> None:
     from resource import RLIMIT_NPROC
 
-    from runners.sandbox.rights import LIMITS, USERS
+    from fecbench.runners.sandbox.rights import LIMITS, USERS
 
     assert USERS * LIMITS[RLIMIT_NPROC] < PROCESSES
 

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 
 import pytest
 
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.trial.competition import FULL_RTTS, INTERVAL_S
-from runners.trial.judge import Judgement, judge
-from runners.trial.site import Commands
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from topologies.link import LinkSettings
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.trial.competition import FULL_RTTS, INTERVAL_S
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.site import Commands
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),

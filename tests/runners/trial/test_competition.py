@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import designs
-from results.store.records import TrialKey
-from runners.campaign.experiment import Experiment
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
-from runners.workloads.competing import endless_bytes
-from topologies.link import DirectionSettings, LinkSettings
+from fecbench import designs
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.competition import FULL_RTTS, FULL_SHARE, INTERVAL_S, Filling
+from fecbench.runners.workloads.competing import endless_bytes
+from fecbench.topologies.link import DirectionSettings, LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=1.89, owd_ms=380.5)
 BYTES_PER_S = 1.89e6 / 8

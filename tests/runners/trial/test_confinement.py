@@ -18,17 +18,17 @@ from typing import Any
 
 import pytest
 
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.sandbox import rights, view
-from runners.trial import cgroup, logs
-from runners.trial.judge import Judgement, judge
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from topologies.link import LinkSettings
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.sandbox import rights, view
+from fecbench.runners.trial import cgroup, logs
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from runners.trial.content import content, sha256
+from fecbench.runners.trial.content import content, sha256
 
 # Of seed 1234567: Rosetta Code, "Pseudo-random numbers/Splitmix64".
 PUBLISHED = (6457827717110365317, 3203168211198807973, 9817491932198370423)

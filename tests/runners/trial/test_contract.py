@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from runners.implementations.implementation import load
-from runners.sandbox import isolation
-from runners.trial import contract, contract_transfers
-from runners.trial.contract import Part, problem_of_metrics
-from runners.workloads import WORKLOADS
+from fecbench.runners.implementations.implementation import load
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.trial import contract, contract_transfers
+from fecbench.runners.trial.contract import Part, problem_of_metrics
+from fecbench.runners.workloads import WORKLOADS
 
 DECLARATION = """
 name = "example"

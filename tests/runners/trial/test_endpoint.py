@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from runners.trial import endpoint as endpoints
-from runners.trial import supervisor as supervision
-from runners.trial.endpoint import Endpoint
-from runners.trial.supervisor import Supervisor
+from fecbench.runners.trial import endpoint as endpoints
+from fecbench.runners.trial import supervisor as supervision
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.supervisor import Supervisor
 from tests.waiting import wait_until
 
 LIMIT_S = 20.0
@@ -116,7 +116,7 @@ def test_an_endpoint_that_obeys_sigint_ends_with_its_own_status() -> None:
     supervisor = Supervisor()
     endpoint = start(
         supervisor,
-        # Waiting for the signal, not handling it: a handler may not print while `ready` is still being printed.
+        # Waiting for the signal, not handling it: a handler may not print while `ready` is being printed.
         "import signal\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
         'print(\'{"event": "ready"}\', flush=True); signal.sigwait({signal.SIGINT})\n'

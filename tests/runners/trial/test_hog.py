@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from results.store.database import Database
-from results.store.records import TrialRecord
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialRecord
 
 pytestmark = pytest.mark.usefixtures("can_run_trials")
 

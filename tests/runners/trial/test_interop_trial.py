@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.campaign.record import record_of
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.implementations.finding import ours
-from runners.implementations.implementation import Implementation, load
-from runners.trial.judge import Judgement, judge
-from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from topologies.link import LinkSettings
-from topologies.netem_link import netem_is_available
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.record import record_of
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.netem_link import netem_is_available
+from fecbench.topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),

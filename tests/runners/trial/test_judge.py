@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dropper.command import Counters
-from dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
-from runners.trial import judging
-from runners.trial.judge import judge
-from runners.trial.judging.endpoints import succeeded
-from runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
-from runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from runners.workloads.workload import Demand
-from topologies.link import DIRECTIONS, Direction, LinkSettings
-from topologies.link_report import (
+from fecbench.dropper.command import Counters
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
+from fecbench.runners.trial import judging
+from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.judging.endpoints import succeeded
+from fecbench.runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.runners.workloads.workload import Demand
+from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
+from fecbench.topologies.link_report import (
     DirectionConfiguration,
     DirectionReport,
     LinkConfiguration,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from runners.trial import series
-from runners.trial.judge import judge
+from fecbench.runners.trial import series
+from fecbench.runners.trial.judge import judge
 from tests.runners.trial.radio import (
     ARRIVED_HEADER,
     BEGAN_S,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
-from runners.trial import messages
-from runners.trial.judge import judge
-from runners.trial.messages import Messages, measure
-from runners.workloads import traffic
+from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
+from fecbench.runners.trial import messages
+from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.messages import Messages, measure
+from fecbench.runners.workloads import traffic
 from tests.runners.trial.radio import BANDWIDTH_MBPS, OWD_MS, Radio, in_stream_order, lossless
 
 PART_S = 8 * 1048 / (1e6 * BANDWIDTH_MBPS)

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import dropper.model
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.campaign.record import record_of
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.trial.judge import Judgement, judge
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from topologies.link import DIRECTIONS, LinkSettings
-from topologies.programs import WIRE
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.record import record_of
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies.link import DIRECTIONS, LinkSettings
+from fecbench.topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -109,7 +109,7 @@ def test_each_path_has_its_own_losses_and_a_wrong_verdict_on_the_second_alone_is
     outcome = finished.outcome
     for link, seeds in SEEDS.items():
         down = outcome.droppers[link]["down"]
-        predicted = dropper.model.verdicts(dropper.model.Uniform(P[link]), seeds["down"], down.packets)
+        predicted = dropper_model.verdicts(dropper_model.Uniform(P[link]), seeds["down"], down.packets)
         assert down.counters.dropped == predicted.sum() > 0
         assert outcome.droppers[link]["up"].packets >= 60
     record = record_of(finished, judgement)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.trial.plain_text import one_line, plain
+from fecbench.runners.trial.plain_text import one_line, plain
 
 
 @given(st.text())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from runners.trial import series
-from runners.trial.series import SeriesError
+from fecbench.runners.trial import series
+from fecbench.runners.trial.series import SeriesError
 
 GOOD = b"t_s,window_bytes\n0,100\n"
 

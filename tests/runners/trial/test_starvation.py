@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runners.trial import starvation
-from runners.trial.starvation import INTERVAL_S, Stall, Watch
+from fecbench.runners.trial import starvation
+from fecbench.runners.trial.starvation import INTERVAL_S, Stall, Watch
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: real-time priority")
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.implementations.finding import ours
-from runners.trial.judge import judge
-from runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.validity import Validity
-from runners.workloads.workload import Demand
-from topologies import tcp
-from topologies.link import LinkSettings
-from topologies.programs import WIRE
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.validity import Validity
+from fecbench.runners.workloads.workload import Demand
+from fecbench.topologies import tcp
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import WIRE
 
 TCP = ours().find("tcp", "tests")
 FOLDERS = {"tcp": TCP.folder}

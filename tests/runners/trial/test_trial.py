@@ -14,19 +14,19 @@ from types import SimpleNamespace
 
 import pytest
 
-import dropper.model
-from dropper.command import COMMAND as DROPPER
-from results.store.records import TrialKey
-from runners.engines import worker
-from runners.engines.engine import Finished
-from runners.engines.namespaces import NamespaceEngine
-from runners.trial.judge import Judgement, judge
-from runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from runners.trial.transfer import has_timed_out
-from runners.trial.validity import Validity
-from topologies import counters
-from topologies.link import LinkSettings
-from topologies.programs import WIRE
+from fecbench.dropper import model as dropper_model
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.engines import worker
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial.transfer import has_timed_out
+from fecbench.runners.trial.validity import Validity
+from fecbench.topologies import counters
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import WIRE
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -127,7 +127,7 @@ def test_a_trial_drops_what_the_oracle_says() -> None:
     finished, judgement = run()
     assert (judgement.state, judgement.reason) == ("ok", "")
     down = finished.outcome.droppers["internet"]["down"]
-    predicted = dropper.model.verdicts(dropper.model.Uniform(0.2), 2, down.packets)
+    predicted = dropper_model.verdicts(dropper_model.Uniform(0.2), 2, down.packets)
     assert down.packets >= 40
     assert down.counters.dropped == predicted.sum() > 0
 

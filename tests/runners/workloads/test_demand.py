@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from runners import workloads
-from runners.workloads import page_graph
-from runners.workloads.workload import Demand, Surroundings
-from topologies.link import LinkSettings
+from fecbench.runners import workloads
+from fecbench.runners.workloads import page_graph
+from fecbench.runners.workloads.workload import Demand, Surroundings
+from fecbench.topologies.link import LinkSettings
 
 AROUND = Surroundings("FEC", LinkSettings.symmetric(10, 20), timeout_s=8.0, graphs={})
 

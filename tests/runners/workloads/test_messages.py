@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import designs
-from designs import DesignError
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import trial_keys
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.trial.task import EndpointTask, asked_series
-from runners.workloads import real_time, traffic
-from runners.workloads.traffic import Trace
+from fecbench import designs
+from fecbench.designs import DesignError
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.trial.task import EndpointTask, asked_series
+from fecbench.runners.workloads import real_time, traffic
+from fecbench.runners.workloads.traffic import Trace
 
 # Where it is not the little design.
 DESIGN = """

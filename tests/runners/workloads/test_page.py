@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import designs
+from fecbench import designs
 from fecbench.checkout import REPOSITORY
-from runners.campaign.experiment import Experiment
-from runners.campaign.order import trial_keys
-from runners.implementations.finding import ours
-from runners.refusal import Refusal
-from runners.workloads import har, json_file, page_graph, photo_site
-from runners.workloads.page_graph import Page
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads import har, json_file, page_graph, photo_site
+from fecbench.runners.workloads.page_graph import Page
 
 CATALOG = REPOSITORY / "designs" / "catalog"
 
