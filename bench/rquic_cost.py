@@ -15,9 +15,9 @@ from pydantic import BaseModel
 
 from bench.table import Row, print_table
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME, assignment, command
-from fecbench.runners.trial.task import EndpointTask, Role
 
 ROUNDS = 5
 SIZE_BYTES = 150_000_000

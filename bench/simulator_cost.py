@@ -12,11 +12,11 @@ from fecbench.checkout import REPOSITORY
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import VIRTUAL
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME
 from fecbench.runners.trial.simulation import Place, line_of
-from fecbench.runners.trial.task import VIRTUAL
-from fecbench.runners.workloads import page_graph
+from fecbench.runners.workloads.page import graph as page_graph
 
 DESIGN = REPOSITORY / "bench" / "simulators.toml"
 PAGE = REPOSITORY / "designs" / "catalog" / "pages" / "photo-site.json"
@@ -28,7 +28,7 @@ LOSSY = 1  # the point with losses
 def run() -> None:
     """Print a table for each workload."""
     design = designs.load(DESIGN)
-    experiment = Experiment(design, design.plan().points, ours(), {PAGE.stem: page_graph.stored(PAGE)})
+    experiment = Experiment(design, design.plan().points, ours(), {"pages": {PAGE.stem: page_graph.stored(PAGE)}})
     with tempfile.TemporaryDirectory() as path:
         place = Place(Path(path), Path(path) / "none")
         certificates.write(place.certificates, SERVER_NAME)

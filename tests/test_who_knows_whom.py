@@ -28,27 +28,35 @@ ROOMS = {
     "runners.implementations": {
         *("runners.refusal", "runners.options", "runners.probe", "runners.sandbox", "runners.scratch"),
     },
-    "runners.workloads": {"runners.refusal", "runners.options", "topologies"},
+    "runners.tasks": {"dropper", "topologies"},
+    "runners.workloads": {"runners.refusal", "runners.options", "runners.tasks", "topologies"},
     "runners.trial": {
         *("dropper", "topologies", "results.store.records"),
-        *("runners.refusal", "runners.sandbox", "runners.implementations", "runners.workloads"),
+        *(
+            "runners.refusal",
+            "runners.sandbox",
+            "runners.implementations",
+            "runners.tasks",
+            "runners.workloads",
+        ),
     },
     "runners.calibration": {
         *("dropper", "topologies"),
-        *("runners.refusal", "runners.sandbox", "runners.trial"),
+        *("runners.refusal", "runners.sandbox", "runners.tasks", "runners.trial"),
     },
     "runners.engines": {
-        *("results.store.records", "runners.refusal", "runners.sandbox", "runners.scratch", "runners.trial"),
+        *("results.store.records", "runners.refusal", "runners.sandbox", "runners.scratch"),
+        *("runners.tasks", "runners.trial", "runners.workloads"),
     },
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
-        *("runners.sandbox", "runners.trial", "runners.calibration", "runners.engines"),
+        *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
     },
     "runners.cluster": {
         *("designs", "dropper", "results.store", "topologies"),
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),
-        *("runners.trial", "runners.engines", "runners.campaign"),
+        *("runners.tasks", "runners.trial", "runners.engines", "runners.campaign"),
     },
     "runners.commands": {"designs", "dropper", "fecbench", "results", "runners", "topologies"},
     "bench": {"designs", "dropper", "results", "runners", "topologies"},

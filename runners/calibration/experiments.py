@@ -13,7 +13,7 @@ from fecbench.runners.calibration.laboratory import FRAME_BYTES, SEED, Laborator
 from fecbench.runners.calibration.table import Bounds, Kind, Measurement, Table
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.trial import validity
+from fecbench.runners.tasks import validity
 from fecbench.topologies.link import DIRECTIONS, FULL_FRAME_BYTES, DirectionSettings, LinkSettings
 from fecbench.topologies.programs import PROBER
 from fecbench.topologies.topology import Backend

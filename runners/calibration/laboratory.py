@@ -21,7 +21,7 @@ from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import Attachment, Filter
 from fecbench.dropper.model import LossModel, Uniform
 from fecbench.runners.calibration.table import Measurement
-from fecbench.runners.trial import validity
+from fecbench.runners.tasks import validity
 from fecbench.runners.trial.assignment import PORT
 from fecbench.topologies.link import Direction, LinkSettings
 from fecbench.topologies.link_report import LinkReport

@@ -15,7 +15,7 @@ from fecbench.runners.campaign.campaign import stored_campaign
 from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import VIRTUAL
+from fecbench.runners.tasks.task import VIRTUAL
 
 
 def move_aside(wanted: Iterable[Request], path: Path) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import environment
+from fecbench.runners.tasks.task import ROLES, Role, Task
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME, assignment, command
-from fecbench.runners.trial.task import ROLES, Role, Task
 
 ADDRESS = "127.0.0.1"
 

@@ -27,7 +27,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.share import Due, Share, Watcher, due
 from fecbench.runners.engines.engine import Engine
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import VIRTUAL
+from fecbench.runners.tasks.task import VIRTUAL
 
 _log = logging.getLogger(__name__)
 
@@ -95,12 +95,11 @@ def _provenance_of(request: Request) -> dict[str, Any]:
     of_ends = {} if request.interop is None else {"interop": dict(request.interop)}
     times = experiment.processor_times if request.engine == "virtual" else {}
     of_processors = {"processor": times} if times else {}
-    of_traces = {"traces": experiment.traces} if experiment.traces else {}
     of_timers = {"timed_by_harness": labels} if (labels := experiment.timed_by_harness) else {}
     return (
         collected
-        | {"jobs": request.jobs, "pages": experiment.pages}
-        | {**of_traces, **of_processors, **of_timers, **of_sample, **of_ends}
+        | {"jobs": request.jobs, **experiment.documents}
+        | {**of_processors, **of_timers, **of_sample, **of_ends}
     )
 
 

@@ -16,6 +16,7 @@ from fecbench.results.store.records import CampaignInfo
 from fecbench.results.store.rows import digest_of
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads import KINDS
 
 SHOWN = 3
 """A refusal names so many differences, and counts the others."""
@@ -79,8 +80,8 @@ def _differences(
         yield "another engine", compare("engine", *engines)
         return
     yield "another link", compare("link", was["link"], collected["link"])
-    for kind in ("page", "trace"):
-        yield f"other {kind}s", compare(kind, _hashes(was, f"{kind}s"), _hashes(collected, f"{kind}s"))
+    for kind in KINDS:
+        yield f"other {kind}", compare(kind.removesuffix("s"), _hashes(was, kind), _hashes(collected, kind))
     yield from of_programs(was, collected)
 
 
@@ -154,7 +155,7 @@ def _shown(value: object) -> str:
 
 
 def _hashes(provenance: Mapping[str, Any], kept: str) -> dict[str, str]:
-    """Of each web page or trace; older campaigns have none."""
+    """Of each document of a kind."""
     return {name: file["sha256"] for name, file in provenance.get(kept, {}).items()}
 
 

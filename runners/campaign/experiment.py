@@ -4,7 +4,7 @@ Whatever can be known to be wrong with a design is refused here, before anything
 all points, and options that do not fit together.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,9 +23,8 @@ from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.implementations.interop import Interop
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial import validity
-from fecbench.runners.trial.site import Bundles, Commands
-from fecbench.runners.trial.task import (
+from fecbench.runners.tasks import validity
+from fecbench.runners.tasks.task import (
     ROLES,
     VIRTUAL,
     Carrier,
@@ -38,7 +37,7 @@ from fecbench.runners.trial.task import (
     Seeds,
     Task,
 )
-from fecbench.runners.workloads import page_graph, traffic
+from fecbench.runners.trial.site import Bundles, Commands
 from fecbench.runners.workloads.workload import Surroundings, Transfer, Workload
 from fecbench.topologies.layout import Layout
 from fecbench.topologies.link import DIRECTIONS, TopologyError
@@ -114,11 +113,15 @@ class Activity:
         return {**of_point, **self.chosen}
 
 
+Documents = Mapping[str, Mapping[str, Any]]
+"""What workloads need beside the design: by kind (`pages`, `traces`) and name, as a campaign keeps it."""
+
+
 class Experiment:
     """What a campaign runs: for each trial its task.
 
-    `pages` and `traces` are the web pages and traces as a campaign has stored them; None reads the files
-    beside the design.
+    `documents` are those that workloads need, by kind and name, as a campaign has stored them; None reads the
+    files beside the design.
     """
 
     def __init__(
@@ -126,8 +129,7 @@ class Experiment:
         design: Design,
         points: Sequence[Values],
         implementations: Implementations,
-        pages: Mapping[str, Any] | None = None,
-        traces: Mapping[str, Any] | None = None,
+        documents: Documents | None = None,
     ) -> None:
         self.design = design
         self.points = points
@@ -141,10 +143,7 @@ class Experiment:
         self._link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]
         self._check_points()
-        self.pages = self._pages() if pages is None else dict(pages)
-        """Each web page that a workload loads, as a campaign keeps it, by its name."""
-        self.traces = self._traces() if traces is None else dict(traces)
-        """Each trace that a workload sends, as a campaign keeps it, by its name."""
+        self.documents: Documents = self._documents() if documents is None else documents
 
     @property
     def implementations(self) -> dict[str, Implementation]:
@@ -337,9 +336,8 @@ class Experiment:
 
     def _transfers(self, key: TrialKey, activity: Activity) -> list[Transfer]:
         first_link, *_ = self._link_tasks[key.point].values()
-        graphs = {name: page["graph"] for name, page in self.pages.items()}
-        timetables = {name: trace["timetable"] for name, trace in self.traces.items()}
-        around = Surroundings(key.variant, first_link.settings, self.timeout_s, graphs, timetables)
+        of_kind = self.documents.get(activity.workload.documents, {})
+        around = Surroundings(key.variant, first_link.settings, self.timeout_s, of_kind)
         try:
             return activity.workload.transfers(activity.parameters(self._values(key.point)), around)
         except Refusal as refusal:
@@ -376,26 +374,20 @@ class Experiment:
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
 
-    def _pages(self) -> dict[str, Any]:
-        files = self._files(lambda workload, chosen: workload.page(chosen, self.design.path))
-        return {name: page_graph.stored(path) for name, path in files}
-
-    def _traces(self) -> dict[str, Any]:
-        files = self._files(lambda workload, chosen: workload.trace(chosen, self.design.path))
-        return {name: traffic.stored(path) for name, path in files}
-
-    def _files(
-        self, of: Callable[[Workload, Mapping[str, Any]], tuple[str, Path] | None]
-    ) -> list[tuple[str, Path]]:
-        """The names and paths of the files that workloads need at any point, in the order of their names."""
-        files = {}
+    def _documents(self) -> Documents:
+        """Those that workloads need at any point, read from the files beside the design."""
+        found: dict[str, dict[str, Any]] = {}
         for activity in self.activities.values():
             for point in range(len(self.points)):
-                needed = of(activity.workload, activity.parameters(self._values(point)))
+                needed = activity.workload.document(
+                    activity.parameters(self._values(point)), self.design.path
+                )
                 if needed is None:
                     break
-                files[needed[0]] = needed[1]
-        return sorted(files.items())
+                of_kind, (name, path) = found.setdefault(activity.workload.documents, {}), needed
+                if name not in of_kind:
+                    of_kind[name] = activity.workload.read_document(path)
+        return {kind: dict(sorted(of_kind.items())) for kind, of_kind in found.items()}
 
     def _check_points(self) -> None:
         """Raises Refusal for the first value of a point that an option or a workload refuses."""
@@ -405,6 +397,11 @@ class Experiment:
                 arm.options(values)
             for activity in self.activities.values():
                 activity.workload.check(activity.parameters(values), self.arms, self.design.path)
+
+
+def documents_in(provenance: Mapping[str, Any]) -> Documents:
+    """The documents that a campaign has kept; older campaigns have none."""
+    return {kind: provenance[kind] for kind in workloads.KINDS if kind in provenance}
 
 
 def commands_of(implementations: Mapping[str, Implementation]) -> Commands:

@@ -10,11 +10,12 @@ from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
+from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.trial.contract import Part
 from fecbench.runners.trial.judge import Judgement, judge
-from fecbench.runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
-from fecbench.runners.trial.validity import USUAL, Validity
-from fecbench.runners.workloads.workload import COMPLETION, Demand
+from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import LinkSettings
 
 SIZES = (1, 10_000, 1_000_000)

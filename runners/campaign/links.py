@@ -14,8 +14,8 @@ from typing import Any
 
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.model import FORMS, LossModelError
-from fecbench.runners.trial.task import LinkTask
-from fecbench.runners.trial.validity import USUAL, Validity
+from fecbench.runners.tasks.task import LinkTask
+from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import ProcessorTask
+from fecbench.runners.tasks.task import ProcessorTask
 
 PREFIX = "processor."
 HANDSHAKE, DATAGRAM = f"{PREFIX}handshake_ms", f"{PREFIX}datagram_us"

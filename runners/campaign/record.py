@@ -10,10 +10,10 @@ from typing import Any
 from fecbench.results.store import digest
 from fecbench.results.store.records import SeriesTable, TrialRecord, VerdictLog
 from fecbench.runners.engines.engine import Finished
+from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
+from fecbench.runners.tasks.task import VIRTUAL, Seeds, Task
 from fecbench.runners.trial.judge import Checks, Judgement, judge
 from fecbench.runners.trial.judging import endpoints
-from fecbench.runners.trial.outcome import DropperOutcome, Outcome
-from fecbench.runners.trial.task import VIRTUAL, Seeds, Task
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import LinkReport
 
@@ -115,11 +115,12 @@ def overhead_of(finished: Finished) -> dict[str, float]:
 
 
 def _metrics(outcome: Outcome, judgement: Judgement) -> dict[str, dict[str, float]]:
-    """What each endpoint measured, and what the harness did itself of messages, and of two transfers that
+    """What each endpoint measured, and what the harness did itself: of a workload, and of two transfers that
     competed."""
     competition = outcome.competition.model_dump(exclude_none=True) if outcome.competition else {}
     of_endpoints = {name: endpoint.metrics or {} for name, endpoint in outcome.endpoints.items()}
-    return of_endpoints | {"competition": competition, "messages": judgement.messages}
+    of_workload = {name: dict(metrics) for name, metrics in judgement.metrics.items()}
+    return of_endpoints | {"competition": competition} | of_workload
 
 
 def _checks(checks: Checks, trials_at_once: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from fecbench.runners.campaign.experiment import (
     Experiment,
     bundles_of,
     commands_of,
+    documents_in,
     folders_of,
     simulators_of,
 )
@@ -31,7 +32,8 @@ from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.refusal import Refusal, first_problem
-from fecbench.runners.trial.task import ROLES, VIRTUAL, EndpointTask, Task, asked_series, of_today
+from fecbench.runners.tasks.task import ROLES, VIRTUAL, EndpointTask, Task, of_today
+from fecbench.runners.workloads import asked_series
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ def replay(
     """Run the trial again, and leave its files in `folder`, which must not exist. Needs root, but in virtual
     time.
 
-    Its task and its seeds are those that were recorded. Where they were not, they are made of the design, the
-    pages and the traces that were, with the defaults of today.
+    Its task and its seeds are those that were recorded. Where they were not, they are made of the design and
+    the documents that were, with the defaults of today.
     """
     recorded, defaults = _recorded_task(stored.record, implementations)
     try:
@@ -186,10 +188,7 @@ def _experiment(campaign: CampaignInfo, implementations: Implementations) -> Exp
         design = designs.parse(campaign.design_text, f"campaign {campaign.name}")
     except DesignError as error:
         raise Refusal(str(error)) from error
-    pages, traces = (
-        campaign.provenance.get(kept, {}) for kept in ("pages", "traces")
-    )  # older ones have none
-    return Experiment(design, campaign.points, implementations, pages, traces)
+    return Experiment(design, campaign.points, implementations, documents_in(campaign.provenance))
 
 
 def _differences_of_tasks(recorded: Task | None, today: Task) -> Iterator[str]:
@@ -212,7 +211,7 @@ def _captured(task: Task, used: Mapping[str, Implementation]) -> Task:
 
     def all_series(end: EndpointTask, workload: Mapping[str, Any]) -> EndpointTask:
         every = end.model_copy(update={"series": list(used[end.implementation].declaration.series)})
-        return every.model_copy(update={"series": asked_series(every, workload)})
+        return every.model_copy(update={"series": list(asked_series(every, workload))})
 
     pairs = [
         pair.model_copy(update={role: all_series(pair.end(role), pair.workload) for role in ROLES})

@@ -14,7 +14,7 @@ from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import VIRTUAL, Carrier
+from fecbench.runners.tasks.task import VIRTUAL, Carrier
 from fecbench.topologies.topology import resolve_backend
 
 Kept = Literal["failed", "all"]

@@ -17,7 +17,7 @@ from fecbench.runners.campaign.record import judged
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import VIRTUAL, Task
+from fecbench.runners.tasks.task import VIRTUAL, Task
 
 KIND = "virtual"
 

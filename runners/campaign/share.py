@@ -21,9 +21,9 @@ from fecbench.runners.campaign.claims import Claims
 from fecbench.runners.campaign.record import judged, unfit
 from fecbench.runners.campaign.request import Keep, Request
 from fecbench.runners.engines.engine import Engine, EngineError, Finished
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
 from fecbench.runners.trial.judging.endpoints import completion_s
-from fecbench.runners.trial.task import Task
 
 _log = logging.getLogger(__name__)
 

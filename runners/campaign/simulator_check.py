@@ -1,20 +1,19 @@
 """Whether an implementation's simulator keeps the contract: it plays small trials with default options, which
 must be ok, and come to the same each time."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.self_check import play
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.trial.contract import SAMPLES, Part
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import USUAL
+from fecbench.runners.trial.contract import Part
 from fecbench.runners.trial.judge import judge
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.trial.validity import USUAL
-from fecbench.runners.workloads import WORKLOADS, messages, page_graph
-from fecbench.runners.workloads.workload import COMPLETION, Demand
+from fecbench.runners.workloads import TOLD
+from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import LinkSettings
 
 LINK = LinkSettings.symmetric(bandwidth_mbps=10, owd_ms=25)
@@ -31,7 +30,7 @@ def check(implementation: Implementation) -> Iterator[Part]:
     if lack := implementation.lack("virtual"):
         yield Part("simulator", False, f"{lack.problem}; mend: {lack.mend}")
         return
-    for transfer in SAMPLES:
+    for transfer in TOLD:
         if transfer in declared.workloads:
             problem = problem_of(implementation, transfer)
             yield Part(f"simulator: {transfer}", not problem, problem or "was ok, and the same each time")
@@ -58,16 +57,8 @@ def problem_of(implementation: Implementation, transfer: str) -> str:
     return ""
 
 
-def _demand(workload: Mapping[str, Any]) -> Demand:
-    if messages.is_messages(workload):
-        return messages.demand(workload)
-    if "graph" in workload:
-        return page_graph.demand(workload["graph"])
-    return WORKLOADS[workload["name"]].demand(workload)
-
-
 def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
-    declared, workload = implementation.declaration, SAMPLES[transfer]
+    declared, workload = implementation.declaration, TOLD[transfer]
     options = dict(implementation.options({}, "the defaults"))
     end = EndpointTask(
         implementation=declared.name,
@@ -92,8 +83,8 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
             PairTask(
                 client=end,
                 server=end,
-                workload=dict(workload),
-                demand=_demand(workload),
+                workload=dict(workload.sample),
+                demand=workload.demand_of(workload.sample),
             )
         ],
         completion=COMPLETION,

@@ -14,8 +14,8 @@ from fecbench.runners.campaign.share import Share, Watcher
 from fecbench.runners.cluster.inbox import Asked, Inbox
 from fecbench.runners.cluster.messages import Answer, Join, Leave, Lot, RunTrial, name_of
 from fecbench.runners.engines.engine import Engine
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
-from fecbench.runners.trial.task import Task
 
 IDLE_S = 60.0
 """Whoever proposes nothing for so long has gone."""

@@ -17,7 +17,7 @@ from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.postgresql_url import shown
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.campaign import campaign, provenance
-from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.experiment import Experiment, documents_in
 from fecbench.runners.campaign.request import Request, engine_of
 from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.inbox import Asked, Inbox
@@ -161,8 +161,7 @@ class Worker:
 
 def _experiment(stored: CampaignInfo, implementations: Implementations) -> Experiment:
     design = designs.parse(stored.design_text, f"campaign {stored.name}")
-    pages, traces = (stored.provenance.get(kept, {}) for kept in ("pages", "traces"))
-    return Experiment(design, stored.points, implementations, pages, traces)
+    return Experiment(design, stored.points, implementations, documents_in(stored.provenance))
 
 
 def _samples(experiment: Experiment) -> Iterator[TrialKey]:

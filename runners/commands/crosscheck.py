@@ -20,7 +20,7 @@ from fecbench.runners.commands.terminal import say
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.trial.task import VIRTUAL
+from fecbench.runners.tasks.task import VIRTUAL
 
 
 def crosscheck(

@@ -24,7 +24,7 @@ from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import kernel
 from fecbench.runners.sandbox.isolation import IsolationError, run_isolated
 from fecbench.runners.trial import cgroup, confinement
-from fecbench.runners.trial.contract import SAMPLES
+from fecbench.runners.workloads import TOLD
 from fecbench.topologies import tcp
 from fecbench.topologies.programs import CLOCK, PROBER, WIRE
 
@@ -166,7 +166,7 @@ def _simulator_lacks(implementation: Implementation) -> Lack | None:
         return Lack("none: it takes no part in trials in virtual time", mend)
     if lack := implementation.lack("virtual"):
         return lack
-    sample = next((sample for sample in SAMPLES if sample in supported), None)
+    sample = next((name for name in TOLD if name in supported), None)
     problem = simulator_check.problem_of(implementation, sample) if sample else ""
     return Lack(problem, f"see fecbench implementations --check {name}") if problem else None
 

@@ -8,8 +8,8 @@ import typer
 from fecbench.runners.commands import arguments
 from fecbench.runners.commands.destination import check_file, writing
 from fecbench.runners.commands.terminal import say
-from fecbench.runners.workloads import har, photo_site
-from fecbench.runners.workloads.page_graph import Page
+from fecbench.runners.workloads.page import har, photo_site
+from fecbench.runners.workloads.page.graph import Page
 
 page = typer.Typer(
     no_args_is_help=True,

@@ -21,7 +21,7 @@ from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.trial.task import VIRTUAL, Carrier
+from fecbench.runners.tasks.task import VIRTUAL, Carrier
 from fecbench.topologies.topology import Backend
 
 RETRIED: tuple[State, ...] = ("failed", "timeout", "unsupported")

@@ -8,8 +8,8 @@ import typer
 from fecbench.runners.commands import arguments
 from fecbench.runners.commands.destination import check_file, writing
 from fecbench.runners.commands.terminal import say
-from fecbench.runners.workloads import real_time
-from fecbench.runners.workloads.traffic import Trace
+from fecbench.runners.workloads.messages import real_time
+from fecbench.runners.workloads.messages.traffic import Trace
 
 trace = typer.Typer(
     no_args_is_help=True,

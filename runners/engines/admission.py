@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import Task
+from fecbench.runners.tasks.task import Task
 
 Jobs = int | Literal["auto"]
 

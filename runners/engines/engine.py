@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import Task
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
 
 
 @dataclass(frozen=True)

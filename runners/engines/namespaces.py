@@ -27,11 +27,11 @@ from fecbench.runners import scratch
 from fecbench.runners.engines.admission import Ended, Jobs, admission
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.worker import MARGIN_S, Order
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import certificates, cgroup
 from fecbench.runners.trial.assignment import SERVER_NAME
-from fecbench.runners.trial.outcome import Outcome
 from fecbench.runners.trial.site import Bundles, Commands, Site
-from fecbench.runners.trial.task import Task
 
 READ_BYTES = 1 << 20
 STOP_LIMIT_S = 5.0

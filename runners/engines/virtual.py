@@ -24,12 +24,14 @@ from fecbench.runners import scratch
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import EngineError, Finished
 from fecbench.runners.engines.simulator import Simulator, SimulatorEnded
-from fecbench.runners.trial import certificates, cgroup, logs, series, simulation
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task, endpoint_name
+from fecbench.runners.trial import certificates, cgroup, logs, simulation
 from fecbench.runners.trial.assignment import SERVER_NAME
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.series import SeriesError
 from fecbench.runners.trial.simulation import AnswerError, Place
-from fecbench.runners.trial.task import ROLES, VIRTUAL, Task, endpoint_name
+from fecbench.runners.workloads import asked_series
 
 LIMIT_S = 120.0
 """Of the machine's time: a simulator that says nothing for so long hangs."""
@@ -276,6 +278,6 @@ def _collect(task: Task, copied: Place, outcome: Outcome) -> None:
             if ended is not None and ended.metrics is not None:
                 folder = copied.log_folder(number, role)
                 try:
-                    ended.series = series.collect(folder, pair.series(role))
+                    ended.series = series.collect(folder, asked_series(pair.end(role), pair.workload))
                 except SeriesError as error:
                     ended.complaint = str(error)

@@ -11,10 +11,10 @@ import time
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.runners.sandbox import isolation, rights
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial import cgroup, trial
-from fecbench.runners.trial.outcome import Outcome
 from fecbench.runners.trial.site import Site
-from fecbench.runners.trial.task import Task
 
 # A trial's own limits (its time limit, and those of its parts) end it long before this margin is used up.
 MARGIN_S = 60.0

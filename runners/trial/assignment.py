@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fecbench.runners.trial import ports
-from fecbench.runners.trial.task import EndpointTask, Role, asked_series
+from fecbench.runners.tasks import ports
+from fecbench.runners.tasks.task import EndpointTask, Role
+from fecbench.runners.workloads import asked_series
 
 PORT = ports.OURS
 SERVER_NAME = "server.fecbench"
@@ -40,7 +41,7 @@ def assignment(
         "log_folder": str(log_folder),
         "deadline_s": deadline_s,
     }
-    if series := asked_series(end, workload):
+    if series := list(asked_series(end, workload)):
         document["series"] = series
     if end.content_seed_hex:
         document["content_seed_hex"] = f"{content_seed:016x}"

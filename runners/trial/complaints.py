@@ -2,8 +2,8 @@
 
 import signal
 
+from fecbench.runners.tasks.task import Role
 from fecbench.runners.trial.endpoint import Endpoint
-from fecbench.runners.trial.task import Role
 
 
 def problem_of_start(server: Endpoint, limit_s: float) -> str:

@@ -25,6 +25,7 @@ from fecbench.runners.implementations.implementation import Implementation, envi
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import rights
 from fecbench.runners.sandbox.isolation import run_isolated
+from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
 from fecbench.runners.trial import certificates, cgroup, contract_transfers
 from fecbench.runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
 from fecbench.runners.trial.complaints import (
@@ -39,44 +40,13 @@ from fecbench.runners.trial.contract_transfers import Finding
 from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
 from fecbench.runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
-from fecbench.runners.trial.task import ROLES, EndpointTask, Role
 from fecbench.runners.trial.transfer import READY_LIMIT_S
-from fecbench.runners.workloads.workload import COMPLETION
+from fecbench.runners.workloads import TOLD
+from fecbench.runners.workloads.workload import COMPLETION, SAMPLE_BYTES
 from fecbench.topologies import tcp
 from fecbench.topologies.namespace import run_tool
 
 ADDRESS = "127.0.0.1"
-SIZE_BYTES = 10_000
-SAMPLES: Mapping[str, Mapping[str, Any]] = {
-    "download": {"name": "download", "size_bytes": SIZE_BYTES},
-    "upload": {"name": "upload", "size_bytes": SIZE_BYTES},
-    "page": {
-        "name": "page",
-        "connections": "one",
-        "graph": {
-            "objects": [
-                {
-                    "name": name,
-                    "origin": "www.example",
-                    "size_bytes": SIZE_BYTES // 2,
-                    "parents": parents,
-                    "processing_ms": 1.0,
-                }
-                for name, parents in (("document", []), ("photo", ["document"]))
-            ]
-        },
-    },
-    "messages": {
-        "name": "messages",
-        "direction": "down",
-        "delivery": "datagram",
-        "deadline_ms": 100.0,
-        "part_bytes": 1000,
-        "timetable": [[0, SIZE_BYTES // 2], [20_000, SIZE_BYTES // 2]],
-    },
-}
-"""What implementations are tried with, as assignments have it: every workload that there is."""
-VERIFIED_BY_CLIENT = ("download", "page", "messages")
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
 CONTENT_SEED = 2**64 - 1
 OTHER_CONTENT_SEEDS = {1: "", CONTENT_SEED ^ 1: "lowest", CONTENT_SEED ^ 1 << 63: "highest"}
@@ -260,8 +230,8 @@ class Examination:
         """Whether its workloads and programs are there, and take its default options."""
         name = self._implementation.declaration.name
         for workload in self._implementation.declaration.workloads:
-            if workload not in SAMPLES:
-                problem = f"there is no workload {workload!r}; {nearest(workload, SAMPLES)}"
+            if workload not in TOLD:
+                problem = f"there is no workload {workload!r}; {nearest(workload, TOLD)}"
                 self._note("workloads", problem, "")
         try:
             self._implementation.check_built()
@@ -280,9 +250,9 @@ class Examination:
         """What its endpoints do when they are asked for what they support, and for what nobody supports."""
         supported = self._implementation.declaration.workloads
         try:
-            for name, workload in SAMPLES.items():
+            for name, workload in TOLD.items():
                 if name in supported:
-                    self._transfer(workload)
+                    self._transfer(workload.sample)
             for role in ROLES:
                 self._unknown_workload(role)
             self._lines_at_failure()
@@ -297,14 +267,14 @@ class Examination:
 
     def _further(self) -> None:
         """What is tried of an implementation that can transfer."""
-        supported = [name for name in SAMPLES if name in self._implementation.declaration.workloads]
+        supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         for name in supported:
             self._each(contract_transfers.sizes(self._loopback, name))
         if supported:
-            self._each(contract_transfers.fec(self._loopback, SAMPLES[supported[0]]))
+            self._each(contract_transfers.fec(self._loopback, TOLD[supported[0]].sample))
         if "download" in supported:
-            self._each(contract_transfers.of_series(self._loopback, SAMPLES["download"]))
-            self._each(contract_transfers.deadline(self._loopback, SAMPLES["download"]))
+            self._each(contract_transfers.of_series(self._loopback, TOLD["download"].sample))
+            self._each(contract_transfers.deadline(self._loopback, TOLD["download"].sample))
         if "download" in supported and self._reference is not None:
             self._each(contract_transfers.content(self._loopback, self._loopback.beside(self._reference)))
 
@@ -327,7 +297,7 @@ class Examination:
         )
         if server.ready:
             self._client(workload)
-            if name in VERIFIED_BY_CLIENT:
+            if TOLD[name].verifier == "client":
                 self._client_of_other_content(workload)
             self._end_of_server(name, server)
         self._failures[f"{name}: the server"] = server
@@ -340,7 +310,7 @@ class Examination:
         lasted_s = time.monotonic() - begun
         self._failures[f"{name}: the client"] = client
         self._note(
-            f"{name}: {SIZE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
+            f"{name}: {SAMPLE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
         )
         self._note(f"{name}: the client's done", problem_of_done("client", client), _reported(client))
         if client.metrics is not None:

@@ -10,7 +10,10 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fecbench.runners.trial import series
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.task import PairTask
+from fecbench.runners.tasks.validity import USUAL
 from fecbench.runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
 from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import (
@@ -20,11 +23,8 @@ from fecbench.runners.trial.judging.plausibility import (
     problems_of_fec,
     problems_of_peers,
 )
-from fecbench.runners.trial.task import PairTask
 from fecbench.runners.trial.transfer import READY_LIMIT_S
-from fecbench.runners.trial.validity import USUAL
-from fecbench.runners.workloads.messages import SERIES
-from fecbench.runners.workloads.workload import Demand
+from fecbench.runners.workloads import TOLD
 
 if TYPE_CHECKING:
     from fecbench.runners.trial.contract import Loopback
@@ -150,7 +150,8 @@ def _fec_finding(
 
 def of_series(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether both ends of a transfer leave each series that impl.toml names."""
-    names = [name for name in loopback.implementation.declaration.series if name != SERIES]
+    of_workloads = {name for workload in TOLD.values() for name in workload.series}
+    names = [name for name in loopback.implementation.declaration.series if name not in of_workloads]
     if not names:
         return
     problem = transfer(loopback, loopback, workload, TRANSFER_LIMIT_S, wanted=names).problem
@@ -162,7 +163,7 @@ def of_series(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Fin
 def _problems_of_series(loopback: "Loopback", names: Sequence[str]) -> Iterator[str]:
     for role, folder in loopback.log_folders.items():
         try:
-            for name, content in series.collect(folder, names).items():
+            for name, content in series.collect(folder, dict.fromkeys(names, series.LIMIT_BYTES)).items():
                 series.table(name, content)
         except series.SeriesError as error:
             yield f"the {role}: {error}"

@@ -18,15 +18,15 @@ from pathlib import Path
 
 from fecbench.runners.implementations.interop import Bundle, filled
 from fecbench.runners.sandbox import kernel
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import EndpointTask, Role, Task
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.confinement import Cell
 from fecbench.runners.trial.content import content, sha256
 from fecbench.runners.trial.endpoint import Endpoint
-from fecbench.runners.trial.outcome import Outcome
 from fecbench.runners.trial.private_root import CERTIFICATES, DOWNLOADS, LOGS, WWW, PrivateRoot
 from fecbench.runners.trial.site import Site
 from fecbench.runners.trial.starvation import Watch
-from fecbench.runners.trial.task import EndpointTask, Role, Task
 from fecbench.topologies.namespace import run_inside
 from fecbench.topologies.sysctls import write_sysctls
 from fecbench.topologies.topology import Host, Pair

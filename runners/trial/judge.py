@@ -7,22 +7,21 @@ in `judging`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fecbench.results.store.records import State
-from fecbench.runners.trial import messages, series
+from fecbench.runners import workloads
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judging import endpoints, network, plausibility, processor, verdicts
-from fecbench.runners.trial.judging import messages as plausible
 from fecbench.runners.trial.judging.endpoints import completion_s
 from fecbench.runners.trial.judging.verdicts import VerdictCheck
-from fecbench.runners.trial.messages import Messages
-from fecbench.runners.trial.outcome import Outcome
 from fecbench.runners.trial.plain_text import one_line
-from fecbench.runners.trial.series import SeriesError
-from fecbench.runners.trial.task import Task
-from fecbench.runners.workloads.messages import SERIES, is_messages
+from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.link import Direction
 
 if TYPE_CHECKING:
@@ -65,8 +64,8 @@ class Judgement:
     checks: Checks = field(default_factory=Checks)
     series: Series = field(default_factory=dict)
     """What was left over time: by endpoint and name."""
-    messages: dict[str, float] = field(default_factory=dict)
-    """The metrics of messages, of a trial that sent some."""
+    metrics: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What the harness measured itself, below the workload's name."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", one_line(self.reason))  # it may quote what an endpoint wrote
@@ -82,26 +81,19 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
     if doubts := list(_doubts(task, outcome, checks)):
         return Judgement("invalid", "; ".join(doubts), checks)
     state, reason = endpoints.state(task, outcome)
-    tables, problem = _series(outcome)
+    tables, problem = _series(task, outcome)
     if state == "ok" and problem:
         state, reason = "failed", problem
-    if state != "ok" or not is_messages(task.pairs[0].workload):
+    if state != "ok":
         return Judgement(state, reason, checks, tables)
+    workload = workloads.of(task.pairs[0].workload)
     try:
-        noted = messages.read(task, outcome)
-    except SeriesError as error:
+        measured = workload.measure(task, outcome)
+    except (SeriesError, Impossible) as error:
         return Judgement("failed", str(error), checks, tables)
-    for problem in plausible.problems(task, outcome, noted):
-        return Judgement("failed", problem, checks, tables)
-    metrics = messages.measure(noted, task.pairs[0].playout_ms, plausible.sent_bytes(task, outcome))
-    return Judgement("ok", "", checks, tables | _rows(task, noted), metrics)
-
-
-def _rows(task: Task, noted: Messages) -> Series:
-    """What is kept of each message, if the design wants the series: by the end that received them."""
-    _, receiver = messages.ends(task.pairs[0])
-    wanted = SERIES in task.pairs[0].end(receiver).series
-    return {(receiver, SERIES): messages.rows(noted)} if wanted else {}
+    if measured is None:
+        return Judgement("ok", "", checks, tables)
+    return Judgement("ok", "", checks, {**tables, **measured.series}, {workload.name: measured.metrics})
 
 
 def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
@@ -154,12 +146,13 @@ def _checks(task: Task, outcome: Outcome) -> Checks:
     )
 
 
-def _series(outcome: Outcome) -> tuple[Series, str]:
+def _series(task: Task, outcome: Outcome) -> tuple[Series, str]:
     """What the endpoints left over time, and what is wrong with the first that cannot be read, or nothing."""
     tables: Series = {}
+    of_workload = workloads.of(task.pairs[0].workload).series
     for endpoint, ended in outcome.endpoints.items():
         for name, content in ended.series.items():
-            if name == SERIES:  # read with that of the other end
+            if name in of_workload:  # read with that of the other end
                 continue
             try:
                 tables[endpoint, name] = series.table(name, content)

@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, 
 from fecbench.dropper.command import Counters
 from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
 from fecbench.runners.refusal import first_problem
+from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
 from fecbench.runners.trial import competition
 from fecbench.runners.trial.assignment import assignment
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
-from fecbench.runners.trial.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.trial.plain_text import one_line, plain
-from fecbench.runners.trial.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
+from fecbench.runners.workloads import asked_series
 from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES
@@ -56,7 +57,9 @@ class Place:
 
 def leaves_files(task: Task) -> bool:
     """Whether the endpoints of a task leave anything in their log folders."""
-    return task.capture or any(pair.series(role) for pair in task.pairs for role in ROLES)
+    return task.capture or any(
+        asked_series(pair.end(role), pair.workload) for pair in task.pairs for role in ROLES
+    )
 
 
 # The task

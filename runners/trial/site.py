@@ -5,7 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.runners.implementations.interop import Bundle
-from fecbench.runners.trial.task import Role
+from fecbench.runners.tasks.task import Role
 
 Commands = dict[str, dict[Role, list[str]]]
 """Of each implementation: the argument lists that start its endpoints."""

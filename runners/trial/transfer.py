@@ -5,18 +5,20 @@ import time
 from pathlib import Path
 
 from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
-from fecbench.runners.trial import competition, logs, series, starvation
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
+from fecbench.runners.trial import competition, logs, starvation
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.interop import InteropEndpoint, Stage, Timing, open_port
-from fecbench.runners.trial.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.trial.phases import Phases
-from fecbench.runners.trial.series import SeriesError
 from fecbench.runners.trial.site import Site
 from fecbench.runners.trial.starvation import Watch
 from fecbench.runners.trial.supervisor import Supervisor
-from fecbench.runners.trial.task import ROLES, EndpointTask, Role, Task, endpoint_name
+from fecbench.runners.workloads import asked_series
 from fecbench.topologies import counters
 from fecbench.topologies.topology import Topology
 
@@ -178,7 +180,9 @@ class _Run:
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
             try:
-                outcome.series = series.collect(self._log_folder(role), self._pair.series(role))
+                outcome.series = series.collect(
+                    self._log_folder(role), asked_series(self._pair.end(role), self._pair.workload)
+                )
             except SeriesError as error:
                 outcome.complaint = str(error)
         return outcome

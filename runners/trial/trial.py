@@ -12,11 +12,11 @@ from fecbench.dropper import command as dropper_command
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import Attachment, DropperError, Filter
 from fecbench.runners.sandbox.rights import OPEN_FILES
+from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
+from fecbench.runners.tasks.task import VIRTUAL, Task
 from fecbench.runners.trial import capture
-from fecbench.runners.trial.outcome import DropperOutcome, Outcome
 from fecbench.runners.trial.phases import Phases
 from fecbench.runners.trial.site import Site
-from fecbench.runners.trial.task import VIRTUAL, Task
 from fecbench.runners.trial.transfer import pair_folder, run_endpoints
 from fecbench.topologies import topology as emulation
 from fecbench.topologies.link import Direction

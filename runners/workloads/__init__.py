@@ -1,16 +1,27 @@
 """The workloads that endpoints are asked for, by name."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from fecbench.hints import nearest
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.series import LIMIT_BYTES
+from fecbench.runners.tasks.task import EndpointTask
 from fecbench.runners.workloads.bulk import Download, Upload
 from fecbench.runners.workloads.competing import Competing
-from fecbench.runners.workloads.messages import Messages
-from fecbench.runners.workloads.page import Page
+from fecbench.runners.workloads.messages.form import Messages
+from fecbench.runners.workloads.page.form import Page
 from fecbench.runners.workloads.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages())
 }
+TOLD: dict[str, Workload] = {
+    name: workload for name, workload in WORKLOADS.items() if workload.asked_for == name
+}
+"""Those that endpoints know, by the name that they are told."""
+KINDS: tuple[str, ...] = tuple(workload.documents for workload in TOLD.values() if workload.documents)
+"""The kinds of documents that campaigns keep: pages, traces."""
 
 
 def find(name: str, where: str) -> Workload:
@@ -18,3 +29,16 @@ def find(name: str, where: str) -> Workload:
     if name not in WORKLOADS:
         raise Refusal(f"{where}: there is no workload {name!r}; {nearest(name, WORKLOADS)}")
     return WORKLOADS[name]
+
+
+def of(told: Mapping[str, Any]) -> Workload:
+    """The workload of which endpoints are told this."""
+    return TOLD[told["name"]]
+
+
+def asked_series(end: EndpointTask, told: Mapping[str, Any]) -> dict[str, int]:
+    """The series that an end is asked to leave, and the most bytes of each: what the design wants, and what
+    measures its workload."""
+    of_workloads = {name for workload in TOLD.values() for name in workload.series}
+    wanted = {name: LIMIT_BYTES for name in end.series if name not in of_workloads}
+    return wanted | (dict(of(told).series) if told["name"] in TOLD else {})

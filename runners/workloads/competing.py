@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 from fecbench.hints import nearest
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.workloads.workload import Demand, Surroundings, Transfer, Workload, size_bytes
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.workloads.workload import Surroundings, Transfer, Workload, size_bytes
 from fecbench.topologies.link import LinkSettings
 
 

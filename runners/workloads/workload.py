@@ -1,43 +1,31 @@
 """What a workload is: its parameters, the client-server pairs that it needs, and what these are asked for.
 
-A workload is one file of this folder with one subclass, and one line in `WORKLOADS` of the package.
+A workload is one file or folder of this folder with one subclass, and one line in `WORKLOADS` of the package.
+It owns everything about itself: its parameters, the documents that it needs beside the design, what endpoints
+are told, what the judge asks of it, its metrics, and the sample that implementations are tried with.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fecbench.hints import nearest
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
-from fecbench.topologies.link import Direction, LinkSettings
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Role, Task
+from fecbench.topologies.link import LinkSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SAMPLE_BYTES = 10_000
+"""The content of a sample."""
 
 COMPLETION = "dct_s"
 """The client's metric that says how long a transfer took, of the workloads that transfer something whole."""
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What no implementation can do a transfer without, however good it is: less is impossible.
-
-    Nothing is known of a workload that demands nothing.
-    """
-
-    up_bytes: int = 0
-    """Of the content, from the client to the server. It cannot be compressed: it is pseudo-random."""
-    down_bytes: int = 0
-    round_trips: int = 0
-    """How often something has to go up and be answered, one after another."""
-    pauses_s: float = 0.0
-    """What the endpoints wait between these round trips of their own will."""
-    may_be_lost: bool = False
-    """Whether any of the content may fail to arrive."""
-
-    def arriving_bytes(self, direction: Direction) -> int:
-        """Of the content that goes in this direction, what arrives in any case."""
-        sent = self.up_bytes if direction == "up" else self.down_bytes
-        return 0 if self.may_be_lost else sent
 
 
 @dataclass(frozen=True)
@@ -62,10 +50,22 @@ class Surroundings:
     link: LinkSettings
     """The first link of the topology."""
     timeout_s: float
-    graphs: Mapping[str, Any]
-    """The graph of each web page of the campaign, by the page's name."""
-    traces: Mapping[str, Any] = field(default_factory=dict)
-    """The timetable of each trace of the campaign, by the trace's name."""
+    documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The documents of its kind that the campaign keeps, by name, as `read_document` returns them."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the harness measures itself of a workload, from what both endpoints noted."""
+
+    metrics: Mapping[str, float]
+    """By name; the database keeps them below the workload's name."""
+    series: Mapping[tuple[str, str], "pa.Table"]
+    """What the design wants to be kept over time: by endpoint and name."""
+
+
+class Impossible(ValueError):
+    """Says in one line what of the things that endpoints noted cannot be."""
 
 
 class Workload:
@@ -76,12 +76,21 @@ class Workload:
     parameters: ClassVar[Mapping[str, Option]]
     asked_for: ClassVar[str]
     """The workload that implementations have to support."""
+    sample: ClassVar[Mapping[str, Any]]
+    """What implementations are tried with: the `workload` of an assignment, small."""
+    verifier: ClassVar[Role] = "client"
+    """The end that receives the content, and so can tell whether it is right."""
     pairs: ClassVar[int] = 1
     """How many client-server pairs take part."""
     completion: ClassVar[str] = COMPLETION
     """The client's metric, in s, whose report ends the trial; the client owes one above 0."""
     compared: ClassVar[str] = f"client.{COMPLETION}"
     """The metric that is compared when none is chosen."""
+
+    documents: ClassVar[str] = ""
+    """The folder beside the design of the documents that it needs, such as "pages"; none for most."""
+    series: ClassVar[Mapping[str, int]] = {}
+    """The series that both ends always leave, for `measure`, and the most bytes that each may have."""
 
     def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """Whether this parameter changes anything beside these others."""
@@ -118,12 +127,26 @@ class Workload:
         """What the measured transfer cannot do without."""
         return Demand()
 
-    def page(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
-        """The name and the file of the web page that it loads, if it loads one. Raises Refusal."""
+    def demand_of(self, told: Mapping[str, Any]) -> Demand:
+        """What a transfer cannot do without of which endpoints are told this."""
+        return self.demand(told)
+
+    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
+        """The name and the file of the document that it needs, if it needs one. Raises Refusal."""
         return None
 
-    def trace(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:  # noqa: ARG002
-        """The name and the file of the trace that it sends, if it sends one. Raises Refusal."""
+    def read_document(self, path: Path) -> dict[str, Any]:
+        """A document as a campaign keeps it: its `sha256`, and all that is needed to run it again.
+
+        Raises Refusal.
+        """
+        raise NotImplementedError
+
+    def measure(self, task: Task, outcome: Outcome) -> Measured | None:  # noqa: ARG002
+        """What the harness measures of a trial whose endpoints succeeded; None: nothing.
+
+        Raises Impossible, and SeriesError for a series that cannot be read.
+        """
         return None
 
 

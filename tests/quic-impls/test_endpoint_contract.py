@@ -14,8 +14,8 @@ import pytest
 
 from fecbench.runners.implementations.finding import OWN
 from fecbench.runners.implementations.implementation import IMPLEMENTATIONS as FOLDER
+from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.trial import assignment as trials
-from fecbench.runners.trial.task import EndpointTask, Role
 
 # That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind.
 IMPLEMENTATIONS = {

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fecbench.dropper.command import Counters
+from fecbench.runners.tasks.outcome import DropperOutcome
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging.network import (
     doubts_of_configuration,
     doubts_of_link,
     late_s,
     longest_late_s,
 )
-from fecbench.runners.trial.outcome import DropperOutcome
-from fecbench.runners.trial.validity import Validity
 from fecbench.topologies import netem_clock, netem_link, netem_shown
 from fecbench.topologies.link import (
     DIRECTIONS,

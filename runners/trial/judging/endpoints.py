@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from fecbench.results.store.records import State
+from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.endpoint import UNSUPPORTED
 from fecbench.runners.trial.judging import network, plausibility
-from fecbench.runners.trial.outcome import EndpointOutcome, Outcome
-from fecbench.runners.trial.task import Task
 
 BACKGROUND_CLIENT = "background_client"
 

@@ -3,16 +3,14 @@ dropper. What the endpoints did to it themselves is told apart."""
 
 from collections.abc import Iterator
 
-from fecbench.runners.trial.outcome import Competition, DropperOutcome, Outcome
-from fecbench.runners.trial.task import Task
-from fecbench.runners.trial.validity import Validity
+from fecbench.runners.tasks.outcome import Competition, DropperOutcome, Outcome
+from fecbench.runners.tasks.packets import FRAME_BYTES, HEADER_BYTES
+from fecbench.runners.tasks.task import Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import RECEIVE_BUFFER
-from fecbench.topologies.link import MTU, Direction, DirectionSettings, LinkSettings, QueueLimit
+from fecbench.topologies.link import Direction, DirectionSettings, LinkSettings, QueueLimit
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 
-# In front of what a frame carries for IPv4: Ethernet's header and the shortest one of IPv4.
-HEADER_BYTES = 14 + 20
-FRAME_BYTES = 14 + MTU
 # What a shaper may let out at once, beside its rate.
 BURST_BYTES = 64 << 10
 # A receive buffer that holds less is too small, whatever else the machine does.

@@ -19,19 +19,16 @@ Each law here holds of any implementation, whether it speaks QUIC or not:
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES
+from fecbench.runners.tasks.task import ROLES, PairTask, Role, Task, endpoint_name
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging import segments
-from fecbench.runners.trial.judging.network import HEADER_BYTES
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import ROLES, PairTask, Role, Task, endpoint_name
-from fecbench.runners.trial.validity import Validity
-from fecbench.topologies.link import MTU, Direction
+from fecbench.topologies.link import Direction
 from fecbench.topologies.link_report import DirectionReport
 
 HANDSHAKE = "handshake_s"
 Metrics = Mapping[str, float]
-
-# The most that a UDP datagram carries in one frame.
-DATAGRAM_BYTES = MTU - 20 - 8
 
 COUNTERS = (
     *("packets_sent", "packets_lost", "packets_received", "bytes_sent", "bytes_received"),

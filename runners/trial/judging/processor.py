@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.validity import Validity
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.validity import Validity
 
 
 def doubts(outcome: Outcome, validity: Validity, duration_s: float) -> Iterator[str]:

@@ -8,8 +8,8 @@ counters: what closes the connection on each path, and an acknowledgement of eac
 from collections.abc import Iterator, Mapping
 
 from fecbench.runners.implementations.declaration import PATHS
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import ROLES, Role, Task, endpoint_name
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import ROLES, Role, Task, endpoint_name
 from fecbench.topologies.link import Direction
 
 Metrics = Mapping[str, float]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.model import LossModel
-from fecbench.runners.trial.outcome import DropperOutcome
+from fecbench.runners.tasks.outcome import DropperOutcome
 
 _LEAST_KEPT, _MOST_KEPT = 256, 1 << 16
 """Packets of the sequences of verdicts that are kept, 64 of them: some megabytes at the most."""

@@ -20,8 +20,8 @@ from fecbench.runners.calibration.table import Kind, Measurement, Table
 from fecbench.runners.commands.calibrate import calibrate
 from fecbench.runners.commands.run import run
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial import validity
-from fecbench.runners.trial.validity import Validity
+from fecbench.runners.tasks import validity
+from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import PROBER, WIRE
 

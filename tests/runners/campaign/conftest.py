@@ -19,9 +19,9 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.share import Watcher
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import Task
 
 
 @dataclass

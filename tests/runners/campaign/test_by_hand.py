@@ -11,7 +11,7 @@ from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.record import seeds_of
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
-from fecbench.runners.trial.task import Task
+from fecbench.runners.tasks.task import Task
 from tests.runners.campaign.conftest import Run
 
 

@@ -18,9 +18,9 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.outcome import EndpointOutcome, Outcome
+from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
-from fecbench.runners.trial.outcome import EndpointOutcome, Outcome
-from fecbench.runners.trial.task import Task
 from tests.runners.campaign.conftest import Pretence, Run, Told
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fecbench.dropper.model import LossModelError
 from fecbench.runners.campaign import links
-from fecbench.runners.trial.task import LinkTask
+from fecbench.runners.tasks.task import LinkTask
 from fecbench.topologies.link import DIRECTIONS, Direction, TopologyError
 
 LINKS = ("near", "far")

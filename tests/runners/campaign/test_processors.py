@@ -18,7 +18,7 @@ from fecbench.runners.campaign.processors import DATAGRAM, HANDSHAKE, processor_
 from fecbench.runners.campaign.request import request
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import VIRTUAL, ProcessorTask
+from fecbench.runners.tasks.task import VIRTUAL, ProcessorTask
 
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 HANDSHAKE_MS, DATAGRAM_US = 3, 500

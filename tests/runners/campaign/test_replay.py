@@ -15,7 +15,7 @@ from fecbench.runners.campaign.request import Request
 from fecbench.runners.implementations.finding import Implementations, ours
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.validity import Validity
+from fecbench.runners.tasks.validity import Validity
 from tests.runners.campaign.conftest import Pretence, Run
 
 

@@ -22,7 +22,7 @@ from fecbench.runners.cluster.address import Place
 from fecbench.runners.cluster.messages import Answer
 from fecbench.runners.cluster.worker import Worker
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.trial.task import VIRTUAL
+from fecbench.runners.tasks.task import VIRTUAL
 from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
 from tests.runners.cluster.conftest import Proposals, join_to, leave, lot_of
 from tests.runners.conftest import WriteDesign

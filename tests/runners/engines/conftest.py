@@ -12,7 +12,7 @@ from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.trial.task import VIRTUAL, Task
+from fecbench.runners.tasks.task import VIRTUAL, Task
 from tests.runners.conftest import WriteDesign
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ from fecbench.runners.engines.admission import (
     ProcessorTime,
     processor_time,
 )
-from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.topologies.link import LinkSettings
 
 

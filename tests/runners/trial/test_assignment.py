@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.trial.assignment import assignment
-from fecbench.runners.trial.task import EndpointTask, Role
 
 
 def told(role: Role, content_seed: int = 2**64 - 1, **declared: Any) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from fecbench.dropper.command import COMMAND as DROPPER
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.competition import FULL_RTTS, INTERVAL_S
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.site import Commands
-from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.trial.validity import Validity
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 

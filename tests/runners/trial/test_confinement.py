@@ -23,10 +23,10 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.sandbox import rights, view
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import cgroup, logs
 from fecbench.runners.trial.judge import Judgement, judge
-from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.trial.validity import Validity
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 

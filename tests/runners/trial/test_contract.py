@@ -12,7 +12,7 @@ from fecbench.runners.implementations.implementation import load
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.trial import contract, contract_transfers
 from fecbench.runners.trial.contract import Part, problem_of_metrics
-from fecbench.runners.workloads import WORKLOADS
+from fecbench.runners.workloads import TOLD, WORKLOADS
 
 DECLARATION = """
 name = "example"
@@ -334,7 +334,8 @@ def test_what_cannot_be_started_is_named_once(folder: Path) -> None:
 
 
 def test_every_workload_that_there_is_is_tried() -> None:
-    assert set(contract.SAMPLES) == {workload.asked_for for workload in WORKLOADS.values()}
+    assert {workload.sample["name"] for workload in TOLD.values()} == set(TOLD)
+    assert {workload.asked_for for workload in WORKLOADS.values()} == set(TOLD)
 
 
 def test_a_workload_that_there_is_not_is_named_and_nothing_is_started(folder: Path) -> None:

@@ -18,9 +18,9 @@ from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation, load
+from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judge import Judgement, judge
-from fecbench.runners.trial.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.trial.validity import Validity
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.netem_link import netem_is_available
 from fecbench.topologies.programs import WIRE

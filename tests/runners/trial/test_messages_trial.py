@@ -11,10 +11,11 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judge import judge
-from fecbench.runners.trial.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.trial.validity import Validity
-from fecbench.runners.workloads import messages, traffic
+from fecbench.runners.workloads.messages import form as messages
+from fecbench.runners.workloads.messages import traffic
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 

@@ -20,10 +20,10 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines import worker
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judge import Judgement, judge
-from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.trial.transfer import has_timed_out
-from fecbench.runners.trial.validity import Validity
 from fecbench.topologies import counters
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE

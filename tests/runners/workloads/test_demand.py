@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from fecbench.runners import workloads
-from fecbench.runners.workloads import page_graph
+from fecbench.runners.workloads.page import graph as page_graph
 from fecbench.runners.workloads.workload import Demand, Surroundings
 from fecbench.topologies.link import LinkSettings
 
-AROUND = Surroundings("FEC", LinkSettings.symmetric(10, 20), timeout_s=8.0, graphs={})
+AROUND = Surroundings("FEC", LinkSettings.symmetric(10, 20), timeout_s=8.0)
 
 
 def demands(name: str, **chosen: Any) -> list[Demand]:

@@ -18,9 +18,10 @@ from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial.task import EndpointTask, asked_series
-from fecbench.runners.workloads import real_time, traffic
-from fecbench.runners.workloads.traffic import Trace
+from fecbench.runners.tasks.task import ROLES, EndpointTask
+from fecbench.runners.workloads import asked_series
+from fecbench.runners.workloads.messages import real_time, traffic
+from fecbench.runners.workloads.messages.traffic import Trace
 
 # Where it is not the little design.
 DESIGN = """
@@ -52,12 +53,14 @@ Resolve = Callable[..., Experiment]
 def resolve(write_design: Any, tmp_path: Path) -> Resolve:
     """The design with this workload, and with this trace beside it."""
 
-    def resolve(workload: str = "", trace: object = None, traces: dict[str, Any] | None = None) -> Experiment:
+    def resolve(
+        workload: str = "", trace: object = None, documents: dict[str, Any] | None = None
+    ) -> Experiment:
         if trace is not None:
             (tmp_path / "traces").mkdir(exist_ok=True)
             (tmp_path / "traces" / "own.json").write_text(json.dumps(trace))
         design = designs.load(write_design(tmp_path, DESIGN.replace("WORKLOAD", workload)))
-        return Experiment(design, design.plan().points, ours(), traces=traces)
+        return Experiment(design, design.plan().points, ours(), documents)
 
     return resolve
 
@@ -90,7 +93,8 @@ def test_endpoints_are_asked_for_their_series_and_know_nothing_of_playout_delays
     experiment = resolve("playout_ms = [50, 20]\nduration_s = 1")
     task = experiment.task(trial_keys(experiment.design, 1)[0], "wire")
     assert task.pairs[0].playout_ms == [20, 50, 100]
-    assert task.pairs[0].series("client") == task.pairs[0].series("server") == ["messages"]
+    pair = task.pairs[0]
+    assert [list(asked_series(pair.end(role), pair.workload)) for role in ROLES] == [["messages"]] * 2
     assert "playout_ms" not in task.pairs[0].workload
 
 
@@ -168,10 +172,10 @@ def test_a_trace_is_sent_as_it_was_kept_without_its_file(resolve: Resolve, tmp_p
     messages = [[0, 500], [0, 2500], [40_000, 1]]
     experiment = resolve('trace = "own"', a_trace(*messages))
     assert workload_of(experiment)["timetable"] == messages
-    kept = json.loads(json.dumps(experiment.traces))
-    assert len(kept["own"]["sha256"]) == 64
+    kept = json.loads(json.dumps(experiment.documents))
+    assert len(kept["traces"]["own"]["sha256"]) == 64
     (tmp_path / "traces" / "own.json").unlink()
-    assert workload_of(resolve('trace = "own"', traces=kept))["timetable"] == messages
+    assert workload_of(resolve('trace = "own"', documents=kept))["timetable"] == messages
 
 
 def test_a_duration_cuts_a_trace(resolve: Resolve) -> None:
@@ -288,5 +292,5 @@ def test_a_bad_list_ends_the_command_with_one_line_and_status_2(
 
 def test_nobody_is_asked_for_messages_in_another_workload() -> None:
     end = EndpointTask(implementation="x", options={}, series=["messages", "cwnd"])
-    assert asked_series(end, {"name": "download", "size_bytes": 1}) == ["cwnd"]
-    assert asked_series(end, {"name": "messages"}) == ["cwnd", "messages"]
+    assert list(asked_series(end, {"name": "download", "size_bytes": 1})) == ["cwnd"]
+    assert list(asked_series(end, {"name": "messages"})) == ["cwnd", "messages"]

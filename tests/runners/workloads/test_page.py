@@ -17,8 +17,10 @@ from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.workloads import har, json_file, page_graph, photo_site
-from fecbench.runners.workloads.page_graph import Page
+from fecbench.runners.workloads import json_file
+from fecbench.runners.workloads.page import graph as page_graph
+from fecbench.runners.workloads.page import har, photo_site
+from fecbench.runners.workloads.page.graph import Page
 
 CATALOG = REPOSITORY / "designs" / "catalog"
 
@@ -329,13 +331,13 @@ def design(write_design: Any, tmp_path: Path):
     return design
 
 
-def resolved(design: designs.Design, pages: dict[str, Any] | None = None) -> Experiment:
-    return Experiment(design, design.plan().points, ours(), pages)
+def resolved(design: designs.Design, documents: dict[str, Any] | None = None) -> Experiment:
+    return Experiment(design, design.plan().points, ours(), documents)
 
 
 def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, tmp_path: Path) -> None:
     loaded = design()
-    kept = resolved(loaded).pages
+    kept = resolved(loaded).documents
     (tmp_path / "pages" / "own.json").unlink()  # a campaign can be replayed without it
     again = resolved(loaded, json.loads(json.dumps(kept)))
     keys = sorted(trial_keys(loaded, len(again.points)))
@@ -344,7 +346,7 @@ def test_endpoints_are_given_the_graph_that_was_checked_and_not_a_file(design, t
     assert workloads == [
         {"name": "page", "graph": graph, "connections": connections} for connections in ("one", "per_origin")
     ]
-    assert re.fullmatch(r"[0-9a-f]{64}", kept["own"]["sha256"])
+    assert re.fullmatch(r"[0-9a-f]{64}", kept["pages"]["own"]["sha256"])
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fecbench.hints import nearest
+from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.workloads.json_file import Line, beside, checked, read_json
-from fecbench.runners.workloads.workload import Demand
 
 MOST_OBJECTS = 10_000
 LARGEST_OBJECT_BYTES = 2**40

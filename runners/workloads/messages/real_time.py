@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.workloads import traffic
 from fecbench.runners.workloads.chance import Sizes
 from fecbench.runners.workloads.json_file import checked
-from fecbench.runners.workloads.traffic import Trace
+from fecbench.runners.workloads.messages import traffic
+from fecbench.runners.workloads.messages.traffic import Trace
 
 CHAT_HZ, VOICE_HZ, GAME_HZ = 30.0, 50.0, 60.0
 VOICE_BYTES, GAME_BYTES = (60, 160), (60, 250)

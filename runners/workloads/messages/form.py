@@ -6,17 +6,24 @@ from typing import Any, ClassVar
 
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.workloads import traffic
-from fecbench.runners.workloads.traffic import Timetable
-from fecbench.runners.workloads.workload import Demand, Surroundings, Transfer, Workload
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.task import Task
+from fecbench.runners.workloads.messages import noted, possible, traffic
+from fecbench.runners.workloads.messages.noted import SERIES, WHOLE
+from fecbench.runners.workloads.messages.traffic import Timetable
+from fecbench.runners.workloads.workload import (
+    SAMPLE_BYTES,
+    Impossible,
+    Measured,
+    Surroundings,
+    Transfer,
+    Workload,
+)
 
-SERIES = "messages"
-"""What both ends leave of it, whatever the design asks for: the harness computes all metrics from that."""
 USUAL_PLAYOUT_MS = 100.0
 """The on-time ratio at this playout delay is always computed."""
 MOST_PLAYOUTS = 50
-WHOLE = ("stream", "reliable")
-"""Of these deliveries all bytes arrive, however late."""
 OF_RATE = ("rate_hz", "packets")
 """What a trace says itself."""
 
@@ -77,6 +84,16 @@ class Messages(Workload):
             default=USUAL_PLAYOUT_MS,
             help="A list: on_time_ratio_…ms is the share of messages whole by then, the first compared.",
         ),
+    }
+    documents = "traces"
+    series: ClassVar = {SERIES: 64 << 20}
+    sample: ClassVar = {
+        "name": name,
+        "direction": "down",
+        "delivery": "datagram",
+        "deadline_ms": 100.0,
+        "part_bytes": 1000,
+        "timetable": [[0, SAMPLE_BYTES // 2], [20_000, SAMPLE_BYTES // 2]],
     }
     compared: ClassVar[str] = f"messages.on_time_ratio_{USUAL_PLAYOUT_MS:g}ms"
 
@@ -150,7 +167,7 @@ class Messages(Workload):
             "timetable": timetable,
         }
         playouts = sorted({USUAL_PLAYOUT_MS, *map(float, _playouts(chosen))})
-        return [Transfer(around.variant, workload, demand(workload), tuple(playouts))]
+        return [Transfer(around.variant, workload, self.demand_of(workload), tuple(playouts))]
 
     def _timetable(
         self, chosen: Mapping[str, Any], given: Mapping[str, Any], around: Surroundings
@@ -159,7 +176,7 @@ class Messages(Workload):
             return traffic.regular(
                 given["rate_hz"], given["packets"] * given["payload_bytes"], given["duration_s"]
             )
-        timetable: Timetable = around.traces[given["trace"]]
+        timetable: Timetable = around.documents[given["trace"]]["timetable"]
         if "duration_s" in chosen:
             timetable = [message for message in timetable if message[0] < 1e6 * chosen["duration_s"]]
         where = f"workload {self.name}: trace = {given['trace']!r}"
@@ -169,29 +186,38 @@ class Messages(Workload):
             raise Refusal(f"{where}, payload_bytes = {given['payload_bytes']}: {problem}")
         return timetable
 
-    def trace(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+    def demand_of(self, told: Mapping[str, Any]) -> Demand:
+        """The last message is due at its time, and nobody knows before that that all is over. What may be
+        lost need not arrive."""
+        timetable = told["timetable"]
+        size_bytes = sum(message[1] for message in timetable)
+        down = told["direction"] == "down"
+        return Demand(
+            up_bytes=0 if down else size_bytes,
+            down_bytes=size_bytes if down else 0,
+            round_trips=1,
+            pauses_s=timetable[-1][0] / 1e6,
+            may_be_lost=told["delivery"] not in WHOLE,
+        )
+
+    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
         name = str(chosen.get("trace", ""))
         return (name, traffic.path_of(name, design_path)) if name else None
 
+    def read_document(self, path: Path) -> dict[str, Any]:
+        return traffic.stored(path)
 
-def demand(workload: Mapping[str, Any]) -> Demand:
-    """The last message is due at its time, and nobody knows before that that all is over. What may be lost
-    need not arrive."""
-    timetable = workload["timetable"]
-    size_bytes = sum(message[1] for message in timetable)
-    down = workload["direction"] == "down"
-    return Demand(
-        up_bytes=0 if down else size_bytes,
-        down_bytes=size_bytes if down else 0,
-        round_trips=1,
-        pauses_s=timetable[-1][0] / 1e6,
-        may_be_lost=workload["delivery"] not in WHOLE,
-    )
-
-
-def is_messages(workload: Mapping[str, Any]) -> bool:
-    """Whether this is what endpoints of this workload are asked for."""
-    return bool(workload["name"] == Messages.asked_for)
+    def measure(self, task: Task, outcome: Outcome) -> Measured:
+        messages = noted.read(task, outcome)
+        for problem in possible.problems(task, outcome, messages):
+            raise Impossible(problem)
+        pair, sent_bytes = task.pairs[0], possible.sent_bytes(task, outcome)
+        _, receiver = noted.ends(pair)
+        wanted = SERIES in pair.end(receiver).series
+        return Measured(
+            metrics=noted.measure(messages, pair.playout_ms, sent_bytes),
+            series={(receiver, SERIES): noted.rows(messages)} if wanted else {},
+        )
 
 
 def _playouts(chosen: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from fecbench.runners.trial import series
+from fecbench.runners.tasks import series
 from fecbench.runners.trial.judge import judge
-from tests.runners.trial.radio import (
+from tests.runners.workloads.radio import (
     ARRIVED_HEADER,
     BEGAN_S,
     SENT_HEADER,
@@ -33,7 +33,7 @@ def reason_of(radio: Radio, **files: str | bytes) -> str:
     assert judgement.state == "failed", judgement
     assert "\n" not in judgement.reason
     assert 0 < len(judgement.reason) < 500
-    assert judgement.messages == {}
+    assert judgement.metrics == {}
     return judgement.reason
 
 
@@ -43,7 +43,7 @@ def test_what_is_possible_is_ok_and_measured(direction: str, delivery: str) -> N
     radio = lossless(direction=direction, delivery=delivery)
     judgement = judge(radio.task(), radio.outcome())
     assert (judgement.state, judgement.reason) == ("ok", "")
-    assert judgement.messages["on_time_ratio_100ms"] == 1
+    assert judgement.metrics["messages"]["on_time_ratio_100ms"] == 1
     assert judgement.series == {}, "nobody asked for it"
 
 
@@ -107,12 +107,11 @@ def test_what_cannot_be_is_named_with_its_value_and_what_would_be_right() -> Non
     assert "has more than 7 rows" in reason_of(small(), arrived=HOSTILE_FILES["a million rows"])
 
 
-def test_a_series_that_is_too_long_is_not_taken(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(series, "LIMIT_OF_MESSAGES_BYTES", 100)
+def test_a_series_that_is_too_long_is_not_taken(tmp_path: object) -> None:
     folder = tmp_path
     (folder / "messages.series.csv").write_text("x" * 101)  # type: ignore[operator]
     with pytest.raises(series.SeriesError, match="more than 100 bytes"):
-        series.collect(folder, ["messages"])  # type: ignore[arg-type]
+        series.collect(folder, {"messages": 100})
 
 
 def row_of(radio: Radio, message: int, part: int) -> Row:
@@ -214,7 +213,7 @@ def test_with_a_deadline_parts_may_be_missing() -> None:
     radio = small(delivery="deadline")
     row_of(radio, 1, 2).lost = True
     judgement = judge(radio.task(), radio.outcome())
-    assert (judgement.state, judgement.messages["messages_lost"]) == ("ok", 1)
+    assert (judgement.state, judgement.metrics["messages"]["messages_lost"]) == ("ok", 1)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +248,7 @@ def test_a_datagram_that_came_while_the_link_was_out_is_lost_on_its_way() -> Non
     dropper.counters = dataclasses.replace(dropper.counters, seen=dropper.packets)
     judgement = judge(task, outcome)
     assert (judgement.state, judgement.reason) == ("ok", "")
-    assert judgement.messages["messages_lost"] == 1
+    assert judgement.metrics["messages"]["messages_lost"] == 1
 
 
 @pytest.mark.parametrize("unsent", [-1, 2])
@@ -272,7 +271,7 @@ def test_a_receiver_that_reports_a_stream_later_is_measured_as_late() -> None:
     in_stream_order(radio, 0.5)
     judgement = judge(radio.task(), radio.outcome())
     assert judgement.state == "ok", judgement.reason
-    assert judgement.messages["messages_late"] > 0
+    assert judgement.metrics["messages"]["messages_late"] > 0
 
 
 def test_a_transfer_is_not_over_before_its_last_message_is_due() -> None:

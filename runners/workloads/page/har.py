@@ -17,7 +17,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, Field
 
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads.json_file import checked, read_json
-from fecbench.runners.workloads.page_graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
+from fecbench.runners.workloads.page.graph import LONGEST_PROCESSING_MS, MOST_OBJECTS, Page
 
 LONGEST_NAME = 60
 

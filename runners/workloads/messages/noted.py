@@ -24,15 +24,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.runners.trial import series
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.series import SeriesError
-from fecbench.runners.trial.task import PairTask, Role, Task
-from fecbench.runners.workloads.messages import SERIES, WHOLE
+from fecbench.runners.tasks import series
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.task import PairTask, Role, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SERIES = "messages"
+"""What both ends leave, whatever the design asks for: the harness computes all metrics from that."""
+WHOLE = ("stream", "reliable")
+"""Of these deliveries all bytes arrive, however late."""
 SENT_COLUMNS = ("t_s", "connection", "message", "part", "due_s", "sent_s", "bytes")
 ARRIVED_COLUMNS = ("t_s", "connection", "message", "part", "arrived_s", "bytes")
 CLOCK_S = 2e-6

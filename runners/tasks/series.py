@@ -10,17 +10,15 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from fecbench.runners.workloads import messages
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT_BYTES = 16 << 20
-LIMIT_OF_MESSAGES_BYTES = 64 << 20
+"""Of a series that no workload needs for its metrics."""
 TIME_COLUMN = "t_s"
 _COLUMN = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -29,12 +27,15 @@ class SeriesError(ValueError):
     """Says in one line what is wrong with a series."""
 
 
-def collect(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """The content of the file of each of these series. Raises SeriesError for the first that is not right."""
-    return {name: _content(folder / f"{name}.series.csv", name) for name in names}
+def collect(folder: Path, limits: Mapping[str, int]) -> dict[str, bytes]:
+    """The content of the file of each of these series, which may have so many bytes.
+
+    Raises SeriesError for the first that is not right.
+    """
+    return {name: _content(folder / f"{name}.series.csv", name, limit) for name, limit in limits.items()}
 
 
-def _content(path: Path, name: str) -> bytes:
+def _content(path: Path, name: str, limit_bytes: int) -> bytes:
     try:
         # Never through a link: the endpoint chose what is there.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -43,7 +44,6 @@ def _content(path: Path, name: str) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise SeriesError(f"left no series {name}: {path.name} is not a file")
-    limit_bytes = LIMIT_OF_MESSAGES_BYTES if name == messages.SERIES else LIMIT_BYTES
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:

@@ -7,10 +7,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fecbench.dropper.model import LossModel, loss_model
-from fecbench.runners.trial import ports
-from fecbench.runners.trial.validity import Validity
-from fecbench.runners.workloads import messages
-from fecbench.runners.workloads.workload import Demand
+from fecbench.runners.tasks import ports
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.link import Direction, LinkSettings
 from fecbench.topologies.topology import Backend
 
@@ -70,16 +69,6 @@ class PairTask(_Part):
 
     def end(self, role: Role) -> EndpointTask:
         return self.client if role == "client" else self.server
-
-    def series(self, role: Role) -> list[str]:
-        """What an end is asked to leave over time."""
-        return asked_series(self.end(role), self.workload)
-
-
-def asked_series(end: EndpointTask, workload: Mapping[str, Any]) -> list[str]:
-    """What an end is asked to leave over time: what the design wants, and what measures its workload."""
-    wanted = [name for name in end.series if name != messages.SERIES]
-    return [*wanted, messages.SERIES] if messages.is_messages(workload) else wanted
 
 
 class LinkTask(_Part):

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
-from fecbench.runners.trial import messages
 from fecbench.runners.trial.judge import judge
-from fecbench.runners.trial.messages import Messages, measure
-from fecbench.runners.workloads import traffic
-from tests.runners.trial.radio import BANDWIDTH_MBPS, OWD_MS, Radio, in_stream_order, lossless
+from fecbench.runners.workloads.messages import noted as messages
+from fecbench.runners.workloads.messages import traffic
+from fecbench.runners.workloads.messages.noted import Messages, measure
+from tests.runners.workloads.radio import BANDWIDTH_MBPS, OWD_MS, Radio, in_stream_order, lossless
 
 PART_S = 8 * 1048 / (1e6 * BANDWIDTH_MBPS)
 """How long the link takes for a part."""
@@ -247,5 +247,5 @@ def test_what_a_campaign_keeps_has_a_row_for_each_message() -> None:
 
 def test_overhead_is_what_the_sender_sent_over_what_the_messages_have() -> None:
     radio = Radio()
-    metrics = judge(radio.task(), radio.outcome()).messages
+    metrics = judge(radio.task(), radio.outcome()).metrics["messages"]
     assert metrics["overhead"] == pytest.approx(1006 / 1000)

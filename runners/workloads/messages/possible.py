@@ -12,17 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fecbench.runners.trial.judging.network import HEADER_BYTES
-from fecbench.runners.trial.judging.plausibility import DATAGRAM_BYTES
-from fecbench.runners.trial.messages import Messages, Parts, ends
-from fecbench.runners.trial.outcome import Outcome
-from fecbench.runners.trial.task import Task
-from fecbench.runners.workloads.messages import WHOLE
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES, UDP_HEADER_BYTES
+from fecbench.runners.tasks.task import Task
+from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts, ends
 from fecbench.topologies.link import Direction
 
 HEADER_OF_PART_BYTES = 6
 """In front of a part's content in a DATAGRAM frame: the numbers of message and part."""
-UDP_HEADER_BYTES = 8
 DEADLINE_SLACK_S = 0.001
 """Between looking at the clock and noting the time."""
 

@@ -7,7 +7,7 @@ the others are asked for by the last script; two scripts report to another origi
 from collections.abc import Iterator
 
 from fecbench.runners.workloads.chance import Sizes
-from fecbench.runners.workloads.page_graph import Page, PageObject
+from fecbench.runners.workloads.page.graph import Page, PageObject
 
 SMALLEST_BYTES = 100_000
 LARGEST_BYTES = 10**9

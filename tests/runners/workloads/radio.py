@@ -11,9 +11,10 @@ from typing import Any
 
 from fecbench.dropper.command import Counters
 from fecbench.dropper.model import loss_model, pack, verdicts
-from fecbench.runners.trial.outcome import DropperOutcome, EndpointOutcome, Outcome
-from fecbench.runners.trial.task import EndpointTask, LinkTask, PairTask, Seeds, Task
-from fecbench.runners.workloads import messages, traffic
+from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.workloads.messages import form as messages
+from fecbench.runners.workloads.messages import traffic
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 
@@ -104,7 +105,7 @@ class Radio:
                     client=end,
                     server=end,
                     workload=workload,
-                    demand=messages.demand(workload),
+                    demand=messages.Messages().demand_of(workload),
                     playout_ms=list(self.playout_ms),
                 )
             ],

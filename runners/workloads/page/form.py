@@ -1,0 +1,58 @@
+"""The workload `page`: a web page's objects, each requested when its parents have arrived."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fecbench.runners.options import Option
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.workloads.page import graph as page_graph
+from fecbench.runners.workloads.workload import SAMPLE_BYTES, Surroundings, Transfer, Workload
+
+
+class Page(Workload):
+    name = asked_for = "page"
+    summary = "The client loads a web page, each object when its parents have arrived and been processed."
+    parameters: ClassVar = {
+        "graph": Option(
+            type="string", default="photo-site", help="pages/NAME.json beside the design: what the page is."
+        ),
+        "connections": Option(
+            type="string",
+            choices=["one", "per_origin"],
+            default="one",
+            help="One connection for all objects, or one for each origin.",
+        ),
+    }
+
+    documents = "pages"
+    sample: ClassVar = {
+        "name": name,
+        "connections": "one",
+        "graph": {
+            "objects": [
+                {
+                    "name": item,
+                    "origin": "www.example",
+                    "size_bytes": SAMPLE_BYTES // 2,
+                    "parents": parents,
+                    "processing_ms": 1.0,
+                }
+                for item, parents in (("document", []), ("photo", ["document"]))
+            ]
+        },
+    }
+
+    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        told = {"name": self.asked_for, **chosen, "graph": around.documents[chosen["graph"]]["graph"]}
+        return [Transfer(around.variant, told, self.demand_of(told))]
+
+    def demand_of(self, told: Mapping[str, Any]) -> Demand:
+        return page_graph.demand(told["graph"])
+
+    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+        name = str(chosen["graph"])
+        return name, page_graph.path_of(name, design_path)
+
+    def read_document(self, path: Path) -> dict[str, Any]:
+        return page_graph.stored(path)
