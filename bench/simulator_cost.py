@@ -28,7 +28,9 @@ LOSSY = 1  # the point with losses
 def run() -> None:
     """Print a table for each workload."""
     design = designs.load(DESIGN)
-    experiment = Experiment(design, design.plan().points, ours(), {"pages": {PAGE.stem: page_graph.stored(PAGE)}})
+    experiment = Experiment(
+        design, design.plan().points, ours(), {"pages": {PAGE.stem: page_graph.stored(PAGE)}}
+    )
     with tempfile.TemporaryDirectory() as path:
         place = Place(Path(path), Path(path) / "none")
         certificates.write(place.certificates, SERVER_NAME)

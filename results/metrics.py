@@ -479,7 +479,7 @@ _OF_NOQ_FEC = (
 _PLAYOUT = "PLAYOUT"
 """In names of the registry, this stands for a playout delay: `on_time_ratio_100ms`."""
 
-# Of the workload `messages`: the harness computes them from what both ends noted (runners/workloads/messages/).
+# Of the workload `messages`: the harness computes them from what both ends noted (`workloads/messages/`).
 _OF_MESSAGES = (
     *(
         Metric(
