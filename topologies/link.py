@@ -8,6 +8,8 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from fecbench.topologies.rate import ConstantRate
+
 MTU = 1500
 FULL_FRAME_BYTES = MTU + 14
 
@@ -87,6 +89,11 @@ class DirectionSettings:
         return round(self.bandwidth_mbps * 1e6)
 
     @property
+    def rate(self) -> ConstantRate:
+        """What it carries, for whoever asks how fast it is."""
+        return ConstantRate(self.rate_bps)
+
+    @property
     def delay_ns(self) -> int:
         return round(self.owd_ms * 1e6)
 
@@ -142,7 +149,7 @@ class LinkSettings:
 
     def bdp_bytes(self, direction: Direction) -> float:
         """The bandwidth-delay product: the direction's rate times the round-trip time."""
-        return self.of(direction).rate_bps / 8 * (self.up.delay_ns + self.down.delay_ns) / 1e9
+        return self.of(direction).rate.most_bytes(0, (self.up.delay_ns + self.down.delay_ns) / 1e9)
 
     def queue_limit(self, direction: Direction) -> QueueLimit:
         settings = self.of(direction)

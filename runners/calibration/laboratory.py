@@ -162,7 +162,7 @@ class Laboratory:
         They are so far apart that none waits for another.
         """
         lane = settings.of(direction)
-        serialization_ns = FRAME_BYTES * 8e9 / lane.rate_bps
+        serialization_ns = 1e9 * lane.rate.least_time_s(FRAME_BYTES)
         spacing_ns = max(PROBE_SPACING_NS, round(3 * serialization_ns))
         traffic = self.send(settings, probes, direction=direction, spacing_ns=spacing_ns)
         return np.asarray(traffic.datagrams.delays_us() - (lane.delay_ns + serialization_ns) / 1e3)
@@ -192,7 +192,7 @@ class Laboratory:
         # Many pairs half the burst apart: the lateness of single frames cancels out in their median.
         apart_ns = float(np.median(received_ns[half:] - received_ns[: len(received_ns) - half]))
         spread_us = float(received_ns[-1] - received_ns[0]) / 1e3
-        expected_us = (count - 1) * FRAME_BYTES * 8e6 / settings.of(direction).rate_bps
+        expected_us = 1e6 * settings.of(direction).rate.least_time_s((count - 1) * FRAME_BYTES)
         return half * FRAME_BYTES * 8e3 / apart_ns, abs(spread_us - expected_us)
 
     def _address(self, client: Host) -> str:

@@ -152,7 +152,7 @@ def expected_cores(task: Task) -> float:
     A link counts with the faster of its directions.
     """
     rates_mbps = (
-        max(link.settings.up.bandwidth_mbps, link.settings.down.bandwidth_mbps)
+        max(link.settings.up.rate.largest_bps, link.settings.down.rate.largest_bps) / 1e6
         for link in task.links.values()
     )
     return CORES_PER_ENDPOINT * 2 * len(task.pairs) + CORES_PER_MBPS * sum(rates_mbps)

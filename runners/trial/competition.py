@@ -29,7 +29,7 @@ class Filling:
 
     def __init__(self, link: LinkSettings) -> None:
         self._window_s = window_s(link)
-        self._full_bytes_per_s = FULL_SHARE * link.down.rate_bps / 8
+        self._rate = link.down.rate
         self._readings: deque[tuple[float, int]] = deque()
 
     def is_full(self, now: float, carried_bytes: int) -> bool:
@@ -38,7 +38,5 @@ class Filling:
         while len(self._readings) > 1 and self._readings[1][0] <= now - self._window_s:
             self._readings.popleft()
         begun, carried_before = self._readings[0]
-        passed_s = now - begun
-        return (
-            passed_s >= self._window_s and carried_bytes - carried_before >= self._full_bytes_per_s * passed_s
-        )
+        full_bytes = FULL_SHARE * self._rate.most_bytes(begun, now)
+        return now - begun >= self._window_s and carried_bytes - carried_before >= full_bytes

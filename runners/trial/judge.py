@@ -23,6 +23,7 @@ from fecbench.runners.trial.judging.verdicts import VerdictCheck
 from fecbench.runners.trial.plain_text import one_line
 from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.link import Direction
+from fecbench.topologies.rate import together
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,8 +114,8 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
         yield from (f"{link}/{direction}: {doubt}" for doubt in of_direction)
     yield from network.doubts_of_losses(task, outcome)
     if outcome.competition is not None:
-        rate_bps = sum(link.settings.down.rate_bps for link in task.links.values())
-        yield from network.doubts_of_competition(outcome.competition, rate_bps, task.validity.rate_share)
+        rate = together(link.settings.down.rate for link in task.links.values())
+        yield from network.doubts_of_competition(outcome.competition, rate, task.validity.rate_share)
     yield from plausibility.doubts_of_clock(task, outcome)
     yield from processor.doubts(outcome, task.validity, duration_s)
 

@@ -49,4 +49,4 @@ class Competing(Workload):
 
 def endless_bytes(link: LinkSettings, limit_s: float) -> int:
     """More bytes than a link can carry downwards in `limit_s`: a transfer that does not end before it."""
-    return int(link.down.rate_bps / 8 * limit_s)
+    return int(link.down.rate.most_bytes(0, limit_s))

@@ -8,8 +8,9 @@ from fecbench.runners.tasks.packets import FRAME_BYTES, HEADER_BYTES
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import RECEIVE_BUFFER
-from fecbench.topologies.link import Direction, DirectionSettings, LinkSettings, QueueLimit
+from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, QueueLimit
 from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.rate import Rate
 
 # What a shaper may let out at once, beside its rate.
 BURST_BYTES = 64 << 10
@@ -49,22 +50,20 @@ def doubts_of_bytes(
             of_frames < HEADER_BYTES * frames or (of_frames > FRAME_BYTES * frames and not may_be_longer)
         ):
             yield f"bytes_{way} = {of_frames} of {frames} frames: a frame has {HEADER_BYTES} to {FRAME_BYTES}"
-    if elapsed_s is not None and 8 * (report.bytes_out - BURST_BYTES) > settings.rate_bps * elapsed_s:
-        yield (
-            f"the link sent {report.bytes_out} bytes in {elapsed_s:g} s, and its rate is"
-            f" {settings.rate_bps / 1e6:g} Mbit/s"
-        )
+    rate = settings.rate
+    if elapsed_s is not None and report.bytes_out - BURST_BYTES > rate.most_bytes(0, elapsed_s):
+        yield f"the link sent {report.bytes_out} bytes in {elapsed_s:g} s, and its rate is {rate}"
 
 
-def doubts_of_competition(competition: Competition, rate_bps: float, share: float) -> Iterator[str]:
+def doubts_of_competition(competition: Competition, rate: Rate, share: float) -> Iterator[str]:
     """Whether what the harness measured of two transfers that competed is possible."""
     if competition.filling_s < 0:
         yield f"the link was full after {competition.filling_s:g} s"
     rates = (competition.foreground_mbps, competition.background_mbps)
     measured = [rate for rate in rates if rate is not None]
-    if any(rate < 0 for rate in measured) or sum(measured) > share * rate_bps / 1e6:
+    if any(rate < 0 for rate in measured) or sum(measured) > share * rate.largest_bps / 1e6:
         told = " and ".join(f"{rate:g}" for rate in measured)
-        yield f"the transfers came at {told} Mbit/s over a link of {rate_bps / 1e6:g}"
+        yield f"the transfers came at {told} Mbit/s over a link of {rate.largest_bps / 1e6:g}"
 
 
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
@@ -121,10 +120,11 @@ def doubts_of_losses(task: Task, outcome: Outcome) -> Iterator[str]:
     A full buffer of a socket is the endpoint's doing, unless it was kept from running for so long that
     SMALL_BUFFER_BYTES could come.
     """
-    rate_bps = sum(
-        max(link.settings.up.rate_bps, link.settings.down.rate_bps) for link in task.links.values()
+    rates_bps = (
+        max(link.settings.of(direction).rate.largest_bps for direction in DIRECTIONS)
+        for link in task.links.values()
     )
-    may_have_come = (outcome.stalled_s or 0.0) * rate_bps / 8
+    may_have_come = (outcome.stalled_s or 0.0) * sum(rates_bps) / 8
     for node, places in outcome.discarded.items():
         for place, count in places.items():
             if place != RECEIVE_BUFFER:

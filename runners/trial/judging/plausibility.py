@@ -24,8 +24,9 @@ from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES
 from fecbench.runners.tasks.task import ROLES, PairTask, Role, Task, endpoint_name
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judging import segments
-from fecbench.topologies.link import Direction
+from fecbench.topologies.link import DIRECTIONS, Direction
 from fecbench.topologies.link_report import DirectionReport
+from fecbench.topologies.rate import together
 
 HANDSHAKE = "handshake_s"
 Metrics = Mapping[str, float]
@@ -126,8 +127,10 @@ def least_s(task: Task) -> float:
     links at once."""
     demand, links = task.pairs[0].demand, [link.settings for link in task.links.values()]
     round_trip_s = min(link.rtt_ms for link in links) / 1e3
-    up_s = 8 * demand.arriving_bytes("up") / sum(link.up.rate_bps for link in links)
-    down_s = 8 * demand.arriving_bytes("down") / sum(link.down.rate_bps for link in links)
+    up_s, down_s = (
+        together(link.of(direction).rate for link in links).least_time_s(demand.arriving_bytes(direction))
+        for direction in DIRECTIONS
+    )
     waiting_s = demand.round_trips * round_trip_s + demand.pauses_s
     carrying_s = max(up_s, down_s) + min(demand.round_trips, 1) * round_trip_s
     return max(waiting_s, carrying_s)

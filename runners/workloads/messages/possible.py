@@ -17,6 +17,7 @@ from fecbench.runners.tasks.packets import DATAGRAM_BYTES, HEADER_BYTES, UDP_HEA
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.messages.noted import WHOLE, Messages, Parts, ends
 from fecbench.topologies.link import Direction
+from fecbench.topologies.rate import together
 
 HEADER_OF_PART_BYTES = 6
 """In front of a part's content in a DATAGRAM frame: the numbers of message and part."""
@@ -104,7 +105,9 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
     links = [link.settings for link in task.links.values()]
     directions = [link.up if direction_of(task) == "up" else link.down for link in links]
     owd_s = min(direction.owd_ms for direction in directions) / 1e3
-    least_s = owd_s + 8 * arrived.bytes / sum(direction.rate_bps for direction in directions)
+    rate = together(direction.rate for direction in directions)
+    sizes, size_of = np.unique(arrived.bytes, return_inverse=True)
+    least_s = owd_s + np.array([rate.least_time_s(float(size)) for size in sizes])[size_of]
     if (early := np.flatnonzero(takes_s < task.validity.least_share * least_s - 1e-6)).size:
         row = early[0]
         yield (
