@@ -1,5 +1,7 @@
 """The one exception of this package."""
 
+from fecbench.errors import BadInput
 
-class DesignError(ValueError):
+
+class DesignError(BadInput):
     """Bad input to a design or its plan; `str()` is one line: where, the value, what would be right."""

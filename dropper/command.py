@@ -12,11 +12,12 @@ from typing import Any, Literal
 import numpy as np
 
 from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
+from fecbench.errors import Failed
 
 COMMAND = Path(__file__).resolve().parent / "build" / "dropper"
 
 
-class DropperError(RuntimeError):
+class DropperError(Failed):
     """The command failed; the text is the line that it wrote."""
 
 

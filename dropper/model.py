@@ -21,6 +21,8 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fecbench.errors import BadInput
+
 GOLDEN_GAMMA = 0x9E3779B97F4A7C15
 SEEDS = 2**64
 LONGEST = 2**24
@@ -30,7 +32,7 @@ _ROUNDING = 1e-9  # relative: how far a burst length computed from p and r may f
 _CHUNK = 2**18  # packets judged at a time: the temporary arrays stay in the cache
 
 
-class LossModelError(ValueError):
+class LossModelError(BadInput):
     """A loss model, or what is asked of one, is wrong: the text says key, value and what is right."""
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fecbench.errors import BadInput
+
 if TYPE_CHECKING:  # programs without pydantic raise refusals, too
     from pydantic import ValidationError
 
 
-class Refusal(ValueError):
+class Refusal(BadInput):
     """The complete line for the user."""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 
-EVERYWHERE = {"fecbench.hints", "fecbench.checkout"}
+EVERYWHERE = {"fecbench.checkout", "fecbench.errors", "fecbench.hints"}
 
 # What each room may import of ours besides itself; a room is a package or a single module.
 ROOMS = {

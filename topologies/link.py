@@ -8,6 +8,7 @@ bytes. The rate of the link, limits in bytes and multiples of the BDP all mean t
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from fecbench.errors import BadInput, Failed
 from fecbench.topologies.rate import ConstantRate
 
 MTU = 1500
@@ -34,11 +35,11 @@ Direction = Literal["up", "down"]
 DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
 
-class TopologyError(ValueError):
+class TopologyError(BadInput):
     """Bad input: str() is one complete line that names the parameter, its value, and what would be right."""
 
 
-class LinkError(RuntimeError):
+class LinkError(Failed):
     """The machine could not make, run or end a link: str() is one line that says what failed."""
 
 

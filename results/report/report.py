@@ -20,6 +20,7 @@ from typing import Any
 import jinja2
 import pandas as pd
 
+from fecbench.errors import BadInput
 from fecbench.results import figures
 from fecbench.results.analysis import (
     agreement,
@@ -55,7 +56,7 @@ from fecbench.results.report.drawings import (
     reproduced,
 )
 from fecbench.results.report.findings import findings, headline
-from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.database import Database
 from fecbench.results.store.postgresql_url import without_passwords
 from fecbench.results.store.records import STATES, CampaignInfo, StoredTrial, TrialKey
 
@@ -92,7 +93,7 @@ def report(
 
     `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
     groups that needed a second try (`analysis.attempts`). Raises DatabaseError when the campaign cannot be
-    read or the folder cannot be written.
+    read, and BadInput when the folder cannot be written.
     """
     try:
         saved = Folder(Path(folder))
@@ -100,7 +101,7 @@ def report(
         html = saved.path / "report.html"
         html.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise DatabaseError(f"{folder}: the report cannot be written here: {error.strerror}") from error
+        raise BadInput(f"{folder}: the report cannot be written here: {error.strerror}") from error
     pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)
     return ReportPaths(html, pngs, svgs, pdfs, comparison.document(table[table["compared_with"] != ""]))
 

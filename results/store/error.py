@@ -1,7 +1,9 @@
 """What every refusal of a results database is raised as."""
 
+from fecbench.errors import BadInput
 
-class DatabaseError(ValueError):
+
+class DatabaseError(BadInput):
     """Says in one line which database cannot be used, why, and what would be right."""
 
 

@@ -11,8 +11,8 @@ from typer.core import TyperCommand, TyperGroup
 
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
+from fecbench.errors import BAD_INPUT, status_of
 from fecbench.runners.commands import passwords, steps, terminal
-from fecbench.runners.commands.failures import BAD_INPUT, status_of
 from fecbench.runners.commands.passwords import without_passwords
 from fecbench.runners.commands.terminal import one_line
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from fecbench.errors import Failed
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.task import Task
@@ -37,7 +38,7 @@ class Finished:
         return self.duration_s - self.outcome.phases_s.get("client", 0.0)
 
 
-class EngineError(RuntimeError):
+class EngineError(Failed):
     """Says in one line why an engine cannot go on."""
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from fecbench.errors import Failed
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import kernel
 
@@ -22,7 +23,7 @@ KILL_LIMIT_S = 5.0
 TRY_LIMIT_S = 10.0
 
 
-class IsolationError(RuntimeError):
+class IsolationError(Failed):
     """The function gave no answer: it was killed, crashed, or took longer than its limit."""
 
 
