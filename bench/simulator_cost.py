@@ -54,9 +54,9 @@ def cpu_s(experiment: Experiment, keys: Sequence[TrialKey], place: Place) -> flo
     lines = [line_of(experiment.task(key, VIRTUAL), number, place) for number, key in enumerate(keys)]
     implementation = experiment.arms[keys[0].variant].implementation.declaration.name
     before = _children_s()
-    answers = subprocess.run(
-        experiment.simulators[implementation], input=b"".join(lines), capture_output=True, check=True
-    ).stdout.splitlines()
+    command = experiment.implementations[implementation].simulator_command()
+    ended = subprocess.run(command, input=b"".join(lines), capture_output=True, check=True)
+    answers = ended.stdout.splitlines()
     taken_s = _children_s() - before
     if len(answers) != len(keys) or any(b'"error"' in answer for answer in answers):
         raise RuntimeError(f"{implementation}'s simulator refused trials of {experiment.design.name}")

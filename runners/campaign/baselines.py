@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fecbench.designs.design import Design, Variant
-from fecbench.runners.campaign.experiment import Arm
+from fecbench.runners.campaign.arms import Arm
 
 WITH_NONE = ""
 """A variant that is in no ratio, though the design has a baseline."""

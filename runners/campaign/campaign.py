@@ -20,9 +20,9 @@ from fecbench.results.store.records import (
 )
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.campaign import baselines, provenance, self_check
+from fecbench.runners.campaign.arms import Activity
 from fecbench.runners.campaign.claims import this_process
 from fecbench.runners.campaign.differences import check_same
-from fecbench.runners.campaign.experiment import Activity
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.campaign.share import Due, Share, Watcher, due
 from fecbench.runners.engines.engine import Engine

@@ -1,88 +1,159 @@
-"""What a design may not say, as far as its names tell: parameters that nothing knows, links without a rate,
-and a topology with too few pairs. A parameter that is known and reaches nobody is refused in `reach`."""
+"""Whether a resolved design can be run: one set of checks for `plan`, `run` and the workers of a cluster.
 
-from collections.abc import Collection, Iterator
+What its names tell is checked when it is resolved (`names`), and what reaches nobody in `reach`.
+"""
 
-from fecbench.designs import Design
-from fecbench.designs.factor import LinkedFactor
-from fecbench.hints import nearest
-from fecbench.results.store.records import TRIAL_COLUMNS
-from fecbench.runners import workloads
-from fecbench.runners.campaign import links, processors
-from fecbench.runners.implementations.implementation import Implementation
+from itertools import product
+from typing import Any
+
+from fecbench.runners.campaign.arms import Arm
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.reach import check_engine, check_reach
+from fecbench.runners.implementations import interop
+from fecbench.runners.implementations.declaration import PATHS
+from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.workloads.workload import Workload
-from fecbench.topologies.topology import TOPOLOGIES
-
-OPTION, WORKLOAD = "option.", "workload."
-"""What stands before the name of an option, and before that of a parameter of workloads."""
+from fecbench.runners.tasks.task import VIRTUAL, Carrier
+from fecbench.topologies.topology import check_backend, resolve_backend
 
 
-def parameters(design: Design) -> Iterator[tuple[str, str]]:
-    """Each parameter that the design gives a value, and where it is written."""
-    for name, factor in design.factors.items():
-        if isinstance(factor, LinkedFactor):
-            yield from ((parameter, f"factors.{name}.linked") for parameter in factor.parameters)
-        else:
-            yield name, "factors"
-    for name in design.constants:
-        yield name, "constants"
+def check(
+    experiment: Experiment,
+    engine: EngineName | None = None,
+    carrier: Carrier = "auto",
+    *,
+    beside_virtual: bool = False,
+) -> set[str]:
+    """Raises Refusal, or TopologyError for a link, for the first thing that keeps its trials from being run.
 
-
-def check_names(design: Design, of_links: Collection[str], used: Collection[Implementation]) -> None:
-    """Raises Refusal for a factor or a constant that nothing knows, and for a link without its rate.
-
-    `of_links` are the links of its topology, `used` the implementations of its variants.
+    Returns the names of implementations that are not built, so that nobody asked them whether their options
+    fit together. Without an engine, the design is planned alone and nothing need be built. What is emulated
+    beside a campaign in virtual time may have a design that says what endpoints take of a processor there.
     """
-    known = links.names(of_links) | processors.NAMES | _names_of_options(used) | _names_of_workloads()
-    for name, place in parameters(design):
-        if name not in known:
-            unknown = _unknown(design, name, of_links, used, known)
-            raise Refusal(f"{design.path}: {shown(name, place)}: {unknown}")
-    for name in design.linked_factors:
-        if name in known | set(TRIAL_COLUMNS):
+    check_reach(experiment)
+    check_workloads(experiment)
+    check_paths(experiment)
+    if engine is not None:
+        if not beside_virtual:
+            check_engine(experiment, engine)
+        if engine == "virtual":
+            check_alone(experiment)
+            check_simulated_links(experiment)
+        check_built(experiment, engine)
+    unbuilt = check_combinations(experiment, engine or "local")
+    if engine is not None:
+        check_links(experiment, VIRTUAL if engine == "virtual" else resolve_backend(carrier))
+    check_interop(experiment)
+    return unbuilt
+
+
+def check_simulated_links(experiment: Experiment) -> None:
+    """Raises Refusal for links that the simulator of an implementation does not have."""
+    lacking = [name for name, known in experiment.implementations.items() if not known.declaration.multipath]
+    if lacking and len(experiment.links) > 1:
+        design = experiment.design
+        raise Refusal(
+            f"{design.path}: topology = {design.topology!r}: {lacking[0]} has no multipath, so"
+            " its simulator cannot have several links: use --engine local"
+        )
+
+
+def check_built(experiment: Experiment, engine: EngineName) -> None:
+    """Raises Refusal when a program of an implementation is missing, or it has none for this engine."""
+    for implementation in experiment.implementations.values():
+        if engine == "virtual":
+            implementation.simulator_command()
+        implementation.check_built(engine)
+
+
+def check_alone(experiment: Experiment) -> None:
+    """Raises Refusal for trials in which two implementations meet: no simulator plays both."""
+    for variant, workload in product(experiment.arms, experiment.activities):
+        taking_part = experiment.taking_part(variant, workload)
+        names = {arm.implementation.declaration.name: arm.label for arm in taking_part}
+        if len(names) > 1:
+            met = " and ".join(f"{name} ({label!r})" for name, label in names.items())
             raise Refusal(
-                f"{design.path}: factors.{name}: the name is taken; call the linked factor otherwise"
+                f"{experiment.design.path}: variant {variant!r}, workload {workload}: {met} take part in one"
+                " trial, and a simulator plays its own implementation alone: use --engine local"
             )
-    if lacking := links.missing(design.parameters, of_links):
-        raise Refusal(f"{design.path}: {lacking} is missing: give it as a factor or a constant")
 
 
-def check_pairs(design: Design, asked_for: Collection[Workload]) -> None:
-    """Raises Refusal for a workload that needs more client-server pairs than the topology has."""
-    pairs = len(TOPOLOGIES[design.topology].pairs)
-    for workload in asked_for:
-        if pairs < workload.pairs:
-            fitting = [name for name, layout in TOPOLOGIES.items() if len(layout.pairs) >= workload.pairs]
-            where = f"{design.path}: topology = {design.topology!r}"
+def check_workloads(experiment: Experiment) -> None:
+    """Raises Refusal for a workload that an implementation does not support."""
+    for arm in experiment.arms.values():
+        for activity in experiment.activities.values():
+            arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+
+
+def check_interop(experiment: Experiment) -> None:
+    """Raises Refusal for trials that an endpoint of the interop contract cannot take part in."""
+    for (variant, arm), (workload, activity) in product(
+        experiment.arms.items(), experiment.activities.items()
+    ):
+        if not any(one.is_interop for one in experiment.taking_part(variant, workload)):
+            continue
+        where = f"{arm.where}, workload {workload}"
+        if activity.workload.pairs > 1:
             raise Refusal(
-                f"{where}: has {pairs} client-server pair,"
-                f" and workload {workload.name} needs {workload.pairs}; it must be {' or '.join(fitting)}"
+                f"{where}: an endpoint of the interop contract takes part, which the harness times by the"
+                " link: no other transfer may share it; it must be a download alone"
+            )
+        for point in range(len(experiment.points)):
+            size_bytes = activity.parameters(experiment.values(point)).get("size_bytes", 0)
+            if size_bytes > interop.LARGEST_BYTES:
+                raise Refusal(
+                    f"{where}: size_bytes = {size_bytes}: what a client of the interop contract receives"
+                    f" is held in memory; it must be at most {interop.LARGEST_BYTES}"
+                )
+
+
+def check_paths(experiment: Experiment) -> None:
+    """Raises Refusal for more paths than an implementation can use, or than a client has addresses."""
+    client, _ = experiment.topology.pairs[0]
+    addresses = len(experiment.topology.addresses(client))
+    for arm, point in product(experiment.arms.values(), range(len(experiment.points))):
+        declaration, paths = (
+            arm.implementation.declaration,
+            arm.options(experiment.values(point)).get(PATHS, 1),
+        )
+        if paths > 1 and not declaration.multipath:
+            raise Refusal(f"{arm.where}: paths = {paths}: {declaration.name} has no multipath; it must be 1")
+        if paths > addresses:
+            raise Refusal(
+                f"{arm.where}: paths = {paths}: a client of topology {experiment.design.topology} has"
+                f" {addresses} address{'es' * (addresses > 1)}; it must be at most {addresses}"
             )
 
 
-def _names_of_options(used: Collection[Implementation]) -> set[str]:
-    return {OPTION + name for implementation in used for name in implementation.declaration.options}
+def check_combinations(experiment: Experiment, engine: EngineName = "local") -> set[str]:
+    """Raises Refusal for the first options of a variant that its implementation refuses together.
+
+    Each set is asked about once. The names of implementations that are not built, and were not asked.
+    """
+    unbuilt = set()
+    sets: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    implementations: dict[str, Implementation] = {}
+    for arm in experiment.arms.values():
+        name = arm.implementation.declaration.name
+        implementations[name] = arm.implementation
+        sets.setdefault(name, []).extend(_distinct_options(experiment, arm))
+    for name, implementation in implementations.items():
+        if implementation.missing_programs(engine):
+            unbuilt.add(name)
+        else:
+            implementation.check_each_together(sets[name])
+    return unbuilt
 
 
-def _names_of_workloads() -> set[str]:
-    return {WORKLOAD + name for workload in workloads.WORKLOADS.values() for name in workload.parameters}
+def _distinct_options(experiment: Experiment, arm: Arm) -> list[tuple[dict[str, Any], str]]:
+    """The different sets of options of a variant, each with what a refusal of it begins with."""
+    options = (arm.options_set(experiment.values(index)) for index in range(len(experiment.points)))
+    return [(dict(one), arm.where) for one in dict.fromkeys(tuple(chosen.items()) for chosen in options)]
 
 
-def _unknown(
-    design: Design, name: str, of_links: Collection[str], used: Collection[Implementation], known: set[str]
-) -> str:
-    """What is wrong with a name that is not known."""
-    first, _, rest = name.partition(".")
-    if f"{first}." == OPTION:
-        which = " and ".join(implementation.declaration.name for implementation in used)
-        hint = nearest(name, _names_of_options(used))
-        return f"is not a parameter: no variant has such an option ({which}), so it reaches nobody; {hint}"
-    if rest in links.names(of_links) and f"{first}." != WORKLOAD:
-        return f"topology {design.topology} has no link {first!r}; {nearest(first, of_links)}"
-    return f"is not a parameter; {nearest(name, known)}"
-
-
-def shown(name: str, place: str) -> str:
-    """A parameter with its place, as an error names it."""
-    return f"{place}: {name}" if place.endswith(".linked") else f"{place}.{name}"
+def check_links(experiment: Experiment, backend: Carrier) -> None:
+    """Raises TopologyError for a point with a link that this backend can't be."""
+    for tasks in experiment.link_tasks:
+        for name, link in tasks.items():
+            check_backend(backend, name, link.settings)

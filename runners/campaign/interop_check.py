@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.campaign.experiment import bundles_of, commands_of, folders_of
-from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
@@ -68,7 +67,7 @@ def _tried(implementation: Implementation) -> Iterator[Part]:
         (TrialKey("check", tried.part, number, 0), _task(implementation, tried))
         for number, tried in enumerate(TRIES)
     ]
-    with NamespaceEngine(1, commands_of(used), folders_of(used), bundles_of(used)) as engine:
+    with engine_for("local", used) as engine:
         for finished in engine.run(tasks):
             tried, judgement = TRIES[finished.key.point], judge(finished.task, finished.outcome)
             engine.judged(finished, valid=True)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import get_args
 
 from fecbench.runners.campaign import links
-from fecbench.runners.campaign.checks import OPTION, WORKLOAD, parameters, shown
-from fecbench.runners.campaign.experiment import Arm, Experiment
+from fecbench.runners.campaign.arms import Arm
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.names import OPTION, WORKLOAD, parameters, shown
 from fecbench.runners.campaign.processors import NAMES as PROCESSORS
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal

@@ -16,21 +16,12 @@ from fecbench.results.store import digest
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
 from fecbench.runners.campaign import provenance
 from fecbench.runners.campaign.differences import compare, of_programs
-from fecbench.runners.campaign.experiment import (
-    Experiment,
-    bundles_of,
-    commands_of,
-    documents_in,
-    folders_of,
-    simulators_of,
-)
+from fecbench.runners.campaign.experiment import Experiment, documents_in
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.record import judged, seeds_of
 from fecbench.runners.campaign.request import engine_of
-from fecbench.runners.engines.engine import Engine
-from fecbench.runners.engines.namespaces import NamespaceEngine
-from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import Implementations
-from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal, first_problem
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, EndpointTask, Task, of_today
 from fecbench.runners.workloads import asked_series
@@ -106,7 +97,7 @@ def replay(
         implementation.check_built(name)
     now = provenance.of_programs(used.values(), name)
     programs = [str(other) for _, others in of_programs(campaign.provenance, now) for other in others]
-    with _engine(name, used) as engine:
+    with engine_for(name, used) as engine:
         (finished,) = engine.run([(stored.record.key, _captured(task, used))])
         if finished.folder is not None:
             shutil.move(finished.folder, folder)
@@ -114,12 +105,6 @@ def replay(
     replayed = dataclasses.replace(stored, attempt=stored.attempt + 1, record=record)
     taken = [_told(defaults)] if defaults else []
     return Replay(stored, replayed, programs + taken + differences, task, defaults)
-
-
-def _engine(name: EngineName, used: Mapping[str, Implementation]) -> Engine:
-    if name == "virtual":
-        return VirtualEngine(1, simulators_of(used), folders_of(used))
-    return NamespaceEngine(1, commands_of(used), folders_of(used), bundles_of(used))
 
 
 def _recorded_task(

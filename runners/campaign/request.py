@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from fecbench.designs import Design
 from fecbench.results.store.records import State, TrialKey
+from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import filtered, trial_keys
-from fecbench.runners.campaign.reach import check_engine, check_reach
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName
@@ -100,21 +100,9 @@ def request(
     if not name.isprintable():
         raise Refusal(f"--campaign {name!r}: must be one line of printable text")
     experiment = Experiment(design, design.plan().points, implementations)
-    check_reach(experiment)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
-    experiment.check_workloads()
-    experiment.check_paths()
-    engine = engine_of(backend)
-    if not beside_virtual:
-        check_engine(experiment, engine)
-    if engine == "virtual":
-        experiment.check_alone()
-        experiment.check_simulated_links()
-    experiment.check_built(engine)
-    experiment.check_combinations(engine)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
-    experiment.check_links(carrier)
-    experiment.check_interop()
+    check(experiment, engine_of(backend), carrier, beside_virtual=beside_virtual)
     return Request(
         experiment=experiment,
         keys=keys,

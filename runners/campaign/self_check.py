@@ -7,15 +7,15 @@ played before it and whichever process plays it.
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from fecbench.results.store import digest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.record import judged
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL, Task
 
@@ -37,14 +37,12 @@ def of_campaign(experiment: Experiment, due: Iterable[TrialKey]) -> dict[str, An
     }
 
 
-def play(
-    tasks: Mapping[TrialKey, Task], simulators: Mapping[str, list[str]], folders: Mapping[str, Path]
-) -> Iterator[Finished]:
-    """Two tasks, or one, in two orders, each by a new process of these simulators."""
+def play(tasks: Mapping[TrialKey, Task], implementations: Mapping[str, Implementation]) -> Iterator[Finished]:
+    """Two tasks, or one, in two orders, each by a new process of the implementations' simulators."""
     first, last = next(iter(tasks)), list(tasks)[-1]
     for order in ([first, last, first], [last, first]):
         # One trial at a time: the order is that of the simulator.
-        with VirtualEngine(1, simulators, folders) as engine:
+        with engine_for("virtual", implementations) as engine:
             for finished in engine.run((key, tasks[key]) for key in order):
                 yield finished
                 engine.judged(finished, valid=True)
@@ -66,7 +64,7 @@ def _check(experiment: Experiment, name: str, keys: list[TrialKey]) -> dict[str,
     tasks = {key: experiment.task(key, VIRTUAL) for key in keys}
     digests: dict[TrialKey, list[tuple[str, str]]] = {key: [] for key in keys}
     unanswered = []
-    for finished in play(tasks, experiment.simulators, experiment.folders):
+    for finished in play(tasks, experiment.implementations):
         record = judged(finished)[1]
         digests[finished.key].append((digest.of_trial(record), digest.of_metrics(record)))
         unanswered += [finished.outcome.no_answer] if finished.outcome.no_answer else []

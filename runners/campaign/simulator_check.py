@@ -43,9 +43,8 @@ def problem_of(implementation: Implementation, transfer: str) -> str:
         for number, seed in enumerate(SEEDS)
     }
     outcomes: dict[TrialKey, list[Outcome]] = {key: [] for key in tasks}
-    name, command = implementation.declaration.name, implementation.simulator_command()
     try:
-        for finished in play(tasks, {name: command}, {name: implementation.folder}):
+        for finished in play(tasks, {implementation.declaration.name: implementation}):
             judgement = judge(finished.task, finished.outcome)
             if judgement.state != "ok":
                 return f"{judgement.state}: {judgement.reason}"

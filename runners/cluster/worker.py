@@ -16,7 +16,8 @@ from fecbench.dropper.model import LossModelError
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.postgresql_url import shown
 from fecbench.results.store.records import CampaignInfo, TrialKey
-from fecbench.runners.campaign import campaign, provenance
+from fecbench.runners.campaign import campaign, programs, provenance
+from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment, documents_in
 from fecbench.runners.campaign.request import Request, engine_of
 from fecbench.runners.cluster.address import Place
@@ -26,8 +27,6 @@ from fecbench.runners.cluster.patience import PatientDatabase
 from fecbench.runners.cluster.share import ProposedShare
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import Engine, EngineError
-from fecbench.runners.engines.namespaces import NamespaceEngine
-from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox.isolation import IsolationError
@@ -130,8 +129,7 @@ class Worker:
         if engine == "local" and (lack := self._lacks()):
             raise Refusal(lack)
         experiment = _experiment(stored, self._implementations)
-        experiment.check_built(engine)
-        experiment.check_links(carrier)
+        check(experiment, engine, carrier, beside_virtual=stored.checked is not None)
         return Request(
             experiment=experiment,
             keys=[],
@@ -144,12 +142,9 @@ class Worker:
         )
 
     def _engine(self, request: Request) -> Engine:
-        experiment = request.experiment
-        if request.engine == "virtual":
-            if why := confinement.why_simulators_are_free():
-                self._tell(why)
-            return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
-        return NamespaceEngine(request.jobs, experiment.commands, experiment.folders)
+        if request.engine == "virtual" and (why := confinement.why_simulators_are_free()):
+            self._tell(why)
+        return programs.engine_for(request.engine, request.experiment.implementations, request.jobs)
 
     def _room(self, request: Request) -> int:
         """Of emulated trials, several groups may be at work at a time."""

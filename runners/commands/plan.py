@@ -8,9 +8,10 @@ from pathlib import Path
 
 from fecbench import designs
 from fecbench.designs import Design, Plan
-from fecbench.runners.campaign.checks import parameters
+from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.reach import Reach, check_reach, reach
+from fecbench.runners.campaign.names import parameters
+from fecbench.runners.campaign.reach import Reach, reach
 from fecbench.runners.commands import arguments
 from fecbench.runners.commands.choice import design_of, implementations_in
 from fecbench.runners.commands.destination import check_file, writing
@@ -33,8 +34,7 @@ def plan(
     loaded = design_of(design)
     planned = loaded.plan()
     experiment = Experiment(loaded, planned.points, implementations_in(implementations))
-    check_reach(experiment)
-    for name in sorted(experiment.check_combinations()):
+    for name in sorted(check(experiment)):
         note(f"{name} is not built, so nothing tells whether its options fit together")
     if plot is not None:
         _draw(loaded, planned, plot)

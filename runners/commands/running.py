@@ -3,12 +3,10 @@
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.commands.progress import Reporter
 from fecbench.runners.commands.terminal import note
-from fecbench.runners.engines.engine import Engine
-from fecbench.runners.engines.namespaces import NamespaceEngine
-from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.trial import confinement
 
 
@@ -18,7 +16,8 @@ def run_here(request: Request, database: Database) -> CampaignInfo:
         note_free_simulators()
     reporter = Reporter(each=request.engine == "local")
     try:
-        return campaign.run(request, _engine(request), database, reporter)
+        engine = engine_for(request.engine, request.experiment.implementations, request.jobs)
+        return campaign.run(request, engine, database, reporter)
     finally:
         reporter.close()
 
@@ -27,10 +26,3 @@ def note_free_simulators() -> None:
     """Tell where simulators are not kept from what is the user's."""
     if why := confinement.why_simulators_are_free():
         note(why)
-
-
-def _engine(request: Request) -> Engine:
-    experiment = request.experiment
-    if request.engine == "virtual":
-        return VirtualEngine(request.jobs, experiment.simulators, experiment.folders)
-    return NamespaceEngine(request.jobs, experiment.commands, experiment.folders, experiment.bundles)

@@ -13,9 +13,9 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import TrialKey, TrialRecord
 from fecbench.runners.calibration import experiments as calibration
 from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.request import request
 from fecbench.runners.campaign.share import Watcher
-from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.trial.judge import Judgement
@@ -50,7 +50,7 @@ def run(backend: Backend) -> dict[TrialKey, TrialRecord]:
     if not table.good:
         raise Refusal(f"{backend} does not hold its bounds")
     wanted = request(designs.load(DESIGN), ours(), name=backend, backend=backend, calibrate=False)
-    engine = NamespaceEngine(wanted.jobs, wanted.experiment.commands, wanted.experiment.folders)
+    engine = engine_for("local", wanted.experiment.implementations, wanted.jobs)
     with Database.open(f"{FOLDER}/{backend}.sqlite", create=True) as database:
         done = campaign.run(wanted, engine, database, Progress())
         return {trial.record.key: trial.record for trial in database.trials(done.id)}

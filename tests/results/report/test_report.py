@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
+from fecbench.errors import BadInput
 from fecbench.results import figures, papers
 from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.report.report import ReportPaths, findings, headline, report
-from fecbench.results.store.database import Database, DatabaseError
+from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 
 Make = Callable[..., TrialRecord]
@@ -398,7 +399,7 @@ def test_a_folder_that_cannot_be_written_is_refused(filled: Filled, tmp_path: Pa
     file = tmp_path / "file"
     file.touch()
     for folder in (file, file / "below"):
-        with pytest.raises(DatabaseError, match=re.escape(str(folder))) as refusal:
+        with pytest.raises(BadInput, match=re.escape(str(folder))) as refusal:
             report(*filled({}), folder)
         assert "\n" not in str(refusal.value)
 

@@ -8,6 +8,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign import checks
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import Implementations, search_path
 from fecbench.runners.implementations.implementation import Implementation
@@ -111,7 +112,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
     monkeypatch.setattr(Implementation, "check_each_together", ask)
     experiment = load(CHECKED)
     assert len(experiment.points) == 6
-    assert experiment.check_combinations() == set()
+    assert checks.check_combinations(experiment) == set()
     assert asked == [
         ("variant 'short'", {"code_rate": 0.5, "generation_max": 8}),
         ("variant 'short'", {"code_rate": 0.5, "generation_max": 9}),
@@ -122,7 +123,7 @@ def test_each_different_set_of_options_of_a_variant_is_asked_about_once(
 def test_what_is_not_built_is_not_asked(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Implementation, "missing_programs", Implementation.programs)
     monkeypatch.setattr(Implementation, "check_each_together", None)
-    assert load(CHECKED).check_combinations() == {"rquic"}
+    assert checks.check_combinations(load(CHECKED)) == {"rquic"}
 
 
 OPTIONS = """
@@ -347,10 +348,10 @@ def test_more_paths_than_there_can_be_are_refused(
     path_options(declared)
     experiment = load(PATHS.replace("COUNT", str(count)))
     if said is None:
-        experiment.check_paths()
+        checks.check_paths(experiment)
     else:
         with pytest.raises(Refusal) as refused:
-            experiment.check_paths()
+            checks.check_paths(experiment)
         assert str(refused.value).endswith(said)
 
 
@@ -370,10 +371,10 @@ def test_links_that_a_simulator_does_not_have_are_refused(
     text = PATHS.replace("COUNT", "1").replace('"multipath"', f'"{topology}"')
     experiment = load(text.replace("path2.", "path2." if topology == "multipath" else "internet."))
     if said is None:
-        experiment.check_simulated_links()
+        checks.check_simulated_links(experiment)
     else:
         with pytest.raises(Refusal, match=said):
-            experiment.check_simulated_links()
+            checks.check_simulated_links(experiment)
 
 
 def test_an_outage_is_that_of_its_link_and_refused_for_netem(
@@ -383,9 +384,9 @@ def test_an_outage_is_that_of_its_link_and_refused_for_netem(
     experiment = load(PATHS.replace("COUNT", "1"))
     links = experiment.task(TrialKey("paths", "download-20000", 0, 0), "wire").links
     assert [links[path].settings.up.outage_s for path in ("path1", "path2")] == [None, (0.5, 2)]
-    experiment.check_links("wire")
+    checks.check_links(experiment, "wire")
     with pytest.raises(TopologyError, match=r"^path2\.up\.outage_s is \[0\.5, 2\]; the netem link"):
-        experiment.check_links("netem")
+        checks.check_links(experiment, "netem")
 
 
 @pytest.mark.parametrize(

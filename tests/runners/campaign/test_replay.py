@@ -33,7 +33,7 @@ def recorded(run: Run, little: Request, tmp_path: Path) -> tuple[CampaignInfo, S
 def engine(monkeypatch: pytest.MonkeyPatch) -> Pretence:
     """What a replay runs its trial on."""
     engine = Pretence()
-    monkeypatch.setattr(module, "NamespaceEngine", lambda *_: engine)
+    monkeypatch.setattr(module, "engine_for", lambda *_: engine)
     monkeypatch.setattr(Implementation, "check_built", lambda *_: None)
     return engine
 

@@ -9,8 +9,8 @@ from fecbench import designs
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.engines.engine import Finished
-from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.tasks.task import VIRTUAL, Task
 from tests.runners.conftest import WriteDesign
@@ -40,7 +40,7 @@ Play = Callable[[Sequence[tuple[TrialKey, Task]]], list[Finished]]
 def play(made_up: WriteDesign) -> Iterator[Play]:
     """Has tasks played by one simulator at a time."""
     experiment = experiment_of(made_up())
-    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+    with engine_for("virtual", experiment.implementations, 1) as engine:
 
         def play(tasks: Sequence[tuple[TrialKey, Task]]) -> list[Finished]:
             finished = []

@@ -12,6 +12,7 @@ import pytest
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
 from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.engines import virtual
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.engines.virtual import VirtualEngine
@@ -118,7 +119,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_simulator_and_costs_no_trial(
     experiment = experiment_of(made_up("twice"))
     tasks = tasks_of(experiment)
     last = next(task for task in tasks if task[0].variant == OTHER)
-    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+    with engine_for("virtual", experiment.implementations, 1) as engine:
         (finished,) = engine.run([last])
         assert judge(finished.task, finished.outcome).state == "ok"
         (seat,) = engine._seats
@@ -160,7 +161,7 @@ def test_one_that_fails_again_and_again_is_given_up_and_the_engine_ends_in_a_lin
     tasks = [task for task in tasks_of(experiment) if task[0].variant == OTHER]
     failed = []
     with (
-        VirtualEngine(2, experiment.simulators, experiment.folders) as engine,
+        engine_for("virtual", experiment.implementations, 2) as engine,
         pytest.raises(EngineError, match="made-up failed 10 times, one after another: it ended with"),
     ):
         for each in engine.run(tasks):
@@ -177,7 +178,7 @@ def test_one_that_is_given_up_harms_no_trial_of_others(
     tasks = tasks_of(experiment)
     states: dict[TrialKey, str] = {}
     with (
-        VirtualEngine(jobs, experiment.simulators, experiment.folders) as engine,
+        engine_for("virtual", experiment.implementations, jobs) as engine,
         pytest.raises(EngineError, match=r"of second failed 10 times.* its other trials are left undone"),
     ):
         for each in engine.run(tasks):
@@ -200,7 +201,7 @@ def test_a_simulator_is_started_once_for_each_trial_at_a_time_and_ends_with_the_
 ) -> None:
     experiment = experiment_of(made_up("sleeps"))
     begun = set()
-    with VirtualEngine(2, experiment.simulators, experiment.folders) as engine:
+    with engine_for("virtual", experiment.implementations, 2) as engine:
         for _ in engine.run(tasks_of(experiment)):
             begun |= {
                 simulator._process.pid for seat in engine._seats for simulator in seat.simulators.values()
@@ -219,7 +220,7 @@ def test_tasks_are_made_when_they_are_needed(made_up: WriteDesign) -> None:
             taken += 1
             yield task
 
-    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+    with engine_for("virtual", experiment.implementations, 1) as engine:
         finished = engine.run(tasks())
         next(finished)
         assert taken < 50
@@ -232,7 +233,7 @@ def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:
     program = (
         "import sys, pathlib; from tests.runners.engines.conftest import *\n"
         f"e = experiment_of(pathlib.Path({str(path)!r}))\n"
-        "with VirtualEngine(1, e.simulators, e.folders) as engine:\n"
+        "with engine_for('virtual', e.implementations) as engine:\n"
         "    tasks = [t for t in tasks_of(e) if t[0].variant == 'other']\n"
         "    run = engine.run(tasks); engine._hand_out(iter(tasks))\n"
         "    print(engine._seats[0].simulator._process.pid, flush=True)\n"
@@ -310,7 +311,7 @@ def test_what_a_simulator_has_started_ends_with_it(made_up: WriteDesign) -> None
     """In a session of its own, too."""
     tasks = misbehaving(made_up, "leaves")
     experiment = experiment_of(made_up("leaves"))
-    with VirtualEngine(1, experiment.simulators, experiment.folders) as engine:
+    with engine_for("virtual", experiment.implementations, 1) as engine:
         assert len(list(engine.run(tasks[:2]))) == 2
         mark = engine._folder.name.encode()
         # It is there before the kernel shows its words.

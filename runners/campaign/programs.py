@@ -1,0 +1,28 @@
+"""The engine that runs the programs of implementations on this machine."""
+
+from collections.abc import Mapping
+
+from fecbench.runners.engines.admission import Jobs
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.engines.virtual import VirtualEngine
+from fecbench.runners.implementations.implementation import EngineName, Implementation
+from fecbench.runners.tasks.task import ROLES
+
+
+def engine_for(
+    name: EngineName, implementations: Mapping[str, Implementation], jobs: Jobs = 1
+) -> NamespaceEngine | VirtualEngine:
+    """The engine of this name for `implementations`, by their names.
+
+    Raises Refusal where an implementation has no simulator for trials in virtual time.
+    """
+    folders = {known: implementation.folder for known, implementation in implementations.items()}
+    if name == "virtual":
+        simulators = {known: each.simulator_command() for known, each in implementations.items()}
+        return VirtualEngine(jobs, simulators, folders)
+    commands = {
+        known: {role: implementation.command(role) for role in ROLES}
+        for known, implementation in implementations.items()
+    }
+    bundles = {known: each.bundle for known, each in implementations.items() if each.bundle is not None}
+    return NamespaceEngine(jobs, commands, folders, bundles)
