@@ -74,7 +74,7 @@ def task(name: str, delivery: str) -> Task:
                 client=end,
                 server=end,
                 workload=workload,
-                demand=messages.demand(workload),
+                demand=messages.Messages().demand_of(workload),
                 playout_ms=[TOO_SOON_MS, IN_TIME_MS],
             )
         ],
