@@ -58,6 +58,15 @@ ROOMS = {
         *("runners.refusal", "runners.sandbox", "runners.scratch", "runners.implementations"),
         *("runners.tasks", "runners.trial", "runners.engines", "runners.campaign"),
     },
+    "runners.conformance": {
+        *("topologies", "results.store.records", "runners.refusal", "runners.sandbox", "runners.tasks"),
+        *("runners.implementations", "runners.workloads", "runners.trial", "runners.engines"),
+        "runners.campaign",
+    },
+    "runners.machine": {
+        *("dropper", "topologies", "runners.refusal", "runners.probe", "runners.sandbox"),
+        *("runners.implementations", "runners.workloads", "runners.trial", "runners.conformance"),
+    },
     "runners.commands": {"designs", "dropper", "fecbench", "results", "runners", "topologies"},
     "bench": {"designs", "dropper", "results", "runners", "topologies"},
 }

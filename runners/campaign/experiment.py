@@ -4,7 +4,7 @@ Whatever can be known to be wrong with a design is refused here, before anything
 all points, and options that do not fit together.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fecbench import designs
@@ -17,21 +17,18 @@ from fecbench.runners.campaign import links, names, processors
 from fecbench.runners.campaign.arms import Activity, Arm, Values, activity_of, arm_of
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.implementations.interop import Interop
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks import validity
 from fecbench.runners.tasks.task import (
     VIRTUAL,
     Carrier,
-    EndpointTask,
-    InteropTask,
     LinkTask,
     PairTask,
     ProcessorTask,
-    Role,
     Seeds,
     Task,
 )
+from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
 from fecbench.topologies.layout import Layout
 from fecbench.topologies.link import DIRECTIONS, TopologyError
@@ -158,8 +155,8 @@ class Experiment:
     def _pair(self, transfer: Transfer, activity: Activity, values: Values) -> PairTask:
         arm, server = self.arms[transfer.variant], self.server_of(transfer, activity)
         return PairTask(
-            client=_end("client", arm, arm.series, values),
-            server=_end("server", server, arm.series, values),
+            client=ends.end_of(arm.implementation, arm.options(values), arm.series, "client"),
+            server=ends.end_of(server.implementation, server.options(values), arm.series, "server"),
             workload=transfer.workload,
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
@@ -213,25 +210,3 @@ def _layout(design: Design) -> Layout:
         hint = nearest(design.topology, TOPOLOGIES)
         raise Refusal(f"{design.path}: topology = {design.topology!r}: there is none of that name; {hint}")
     return TOPOLOGIES[design.topology]
-
-
-def _end(role: Role, arm: Arm, wanted: Iterable[str], values: Values) -> EndpointTask:
-    """One end of a pair: of the series that the client's variant wants, it is asked for its own."""
-    declaration, options = arm.implementation.declaration, arm.options(values)
-    return EndpointTask(
-        implementation=declaration.name,
-        options=options,
-        series=[name for name in declaration.series if name in wanted],
-        local_addresses=declaration.local_addresses,
-        transport=declaration.transport,
-        content_seed_hex=declaration.content_seed_hex,
-        fec=None if declaration.fec is None else declaration.fec.is_on(options),
-        owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
-        interop=_interop(role, declaration.interop),
-    )
-
-
-def _interop(role: Role, declared: Interop | None) -> InteropTask | None:
-    if declared is None:
-        return None
-    return InteropTask(testcase=declared.testcase, env=declared.env, params=declared.params_of(role))

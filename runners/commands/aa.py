@@ -20,17 +20,17 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.against_itself import against_itself
 from fecbench.runners.campaign.request import Request, request
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import (
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import (
     comparing,
     design_of,
     implementations_in,
     one_campaign,
     open_database,
 )
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.running import run_here
-from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.running import run_here
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.engines.admission import Jobs, parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -1,9 +1,9 @@
 """`fecbench clean`: removes what a killed harness left, and nothing else."""
 
 from fecbench.runners import scratch
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.trial import cgroup
 
 

@@ -7,8 +7,8 @@ import typer
 
 from fecbench.runners.cluster import address
 from fecbench.runners.cluster import certificates as papers
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.terminal import note, say
 
 cluster = typer.Typer(no_args_is_help=True, help="Make a cluster's certificates, and run its scheduler.")
 

@@ -12,9 +12,9 @@ from typer.core import TyperCommand, TyperGroup
 import fecbench
 from fecbench.checkout import REPOSITORY, is_whole
 from fecbench.errors import BAD_INPUT, status_of
-from fecbench.runners.commands import passwords, steps, terminal
-from fecbench.runners.commands.passwords import without_passwords
-from fecbench.runners.commands.terminal import one_line
+from fecbench.runners.commands.console import passwords, steps, terminal
+from fecbench.runners.commands.console.passwords import without_passwords
+from fecbench.runners.commands.console.terminal import one_line
 
 COMMANDS = {
     "doctor": "Say what this machine has, what it lacks, and what mends it.",

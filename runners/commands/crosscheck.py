@@ -11,12 +11,12 @@ from fecbench.results.analysis.agreement import Agreement, Comparison
 from fecbench.results.analysis.criteria import STRATA, Statistic, Stratum
 from fecbench.runners.campaign import crosscheck as samples
 from fecbench.runners.campaign.request import request
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import design_of, implementations_in, open_database
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.running import run_here
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.running import run_here
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation

@@ -1,32 +1,23 @@
 """`fecbench explain`: in which networks a variant helps, as rules and as a map."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from fecbench.hints import nearest
-from fecbench.results.analysis import frames
-from fecbench.results.analysis import rules as analysis
+from fecbench.results.analysis.comparing import Comparison, arms_of, compare
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.pairing import baseline_of, baselines_of, left_out, paired
-from fecbench.results.analysis.rules import Explanation, NothingToExplain, Rule
+from fecbench.results.analysis.rules import Rule
 from fecbench.results.figures import explanation as figures
 from fecbench.results.figures.saving import Folder, stem
-from fecbench.results.metrics import of_workloads
-from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import comparing, one_campaign, open_database
-from fecbench.runners.commands.destination import check_folder
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
+from fecbench.runners.commands.console.destination import check_folder
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
-
-_NONE = "is compared with none in its design: choose one with --baseline"
 
 
 def explain(
@@ -61,72 +52,6 @@ def explain(
             say("\n".join(_lines(comparison, paths)))
     if as_json:
         print_document(documents)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A variant against its baseline."""
-
-    variant: str
-    baseline: str
-    metric: str
-    result: Explanation | str
-    """The explanation, or why there is none."""
-    left_out: str
-    """Which pairs have no ratio, in a sentence."""
-
-    @property
-    def arms(self) -> str:
-        return f"{self.variant} against {self.baseline}"
-
-
-def compare(database: Database, campaign: CampaignInfo, arms: Mapping[str, str]) -> list[Comparison]:
-    """Each variant against its baseline (`arms_of`), by the metric that all workloads compare.
-
-    Raises Refusal when workloads compare different metrics.
-    """
-    metric, *others = dict.fromkeys(of_workloads(campaign).values())
-    if others:
-        raise Refusal(
-            f"{database.address}: campaign {campaign.name!r}: its workloads compare"
-            f" {', '.join([metric, *others])}: choose with --metric one for all"
-        )
-    frame = frames.trials(database, campaign, [metric])
-    comparisons = []
-    for variant, baseline in arms.items():
-        pairing = paired(frame, baseline, variant, metric, campaign.statistic)
-        result: Explanation | str
-        try:
-            result = analysis.explain(pairing, campaign)
-        except NothingToExplain as nothing:
-            result = f"nothing to explain: {nothing}"
-        lacking = left_out(pairing, campaign, baseline, variant)
-        comparisons.append(Comparison(variant, baseline, metric, result, lacking))
-    return comparisons
-
-
-def arms_of(address: str, campaign: CampaignInfo, baseline: str, variant: str) -> dict[str, str]:
-    """The variants to compare, each with its baseline."""
-    labels = [known["label"] for known in campaign.variants]
-    for option, label in (("--baseline", baseline), ("--variant", variant)):
-        if label and label not in labels:
-            raise Refusal(
-                f"{address}: {option} {label}: campaign {campaign.name!r} has none; {nearest(label, labels)}"
-            )
-    compared = dict.fromkeys(labels, baseline) if baseline else baselines_of(campaign)
-    if not compared and len(labels) > 1:
-        raise Refusal(
-            f"{address}: campaign {campaign.name!r} names no baseline: choose with --baseline one of {labels}"
-        )
-    compared.pop(baseline, None)
-    if not compared:
-        raise Refusal(
-            f"{address}: campaign {campaign.name!r} has one variant only: there is no ratio to explain"
-        )
-    if variant and variant not in compared:
-        problem = "is the baseline: choose another" if variant in (baseline, baseline_of(campaign)) else _NONE
-        raise Refusal(f"{address}: --variant {variant}: {problem}")
-    return {variant: compared[variant]} if variant else compared
 
 
 def _draw(comparison: Comparison, folder: Folder) -> list[str]:

@@ -6,10 +6,10 @@ import typer
 
 from fecbench.results.reading import Campaign, Table
 from fecbench.results.store.export import SUFFIXES, write
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import one_campaign, open_database
-from fecbench.runners.commands.destination import check_file
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import one_campaign, open_database
+from fecbench.runners.commands.console.destination import check_file
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 
 

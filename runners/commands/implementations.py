@@ -9,18 +9,19 @@ import typer
 
 from fecbench.hints import nearest
 from fecbench.runners import scratch
-from fecbench.runners.campaign import interop_check, simulator_check
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import implementations_in
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import implementations_in
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
+from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import interop as interop_check
+from fecbench.runners.conformance import simulator as simulator_check
+from fecbench.runners.conformance.part import Part
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
-from fecbench.runners.trial import contract
-from fecbench.runners.trial.contract import Part
 
 REFERENCE = "noq-fec"
 

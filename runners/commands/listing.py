@@ -8,9 +8,9 @@ import typer
 from fecbench import designs
 from fecbench.dropper.model import FORMS, MEANINGS, PARAMETERS
 from fecbench.results.metrics import ALL, Metric
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.tables import print_table, table_of
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 

@@ -18,9 +18,9 @@ from fecbench.dropper.model import (
     stationary_loss_rate,
     verdicts,
 )
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
 
 SHOWN_LOSSES = 20
 

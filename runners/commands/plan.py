@@ -12,13 +12,13 @@ from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.names import parameters
 from fecbench.runners.campaign.reach import Reach, reach
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import design_of, implementations_in
-from fecbench.runners.commands.destination import check_file, writing
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.progress import duration
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import design_of, implementations_in
+from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.progress import duration
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.topologies.link import DIRECTIONS
 
 

@@ -7,13 +7,13 @@ from typing import Any
 from fecbench.runners.campaign import by_hand
 from fecbench.runners.campaign.replay import Replay
 from fecbench.runners.campaign.replay import replay as run_again
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import implementations_in, one_trial, open_database
-from fecbench.runners.commands.destination import check_own_folder, fill_own_folder
-from fecbench.runners.commands.document import print_document, trial_document
-from fecbench.runners.commands.running import note_free_simulators
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import note, say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import implementations_in, one_trial, open_database
+from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
+from fecbench.runners.commands.console.document import print_document, trial_document
+from fecbench.runners.commands.console.running import note_free_simulators
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import note, say
 from fecbench.runners.sandbox import isolation
 
 REPORT = "replay.json"

@@ -1,11 +1,11 @@
 """`fecbench report`: figures and one HTML page from a campaign."""
 
 from fecbench.results.report.report import report as write
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import comparing, one_campaign, open_database
-from fecbench.runners.commands.destination import check_folder
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import comparing, one_campaign, open_database
+from fecbench.runners.commands.console.destination import check_folder
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
 
 
 def report(

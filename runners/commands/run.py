@@ -10,13 +10,13 @@ from fecbench.hints import nearest
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
 from fecbench.runners.campaign.request import Keep, Kept, Request, request
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import design_of, implementations_in, open_database
-from fecbench.runners.commands.destination import check_folder
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.running import run_here
-from fecbench.runners.commands.summary import print_summary, states_line
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import design_of, implementations_in, open_database
+from fecbench.runners.commands.console.destination import check_folder
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.running import run_here
+from fecbench.runners.commands.console.summary import print_summary, states_line
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.engines.admission import parse_jobs
 from fecbench.runners.implementations.implementation import EngineName
 from fecbench.runners.refusal import Refusal
@@ -122,7 +122,7 @@ def _runner(
 ) -> Callable[[Database], CampaignInfo]:
     """Who runs it: this machine, or the workers of a cluster. Raises Refusal for options that do not fit."""
     if cluster:
-        from fecbench.runners.commands.clustered import run_there
+        from fecbench.runners.commands.console.clustered import run_there
 
         return run_there(wanted, db, cluster, certificates, insecure)
     for option, given in (("--certificates", certificates), ("--insecure", insecure)):

@@ -13,14 +13,20 @@ from fecbench.results.analysis import hosts as of_hosts
 from fecbench.results.metrics import DEFAULT, of_workloads
 from fecbench.results.store.database import PAGE_TRIALS, Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import campaigns_of, comparing, one_campaign, one_trial, open_database
-from fecbench.runners.commands.destination import check_file, writing
-from fecbench.runners.commands.document import database_document, print_document, whole_trial_document
-from fecbench.runners.commands.one_trial import print_trial
-from fecbench.runners.commands.summary import print_summary, states_line
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import (
+    campaigns_of,
+    comparing,
+    one_campaign,
+    one_trial,
+    open_database,
+)
+from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.document import database_document, print_document, whole_trial_document
+from fecbench.runners.commands.console.one_trial import print_trial
+from fecbench.runners.commands.console.summary import print_summary, states_line
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 
 _MOST_DOUBTFUL = 1000  # trials that are listed without being asked for

@@ -10,9 +10,9 @@ import typer
 
 from fecbench.hints import nearest
 from fecbench.runners.campaign.links import link_tasks, setting_names
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.document import print_document
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 from fecbench.topologies.link import DIRECTIONS, LinkSettings, Queue
 from fecbench.topologies.link_report import DirectionReport, LinkReport

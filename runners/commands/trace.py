@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.destination import check_file, writing
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.destination import check_file, writing
+from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.workloads.messages import real_time
 from fecbench.runners.workloads.messages.traffic import Trace
 

@@ -12,9 +12,9 @@ import typer
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.cluster import address, settings
 from fecbench.runners.cluster.worker import Worker
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.choice import implementations_in
-from fecbench.runners.commands.terminal import note
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import implementations_in
+from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.engines.admission import parse_jobs
 
 DOCTOR_S = 300.0

@@ -31,8 +31,8 @@ import typer
 
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.command import COMMAND as DROPPER
-from fecbench.runners.commands.choice import design_of
 from fecbench.runners.commands.command_line import Unloaded, app
+from fecbench.runners.commands.console.choice import design_of
 from fecbench.runners.implementations.finding import ours
 from fecbench.topologies.programs import WIRE
 

@@ -10,14 +10,15 @@ from pathlib import Path
 import pytest
 
 from fecbench.checkout import REPOSITORY
+from fecbench.runners.conformance import contract
+from fecbench.runners.conformance.contract import Loopback
+from fecbench.runners.conformance.transfers import transfer
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation, load
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.trial import certificates, contract
+from fecbench.runners.trial import certificates
 from fecbench.runners.trial.assignment import SERVER_NAME
-from fecbench.runners.trial.contract import Loopback
-from fecbench.runners.trial.contract_transfers import transfer
 
 HEADERS = ["ngtcp2/ngtcp2_crypto_gnutls.h", "gnutls/gnutls.h", "cjson/cJSON.h"]
 SIZE_BYTES = 300_000

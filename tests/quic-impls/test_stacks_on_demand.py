@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fecbench.runners.campaign import simulator_check
+from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation
-from fecbench.runners.trial import contract
 
 pytestmark = pytest.mark.on_demand
 STACKS = ("aioquic", "quiche", "quinn")

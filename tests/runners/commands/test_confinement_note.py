@@ -13,7 +13,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.database import Database
-from fecbench.runners.commands import doctor
+from fecbench.runners import machine
 from fecbench.runners.sandbox import fence, rights
 from tests import ordinary
 from tests.runners.conftest import Fecbench, WriteDesign
@@ -79,6 +79,6 @@ def test_a_line_tells_where_simulators_are_not_confined_and_the_campaign_keeps_i
 def test_doctor_tells_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rights, "own_user", lambda _: None)
     monkeypatch.setattr(fence, "is_offered", lambda: False)
-    need = doctor.confinement_of_simulators()
+    need = machine.confinement_of_simulators()
     assert (need.good, need.required) == (False, False)
     assert need.found in LINE

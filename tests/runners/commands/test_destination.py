@@ -10,7 +10,7 @@ import pytest
 from fecbench.checkout import REPOSITORY
 from fecbench.results.store.records import CampaignInfo, StoredTrial
 from fecbench.runners.campaign.replay import Replay
-from fecbench.runners.commands.destination import check_folder
+from fecbench.runners.commands.console.destination import check_folder
 
 SMOKE = str(REPOSITORY / "designs" / "catalog" / "smoke.toml")
 HAR = {

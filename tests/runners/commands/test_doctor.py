@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from fecbench.runners import machine
 from fecbench.runners.commands import doctor
-from fecbench.runners.commands.doctor import Need
 from fecbench.runners.implementations.finding import OWN, Implementations, ours
+from fecbench.runners.machine import Need
 from fecbench.runners.trial import cgroup
 from fecbench.runners.trial.cgroup import Place
 from fecbench.topologies import tcp
@@ -49,12 +50,12 @@ def test_a_probe_that_fails_is_told_and_does_not_raise() -> None:
     def probe() -> None:
         raise OSError("not permitted")
 
-    assert "not permitted" in doctor._problem_of(probe)
+    assert "not permitted" in machine._problem_of(probe)
 
 
 def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None if name in ("clang", "gcc", "ip") else "/bin/x")
-    tools = {need.name: need for need in doctor._tools()}
+    tools = {need.name: need for need in machine._tools()}
     for name in ("clang", "gcc"):
         need = tools[name]
         assert (need.good, need.found, need.required) == (
@@ -68,7 +69,7 @@ def test_what_only_a_build_needs_is_not_required_of_a_machine(monkeypatch: pytes
 def test_limits_of_endpoints_are_told_and_not_required(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(1, Path("/sys/fs/cgroup/memory"), ("memory",))
     monkeypatch.setattr(cgroup, "usable", lambda: (place,))
-    needs = {need.name: need for need in doctor._limits_of_endpoints()}
+    needs = {need.name: need for need in machine._limits_of_endpoints()}
     assert needs["limit of memory"].good
     assert not needs["limit of processes"].good
     assert not any(need.required for need in needs.values())
@@ -79,7 +80,7 @@ def test_small_socket_buffers_are_told_with_the_line_that_raises_them(
 ) -> None:
     monkeypatch.setattr(cgroup, "usable", lambda: ())
     monkeypatch.setattr(Path, "read_text", lambda *_: "212992\n")
-    need = {need.name: need for need in doctor._limits_of_endpoints()}["socket buffers (rmem_max)"]
+    need = {need.name: need for need in machine._limits_of_endpoints()}["socket buffers (rmem_max)"]
     assert (need.good, need.found) == (False, "net.core.rmem_max is 212992")
     assert need.mend.startswith("sysctl -w net.core.rmem_max=7340032")
 
@@ -88,15 +89,15 @@ def test_a_congestion_control_that_the_kernel_lacks_is_told_and_not_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tcp, "controllers", lambda: ["reno", "cubic"])
-    needs = {need.name: need for need in doctor._congestion_controls()}
+    needs = {need.name: need for need in machine._congestion_controls()}
     assert (needs["TCP reno"].good, needs["TCP cubic"].good, needs["TCP bbr"].good) == (True, True, False)
     assert needs["TCP bbr"].mend.startswith("modprobe tcp_bbr")
     assert not any(need.required for need in needs.values())
 
 
 def test_the_prober_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "PROBER", Path("/no/prober"))
-    (need,) = [need for need in doctor._built() if need.name == "prober"]
+    monkeypatch.setattr(machine, "PROBER", Path("/no/prober"))
+    (need,) = [need for need in machine._built() if need.name == "prober"]
     assert (need.good, need.required, need.mend) == (False, True, "make build")
 
 
@@ -121,7 +122,7 @@ def mine(tmp_path: Path) -> Path:
 
 def needs_of(folder: Path) -> dict[str, Need]:
     """What is needed for the endpoints of a folder, by its name."""
-    return {need.name: need for need in doctor._implementations(Implementations([folder]))}
+    return {need.name: need for need in machine._implementations(Implementations([folder]))}
 
 
 def test_each_program_of_an_implementation_has_a_line(mine: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_broken_implementation_is_named_and_does_not_keep_trials_from_running(
 
 
 def test_endpoints_of_this_project_are_required() -> None:
-    needs = {need.name.split()[0]: need for need in doctor._implementations(ours())}
+    needs = {need.name.split()[0]: need for need in machine._implementations(ours())}
     assert all(needs[name].required for name in OWN)
     assert not needs["quic-go"].required, "only designs that use it need it"
 
@@ -153,8 +154,8 @@ def test_one_that_somebody_put_beside_them_is_not_required(
         'name = "mine"\ntitle = "x"\nbuild = ["true"]\n'
         'server = ["s"]\nclient = ["s"]\nworkloads = ["download"]\n'
     )
-    monkeypatch.setattr(doctor, "IMPLEMENTATIONS", tmp_path)
-    (need,) = doctor._implementations(Implementations([tmp_path]))
+    monkeypatch.setattr(machine, "IMPLEMENTATIONS", tmp_path)
+    (need,) = machine._implementations(Implementations([tmp_path]))
     assert (need.good, need.required) == (False, False)
 
 
@@ -175,7 +176,7 @@ def test_of_one_that_is_built_on_demand_it_is_told_what_its_build_needs(tmp_path
 def test_folders_of_implementations_are_given_by_option_or_environment(
     mine: Path, fecbench_here: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    monkeypatch.setattr(doctor, "_kernel_features", lambda: iter(()))
+    monkeypatch.setattr(machine, "_kernel_features", lambda: iter(()))
     if by == "environment":
         monkeypatch.setenv("FECBENCH_IMPLEMENTATIONS", str(mine))
     done = fecbench_here("doctor", *(["--implementations", mine] if by == "option" else []))
@@ -204,7 +205,7 @@ def test_of_each_implementation_it_says_whether_its_simulator_works(
 ) -> None:
     declared = shutil.copytree(HERE / "made-up", tmp_path / "made-up") / "impl.toml"
     declared.write_text(declared.read_text().replace(old, new))
-    (need,) = doctor._simulators(Implementations((tmp_path,)))
+    (need,) = machine._simulators(Implementations((tmp_path,)))
     assert (need.name, need.good, need.required) == ("made-up simulator", not mend, False)
     assert found in need.found
     assert mend in need.mend

@@ -7,7 +7,7 @@ import pytest
 from fecbench import designs
 from fecbench.designs import Design
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.commands.interop_pairs import End, design_of_pairs, end_of, ends_there_are
+from fecbench.runners.commands.console.interop_pairs import End, design_of_pairs, end_of, ends_there_are
 from fecbench.runners.implementations.finding import Implementations, ours
 from fecbench.runners.refusal import Refusal
 

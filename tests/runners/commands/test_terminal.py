@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from fecbench.results.store.database import TrialKey
-from fecbench.runners.commands import progress
-from fecbench.runners.commands.progress import Reporter
-from fecbench.runners.commands.tables import table_of
-from fecbench.runners.commands.terminal import one_line, printable, tame
+from fecbench.runners.commands.console import progress
+from fecbench.runners.commands.console.progress import Reporter
+from fecbench.runners.commands.console.tables import table_of
+from fecbench.runners.commands.console.terminal import one_line, printable, tame
 from fecbench.runners.trial.judge import Judgement
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"

@@ -102,7 +102,7 @@ def test_without_losses_a_message_takes_the_links_delay_and_its_own_bits(
     assert (judged.state, judged.reason) == ("ok", "")
     down = done.outcome.links["internet"].directions["down"]
     late_ms = 1e3 * (done.outcome.stalled_s or 0.0) + down.lateness_us.max / 1e3
-    measured = judged.messages
+    measured = judged.metrics["messages"]
     assert measured["latency_p50_ms"] >= LEAST_MS
     assert measured["latency_max_ms"] <= MOST_MS + ENDPOINTS_MS + late_ms
     on_time = [measured[f"on_time_ratio_{playout_ms:g}ms"] for playout_ms in (TOO_SOON_MS, IN_TIME_MS)]

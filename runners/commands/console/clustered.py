@@ -8,7 +8,7 @@ from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.cluster import address, campaign, settings
 from fecbench.runners.cluster.crew import Crew
-from fecbench.runners.commands.progress import Reporter
+from fecbench.runners.commands.console.progress import Reporter
 
 
 def run_there(

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fecbench.runners.conformance import contract
+from fecbench.runners.conformance import transfers as contract_transfers
+from fecbench.runners.conformance.contract import Part, problem_of_metrics
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.sandbox import isolation
-from fecbench.runners.trial import contract, contract_transfers
-from fecbench.runners.trial.contract import Part, problem_of_metrics
 from fecbench.runners.workloads import TOLD, WORKLOADS
 
 DECLARATION = """

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners.commands.terminal import one_line
+from fecbench.runners.commands.console.terminal import one_line
 from fecbench.runners.trial.judge import Judgement
 
 TELL_S = 1.0

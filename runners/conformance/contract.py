@@ -11,60 +11,47 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from fecbench.hints import nearest
-from fecbench.runners.implementations.declaration import CONGESTION_CONTROL
-from fecbench.runners.implementations.implementation import Implementation, environment
-from fecbench.runners.refusal import Refusal
-from fecbench.runners.sandbox import rights
-from fecbench.runners.sandbox.isolation import run_isolated
-from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
-from fecbench.runners.trial import certificates, cgroup, contract_transfers
-from fecbench.runners.trial.assignment import PORT, SERVER_NAME, assignment, command, papers
-from fecbench.runners.trial.complaints import (
+from fecbench.runners.conformance import transfers
+from fecbench.runners.conformance.complaints import (
     how_ended,
     lines_of,
     problem_of_done,
     problem_of_start,
     problem_of_success,
 )
-from fecbench.runners.trial.confinement import PIPES, Cell, StartError
-from fecbench.runners.trial.contract_transfers import Finding
+from fecbench.runners.conformance.loopback import ADDRESS, CONTENT_SEED, DEADLINE_S, Loopback
+from fecbench.runners.conformance.part import Finding, Part
+from fecbench.runners.implementations.declaration import CONGESTION_CONTROL
+from fecbench.runners.implementations.implementation import Implementation
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import rights
+from fecbench.runners.sandbox.isolation import run_isolated
+from fecbench.runners.tasks.task import ROLES, Role
+from fecbench.runners.trial import certificates, cgroup
+from fecbench.runners.trial.assignment import PORT, SERVER_NAME
+from fecbench.runners.trial.confinement import StartError
 from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import HANDSHAKE, problems_of_times
-from fecbench.runners.trial.supervisor import OBEY_LIMIT_S, Supervisor
+from fecbench.runners.trial.supervisor import OBEY_LIMIT_S
 from fecbench.runners.trial.transfer import READY_LIMIT_S
 from fecbench.runners.workloads import TOLD
 from fecbench.runners.workloads.workload import COMPLETION, SAMPLE_BYTES
 from fecbench.topologies import tcp
 from fecbench.topologies.namespace import run_tool
 
-ADDRESS = "127.0.0.1"
 UNKNOWN_WORKLOAD = {"name": "no-such-workload"}
-CONTENT_SEED = 2**64 - 1
 OTHER_CONTENT_SEEDS = {1: "", CONTENT_SEED ^ 1: "lowest", CONTENT_SEED ^ 1 << 63: "highest"}
 """Seeds of other content, and the one bit in which they differ, if it is one."""
-DEADLINE_S = 20.0
 # How long an endpoint may take to refuse, and to end after its deadline.
 END_LIMIT_S = 10.0
 LIMIT_S = 300.0
-
-
-@dataclass(frozen=True)
-class Part:
-    """One part of the contract, and whether the implementation keeps it."""
-
-    part: str
-    good: bool
-    detail: str
-    """What was seen, and what would be right where it is not good."""
 
 
 def check(
@@ -108,109 +95,12 @@ def _free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _examine(loopback: "Loopback", reference: Implementation | None) -> list[Part]:
+def _examine(loopback: Loopback, reference: Implementation | None) -> list[Part]:
     examination = Examination(loopback, reference)
     examination.programs()
     if all(part.good for part in examination.parts):
         examination.endpoints()
     return examination.parts
-
-
-class Loopback:
-    """The endpoints of an implementation that are started over loopback."""
-
-    def __init__(
-        self, implementation: Implementation, folder: Path, port: int, first_user: int | None
-    ) -> None:
-        """As whom endpoints run; None: as the user, with all rights."""
-        self.implementation = implementation
-        self._first_user = first_user
-        self._supervisor = Supervisor()
-        self.log_folders: dict[Role, Path] = {}
-        """Of the endpoints that were started last."""
-        self._folder = folder
-        self._port = port
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where its servers listen."""
-        return ADDRESS, self._port
-
-    def beside(self, implementation: Implementation) -> "Loopback":
-        """The same place for another implementation, with which this one talks."""
-        return Loopback(implementation, self._folder, self._port, self._first_user)
-
-    def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
-        """One end with these options, and else the defaults, that has to leave these series."""
-        declaration = self.implementation.declaration
-        options = self.implementation.options(chosen, declaration.name)
-        return EndpointTask(
-            implementation=declaration.name,
-            options=dict(options),
-            series=list(series),
-            local_addresses=declaration.local_addresses,
-            content_seed_hex=declaration.content_seed_hex,
-            fec=None if declaration.fec is None else declaration.fec.is_on(options),
-            owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
-        )
-
-    def start(
-        self,
-        role: Role,
-        workload: Mapping[str, Any],
-        content_seed: int = CONTENT_SEED,
-        *,
-        options: Mapping[str, object] = MappingProxyType({}),
-        series: Sequence[str] = (),
-        deadline_s: float | None = None,
-    ) -> Endpoint:
-        """An endpoint that has been started as in a trial. Raises OSError and StartError."""
-        name = f"{self.implementation.declaration.name}-{len(self._supervisor.endpoints)}"
-        log_folder = self.log_folders[role] = self._folder / name / role
-        document = assignment(
-            role,
-            self.end_of(options, series),
-            workload=dict(workload),
-            content_seed=content_seed,
-            server_address=ADDRESS,
-            local_addresses=[ADDRESS],
-            certificates=self._folder,
-            log_folder=log_folder,
-            deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
-            port=self._port,
-        )
-        return self._supervisor.follow(role, self._popen(role, document, log_folder))
-
-    def _popen(self, role: Role, document: dict[str, Any], log_folder: Path) -> "subprocess.Popen[bytes]":
-        arguments = self.implementation.command(role)
-        if self._first_user is None:
-            log_folder.mkdir(parents=True)
-            started = command(arguments, document, log_folder.parent)
-            return _popen(started, cwd=log_folder, env=environment(log_folder), **PIPES)
-        cell = Cell(role, self._first_user + ROLES.index(role), log_folder)
-        cell.make_log_folder()
-        started = command(arguments, document, log_folder.parent)
-        folders = [self.implementation.folder]
-        return cell.start(_popen, started, folders=folders, papers=papers(started, document), variables={})
-
-    def await_ready(self, server: Endpoint) -> None:
-        """Follow it until it is ready, has ended, or takes too long."""
-        self._supervisor.wait(lambda: server.ready or server.exit_code is not None, READY_LIMIT_S)
-        self._supervisor.drain()
-
-    def await_end(self, endpoint: Endpoint, limit_s: float) -> None:
-        """Follow it until it has ended or takes too long."""
-        self._supervisor.wait(lambda: endpoint.exit_code is not None, limit_s)
-        self._supervisor.drain()
-
-    def end(self) -> None:
-        """End whatever still runs."""
-        for endpoint in self._supervisor.endpoints:
-            self._supervisor.end(endpoint)
-
-
-def _popen(arguments: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
-    return subprocess.Popen(arguments, start_new_session=True, **kwargs)
 
 
 class Examination:
@@ -269,14 +159,14 @@ class Examination:
         """What is tried of an implementation that can transfer."""
         supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         for name in supported:
-            self._each(contract_transfers.sizes(self._loopback, name))
+            self._each(transfers.sizes(self._loopback, name))
         if supported:
-            self._each(contract_transfers.fec(self._loopback, TOLD[supported[0]].sample))
+            self._each(transfers.fec(self._loopback, TOLD[supported[0]].sample))
         if "download" in supported:
-            self._each(contract_transfers.of_series(self._loopback, TOLD["download"].sample))
-            self._each(contract_transfers.deadline(self._loopback, TOLD["download"].sample))
+            self._each(transfers.of_series(self._loopback, TOLD["download"].sample))
+            self._each(transfers.deadline(self._loopback, TOLD["download"].sample))
         if "download" in supported and self._reference is not None:
-            self._each(contract_transfers.content(self._loopback, self._loopback.beside(self._reference)))
+            self._each(transfers.content(self._loopback, self._loopback.beside(self._reference)))
 
     def _each(self, findings: Iterable[Finding]) -> None:
         """Note them, and what follows from nothing that is wrong."""

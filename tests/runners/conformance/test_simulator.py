@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.runners.campaign import simulator_check
+from fecbench.runners.conformance import simulator as simulator_check
 from fecbench.runners.implementations.implementation import Implementation, load
 from tests.runners.engines.conftest import HERE
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.conformance.part import Part
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.demand import Demand
-from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, PairTask, Role, Seeds, Task
+from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
 from fecbench.runners.tasks.validity import USUAL, Validity
-from fecbench.runners.trial.contract import Part
+from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import LinkSettings
@@ -83,20 +84,14 @@ def _detail(tried: Try, judgement: Judgement) -> str:
 
 
 def _task(implementation: Implementation, tried: Try) -> Task:
-    declared = implementation.declaration
-    assert declared.interop is not None
+    options = implementation.options({}, "the defaults")
 
     def end(role: Role) -> EndpointTask:
-        assert declared.interop is not None
-        return EndpointTask(
-            implementation=declared.name,
-            options=dict(implementation.options({}, "the defaults")),
-            interop=InteropTask(
-                testcase=UNKNOWN_TESTCASE if role == tried.unknown else declared.interop.testcase,
-                env=declared.interop.env,
-                params=declared.interop.params_of(role),
-            ),
-        )
+        asked = ends.end_of(implementation, options, role=role)
+        if role != tried.unknown or asked.interop is None:
+            return asked
+        unknown = asked.interop.model_copy(update={"testcase": UNKNOWN_TESTCASE})
+        return asked.model_copy(update={"interop": unknown})
 
     return Task(
         topology="single-path",

@@ -8,13 +8,20 @@ another implementation downloads from it, and serves it, where the two can talk 
 import signal
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from fecbench.runners.conformance.complaints import (
+    how_ended,
+    problem_of_done,
+    problem_of_start,
+    problem_of_success,
+)
+from fecbench.runners.conformance.loopback import Loopback
+from fecbench.runners.conformance.part import Finding
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import PairTask
 from fecbench.runners.tasks.validity import USUAL
-from fecbench.runners.trial.complaints import how_ended, problem_of_done, problem_of_start, problem_of_success
 from fecbench.runners.trial.endpoint import UNSUPPORTED, Endpoint
 from fecbench.runners.trial.judging.plausibility import (
     COUNTERS,
@@ -26,9 +33,6 @@ from fecbench.runners.trial.judging.plausibility import (
 from fecbench.runners.trial.transfer import READY_LIMIT_S
 from fecbench.runners.workloads import TOLD
 
-if TYPE_CHECKING:
-    from fecbench.runners.trial.contract import Loopback
-
 SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}
 TRANSFER_LIMIT_S = 30.0
@@ -37,14 +41,6 @@ OBEY_LIMIT_S = 3.0
 SILENCE_S, END_LIMIT_S = 1.0, 5.0
 # For stacks that may not be able to talk to each other at all.
 ENCOUNTER_S = 5.0
-
-
-class Finding(NamedTuple):
-    """A part of the contract, what is wrong with it (""), and what is good when nothing is."""
-
-    part: str
-    problem: str
-    good: str
 
 
 class Ends(NamedTuple):
@@ -61,8 +57,8 @@ class Ends(NamedTuple):
 
 
 def transfer(
-    serving: "Loopback",
-    asking: "Loopback",
+    serving: Loopback,
+    asking: Loopback,
     workload: Mapping[str, Any],
     deadline_s: float,
     *,
@@ -90,7 +86,7 @@ def transfer(
         serving.end()
 
 
-def sizes(loopback: "Loopback", name: str) -> Iterator[Finding]:
+def sizes(loopback: Loopback, name: str) -> Iterator[Finding]:
     """Transfers without content, of one byte and of many; of the last, what both ends count."""
     for size in SIZES if name in DIRECTIONS else ():
         workload = {"name": name, "size_bytes": size}
@@ -118,7 +114,7 @@ def _counters(name: str, metrics: Mapping[str, Mapping[str, float]], size: int) 
     yield Finding(f"{name}: optional counters", "", without)
 
 
-def fec(loopback: "Loopback", sample: Mapping[str, Any]) -> Iterator[Finding]:
+def fec(loopback: Loopback, sample: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether repair symbols are sent with FEC on, and none with FEC off."""
     switch = loopback.implementation.declaration.fec
     if switch is None:
@@ -134,7 +130,7 @@ def fec(loopback: "Loopback", sample: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _fec_finding(
-    loopback: "Loopback", sample: Mapping[str, Any], part: str, chosen: Mapping[str, object], good: str
+    loopback: Loopback, sample: Mapping[str, Any], part: str, chosen: Mapping[str, object], good: str
 ) -> Finding:
     size = SIZES[-1]
     is_transfer = sample["name"] in DIRECTIONS
@@ -148,7 +144,7 @@ def _fec_finding(
     return Finding(part, ends.problem or "; ".join(problems), good)
 
 
-def of_series(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
+def of_series(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether both ends of a transfer leave each series that impl.toml names."""
     of_workloads = {name for workload in TOLD.values() for name in workload.series}
     names = [name for name in loopback.implementation.declaration.series if name not in of_workloads]
@@ -160,7 +156,7 @@ def of_series(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Fin
     yield Finding("series", problem, f"both ends left {', '.join(names)}")
 
 
-def _problems_of_series(loopback: "Loopback", names: Sequence[str]) -> Iterator[str]:
+def _problems_of_series(loopback: Loopback, names: Sequence[str]) -> Iterator[str]:
     for role, folder in loopback.log_folders.items():
         try:
             for name, content in series.collect(folder, dict.fromkeys(names, series.LIMIT_BYTES)).items():
@@ -169,7 +165,7 @@ def _problems_of_series(loopback: "Loopback", names: Sequence[str]) -> Iterator[
             yield f"the {role}: {error}"
 
 
-def deadline(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Finding]:
+def deadline(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether a client whose server says nothing ends by itself."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(loopback.address)
@@ -184,7 +180,7 @@ def deadline(loopback: "Loopback", workload: Mapping[str, Any]) -> Iterator[Find
     yield Finding("deadline_s", problem, "a client whose server says nothing fails in time")
 
 
-def content(loopback: "Loopback", other: "Loopback") -> Iterator[Finding]:
+def content(loopback: Loopback, other: Loopback) -> Iterator[Finding]:
     """Whether the content is that of its seed: by another implementation, as client and as server."""
     workload = {"name": "download", "size_bytes": SIZES[-1]}
     name, part = other.implementation.declaration.name, "content of the seed"

@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 
-from fecbench.runners.commands.terminal import printable
+from fecbench.runners.commands.console.terminal import printable
 
 
 class _OnStandardError(logging.Handler):

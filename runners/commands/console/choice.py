@@ -11,8 +11,8 @@ from fecbench.hints import nearest
 from fecbench.results.metrics import choose
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
-from fecbench.runners.commands import arguments
-from fecbench.runners.commands.terminal import note
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.implementations.finding import Implementations, search_path
 from fecbench.runners.refusal import Refusal
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.self_check import play
+from fecbench.runners.conformance.part import Part
 from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.task import VIRTUAL, EndpointTask, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.task import VIRTUAL, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import USUAL
-from fecbench.runners.trial.contract import Part
+from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import judge
 from fecbench.runners.workloads import TOLD
 from fecbench.runners.workloads.workload import COMPLETION
@@ -57,16 +58,8 @@ def problem_of(implementation: Implementation, transfer: str) -> str:
 
 
 def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
-    declared, workload = implementation.declaration, TOLD[transfer]
-    options = dict(implementation.options({}, "the defaults"))
-    end = EndpointTask(
-        implementation=declared.name,
-        options=options,
-        local_addresses=declared.local_addresses,
-        content_seed_hex=declared.content_seed_hex,
-        fec=None if declared.fec is None else declared.fec.is_on(options),
-        owes_repair=declared.fec is None or declared.fec.owes_repair(options),
-    )
+    workload = TOLD[transfer]
+    end = ends.end_of(implementation, implementation.options({}, "the defaults"))
     return Task(
         topology="single-path",
         backend=VIRTUAL,

@@ -11,8 +11,8 @@ from fecbench.results.analysis.units import number
 from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import say
 
 _KEY = ["workload", "variant"]
 _FIRST = (*_KEY, "trials", "ok")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fecbench.runners.commands.terminal import one_line
+from fecbench.runners.commands.console.terminal import one_line
 
 PIPE_COLUMNS = 200
 

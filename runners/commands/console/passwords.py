@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fecbench.results.store.postgresql_url import url_in, without_secrets
-from fecbench.runners.commands.terminal import note
+from fecbench.runners.commands.console.terminal import note
 
 # The place in /proc/PID/stat, counted behind the command's name, of the address of the arguments.
 _ADDRESS = 48 - 3

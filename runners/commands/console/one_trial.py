@@ -6,9 +6,9 @@ from typing import Any
 from fecbench.results.metrics import of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, StoredTrial, TrialRecord
-from fecbench.runners.commands.document import attempts_of, start_of
-from fecbench.runners.commands.tables import print_table, table_of
-from fecbench.runners.commands.terminal import say
+from fecbench.runners.commands.console.document import attempts_of, start_of
+from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.terminal import say
 
 MOST_ENTRIES = 20
 """A list with more of them, such as the objects of a web page, is counted and not shown."""

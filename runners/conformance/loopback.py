@@ -1,0 +1,109 @@
+"""Endpoints of an implementation over loopback: in namespaces of their own and confined, or with the user's
+rights."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from fecbench.runners.implementations.implementation import Implementation, environment
+from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
+from fecbench.runners.trial import ends
+from fecbench.runners.trial.assignment import assignment, command, papers
+from fecbench.runners.trial.confinement import PIPES, Cell
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.supervisor import Supervisor
+from fecbench.runners.trial.transfer import READY_LIMIT_S
+
+ADDRESS = "127.0.0.1"
+CONTENT_SEED = 2**64 - 1
+DEADLINE_S = 20.0
+
+
+class Loopback:
+    """The endpoints of an implementation that are started over loopback."""
+
+    def __init__(
+        self, implementation: Implementation, folder: Path, port: int, first_user: int | None
+    ) -> None:
+        """As whom endpoints run; None: as the user, with all rights."""
+        self.implementation = implementation
+        self._first_user = first_user
+        self._supervisor = Supervisor()
+        self.log_folders: dict[Role, Path] = {}
+        """Of the endpoints that were started last."""
+        self._folder = folder
+        self._port = port
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where its servers listen."""
+        return ADDRESS, self._port
+
+    def beside(self, implementation: Implementation) -> "Loopback":
+        """The same place for another implementation, with which this one talks."""
+        return Loopback(implementation, self._folder, self._port, self._first_user)
+
+    def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
+        """One end with these options, and else the defaults, that has to leave these series."""
+        options = self.implementation.options(chosen, self.implementation.declaration.name)
+        return ends.end_of(self.implementation, options, series)
+
+    def start(
+        self,
+        role: Role,
+        workload: Mapping[str, Any],
+        content_seed: int = CONTENT_SEED,
+        *,
+        options: Mapping[str, object] = MappingProxyType({}),
+        series: Sequence[str] = (),
+        deadline_s: float | None = None,
+    ) -> Endpoint:
+        """An endpoint that has been started as in a trial. Raises OSError and StartError."""
+        name = f"{self.implementation.declaration.name}-{len(self._supervisor.endpoints)}"
+        log_folder = self.log_folders[role] = self._folder / name / role
+        document = assignment(
+            role,
+            self.end_of(options, series),
+            workload=dict(workload),
+            content_seed=content_seed,
+            server_address=ADDRESS,
+            local_addresses=[ADDRESS],
+            certificates=self._folder,
+            log_folder=log_folder,
+            deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
+            port=self._port,
+        )
+        return self._supervisor.follow(role, self._popen(role, document, log_folder))
+
+    def _popen(self, role: Role, document: dict[str, Any], log_folder: Path) -> "subprocess.Popen[bytes]":
+        arguments = self.implementation.command(role)
+        if self._first_user is None:
+            log_folder.mkdir(parents=True)
+            started = command(arguments, document, log_folder.parent)
+            return _popen(started, cwd=log_folder, env=environment(log_folder), **PIPES)
+        cell = Cell(role, self._first_user + ROLES.index(role), log_folder)
+        cell.make_log_folder()
+        started = command(arguments, document, log_folder.parent)
+        folders = [self.implementation.folder]
+        return cell.start(_popen, started, folders=folders, papers=papers(started, document), variables={})
+
+    def await_ready(self, server: Endpoint) -> None:
+        """Follow it until it is ready, has ended, or takes too long."""
+        self._supervisor.wait(lambda: server.ready or server.exit_code is not None, READY_LIMIT_S)
+        self._supervisor.drain()
+
+    def await_end(self, endpoint: Endpoint, limit_s: float) -> None:
+        """Follow it until it has ended or takes too long."""
+        self._supervisor.wait(lambda: endpoint.exit_code is not None, limit_s)
+        self._supervisor.drain()
+
+    def end(self) -> None:
+        """End whatever still runs."""
+        for endpoint in self._supervisor.endpoints:
+            self._supervisor.end(endpoint)
+
+
+def _popen(arguments: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":
+    return subprocess.Popen(arguments, start_new_session=True, **kwargs)
