@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from fecbench.designs import base
 from fecbench.designs.error import DesignError
 from fecbench.designs.factor import Factor, LinkedFactor, is_factor
 from fecbench.designs.methods import AnyPlanSettings
@@ -260,7 +261,7 @@ class Design(Table):
 
     @property
     def text(self) -> str:
-        """The file, verbatim."""
+        """The file, verbatim; of a design with a base, a file that says the same without one."""
         return self._text
 
     @property
@@ -291,17 +292,23 @@ def _problem_of_baseline(label: str, baseline: str, compared_with: Mapping[str, 
 
 
 def load(path: str | Path) -> Design:
-    """The design in the TOML file at `path`.
+    """The design in the TOML file at `path`, with what its `base` says.
 
     Raises DesignError with the file, the key, its value, and what would be right.
     """
-    return parse(_read(Path(path)), path)
+    file = Path(path)
+    text = _read(file)
+    document = base.parsed(file, text)
+    if "base" not in document:
+        return parse(text, path)
+    whole = base.resolved(document, file, lambda other: base.parsed(other, _read(other)))
+    return parse(tomli_w.dumps(whole), path)
 
 
 def parse(text: str, path: str | Path) -> Design:
     """The design that a file at `path` with this text would hold. Raises DesignError as `load` does."""
     try:
-        design = Design.model_validate(_parsed(path, text))
+        design = Design.model_validate(base.parsed(Path(path), text))
     except ValidationError as error:
         # A key or a path can hold a line break; an error is one line.
         raise DesignError(" ".join(f"{path}: {refusal_line(error)}".split())) from None
@@ -315,15 +322,6 @@ def rewritten(design: Design, **tables: Any) -> Design:
     Its text is a file that holds exactly this design. Raises DesignError as `load` does.
     """
     return parse(tomli_w.dumps({**tomllib.loads(design.text), **tables}), design.path)
-
-
-def _parsed(path: str | Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise DesignError(f"{path}: is nested too deeply for a design") from None
-    except ValueError as error:  # TOMLDecodeError, and integers too long to be converted
-        raise DesignError(f"{path}: is no valid TOML: {error}") from None
 
 
 def _read(path: Path) -> str:

@@ -1,0 +1,91 @@
+"""A design that differs little from another: `base` names that one, and the design says what differs.
+
+- `base = "NAME"` is a design of the catalogue, `base = "FILE.toml"` a file beside the design.
+- Tables are merged key by key. A factor, a list and any other value takes the place of the base's.
+- `without = ["plan.candidates", …]` leaves out what the base has.
+- `variants = ["LABEL", …]` chooses those of the base.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fecbench.designs.catalogue import catalogue
+from fecbench.designs.error import DesignError
+from fecbench.designs.factor import is_factor
+from fecbench.hints import nearest
+
+Document = dict[str, Any]
+Read = Callable[[Path], Document]
+
+
+def resolved(document: Document, path: Path, read: Read, below: tuple[Path, ...] = ()) -> Document:
+    """The design with all that its bases say; `read` reads the file of one. Raises DesignError."""
+    if "base" not in document:
+        return document
+    own = dict(document)
+    file = _file(own.pop("base"), path)
+    if file.resolve() in (chain := (*below, path.resolve())):
+        raise DesignError(f"{path}: base = {document['base']!r}: is based on this design itself")
+    base = resolved(read(file), file, read, chain)
+    for key in own.pop("without", []):
+        _leave_out(base, str(key), path)
+    if chosen := _labels(own.get("variants")):
+        own["variants"] = _chosen(chosen, base.get("variants", []), path)
+    return _merged(base, own)
+
+
+def _file(named: Any, path: Path) -> Path:
+    if isinstance(named, str) and named.endswith(".toml"):
+        return path.parent / named
+    known = catalogue()
+    if not isinstance(named, str):
+        raise DesignError(f"{path}: base = {named!r}: must be the name of a design or of a .toml file")
+    if named not in known:
+        raise DesignError(f"{path}: base = {named!r}: is no design of the catalogue; {nearest(named, known)}")
+    return known[named]
+
+
+def _leave_out(base: Document, key: str, path: Path) -> None:
+    *tables, last = key.split(".")
+    table: Any = base
+    for name in tables:
+        table = table.get(name) if isinstance(table, dict) else None
+    if not isinstance(table, dict) or last not in table:
+        raise DesignError(f"{path}: without = {key!r}: the base has no such key")
+    del table[last]
+
+
+def _labels(variants: Any) -> list[str]:
+    is_choice = isinstance(variants, list) and all(isinstance(label, str) for label in variants)
+    return variants if is_choice else []
+
+
+def _chosen(labels: list[str], variants: list[Document], path: Path) -> list[Document]:
+    of_base = {str(variant.get("label")): variant for variant in variants}
+    for label in labels:
+        if label not in of_base:
+            raise DesignError(f"{path}: variants: the base has no {label!r}; {nearest(label, of_base)}")
+    return [of_base[label] for label in labels]
+
+
+def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> Document:
+    merged = dict(base)
+    for key, value in own.items():
+        before = base.get(key)
+        if isinstance(before, dict) and isinstance(value, dict) and not is_factor(before | value):
+            merged[key] = _merged(before, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def parsed(path: Path, text: str) -> Document:
+    """The tables of a file with this text. Raises DesignError."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise DesignError(f"{path}: is nested too deeply for a design") from None
+    except ValueError as error:  # TOMLDecodeError, and integers too long to be converted
+        raise DesignError(f"{path}: is no valid TOML: {error}") from None
