@@ -33,7 +33,9 @@ campaigns = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True, doc="Unique in the database."),
     sa.Column("title", sa.Text, nullable=False, doc="Of the design."),
     sa.Column("created_at", sa.Text, nullable=False, doc="UTC, ISO 8601."),
-    sa.Column("design_text", sa.Text, nullable=False, doc="The design file, verbatim."),
+    sa.Column(
+        "design_text", sa.Text, nullable=False, doc="The design file, verbatim; one with a base, resolved."
+    ),
     sa.Column(
         "seed",
         sa.Text,
