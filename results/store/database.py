@@ -4,9 +4,7 @@ SQLite in one file is the default; PostgreSQL by URL serves several machines tha
 in one transaction, so a killed harness loses nothing that `record` has returned for. Values are kept raw:
 medians and ratios are made when they are read (`results.analysis.frames`).
 
-A database of an earlier schema version is upgraded when it is opened (`upgrade`).
-
-Refused, with one line that says why: a file that is missing, no database, of another program or of a newer
+Refused, with one line that says why: a file that is missing, no database, of another program or of another
 schema version; a database that is locked, read-only or on a full disk; a second result for a trial that has a
 valid one, unless it is said to replace that one.
 """
@@ -26,7 +24,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError, StatementError
 
-from fecbench.results.store import rows, schema, upgrade
+from fecbench.results.store import rows, schema
 from fecbench.results.store.connector import Connector
 from fecbench.results.store.digest import of_metrics, of_trial, of_trials
 from fecbench.results.store.error import DatabaseError, HasResult, UnfitRecord
@@ -586,14 +584,12 @@ class Database:
     # Opening
 
     def _recognise(self, create: bool) -> None:
-        """Check that this is a results database of our schema: upgrade an older one, and with `create`, make
-        an empty one so."""
+        """Check that this is a results database of our schema; with `create`, make an empty one so."""
         with self._transaction(self._readers) as connection:
             version = self._connector.version(connection)
-        if version in upgrade.STEPS or (version is None and create):
-            older = f"has schema version {version}, and is upgraded to {schema.VERSION} when it is opened"
-            with self._transaction(self._writers, f" (it {older})" if version else "") as connection:
-                version = self._make_current(connection)
+        if version is None and create:
+            with self._transaction(self._writers) as connection:
+                version = self._made(connection)
         if version is None:
             raise DatabaseError(f"{self.address}: is empty: no campaign was run into it")
         if version != schema.VERSION:
@@ -602,19 +598,17 @@ class Database:
                 f" use the fecbench that wrote it: {self._other_revision(version)}"
             )
 
-    def _make_current(self, connection: sa.Connection) -> int:
-        """Create or upgrade the schema, and return the version that it has then.
+    def _made(self, connection: sa.Connection) -> int:
+        """Create the tables, and return the version that they have then.
 
         Another process may have been sooner, so the version is read anew once no other can change it.
         """
         self._connector.lock(connection)
-        before = self._connector.version(connection)
-        if before is None:
-            schema.tables.create_all(connection)
-        after = schema.VERSION if before is None else upgrade.upgrade(connection, before)
-        if after != before:
-            self._connector.set_version(connection, after)
-        return after
+        if (version := self._connector.version(connection)) is not None:
+            return version
+        schema.tables.create_all(connection)
+        self._connector.set_version(connection, schema.VERSION)
+        return schema.VERSION
 
     def _other_revision(self, version: int) -> str:
         """Which revision wrote a database of another schema, or the command that finds it."""
@@ -628,8 +622,7 @@ class Database:
         return f"git log -S 'VERSION = {version}' -- results/store/schema.py finds its revision"
 
     @contextlib.contextmanager
-    def _transaction(self, engine: sa.Engine, purpose: str = "") -> Iterator[sa.Connection]:
-        """`purpose` ends the message of a failure."""
+    def _transaction(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         try:
             with self.alone(), engine.begin() as connection:
                 yield connection
@@ -638,7 +631,7 @@ class Database:
             of_driver = isinstance(error, DBAPIError) and not isinstance(error, DataError)
             unfit = isinstance(error, StatementError) and not of_driver
             kind = UnfitRecord if unfit else DatabaseError
-            raise kind(f"{self.address}: {self._explain(error)}{purpose}") from error
+            raise kind(f"{self.address}: {self._explain(error)}") from error
 
     def _explain(self, error: SQLAlchemyError) -> str:
         if isinstance(error, IntegrityError):  # what one process can see was checked before

@@ -1,7 +1,7 @@
 """The tables of a results database, the same on SQLite and on PostgreSQL.
 
-Column names are an interface: notebooks and plain SQL read them. Add, do not rename. What is added also
-becomes a step in `upgrade`, so that databases of earlier versions are still read.
+Column names are an interface: notebooks and plain SQL read them. Add, do not rename. Another
+version is refused: no release has been made yet.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_was(tmp_path: P
 
 
 @pytest.mark.parametrize("create", [False, True])
-@pytest.mark.parametrize("version", [0, schema.VERSION + 1])
+@pytest.mark.parametrize("version", [schema.VERSION - 1, schema.VERSION + 1])
 def test_another_schema_version_is_refused(sqlite: str, version: int, create: bool) -> None:
     Database.open(sqlite, create=True).close()
     with sqlite3.connect(sqlite) as connection:
