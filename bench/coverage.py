@@ -104,6 +104,13 @@ def of_points(arms: Arms, repetitions: int, points: int, statistic: str) -> floa
     return float(found["low"].le(variant / baseline).mul(found["high"].ge(variant / baseline)).mean())
 
 
+def attainable(pairs: int) -> float:
+    """The least confidence from 95 % on that a two-sided exact test of the signs or ranks of pairs may have:
+    each of 2^pairs patterns of signs is as likely."""
+    patterns = 1 << pairs
+    return 1 - 2 * (patterns // 40) / patterns
+
+
 def over_points(networks: int, campaigns: int) -> float:
     """How often the interval of the median ratio holds that of all networks: ratios are 0.9, times what a
     skewed distribution adds."""
@@ -146,11 +153,12 @@ def run() -> list[str]:
     """Print both tables; what misses its bounds."""
     missed = []
     table = Table(title="95 % intervals that hold the truth", title_justify="left")
-    for heading in ("of", "arms", "units", "%", "bounds"):
+    for heading in ("of", "arms", "units", "%", "bounds", "attainable"):
         table.add_column(heading, justify="left" if heading in ("of", "arms") else "right")
     for row in rows():
         ends = f"{100 * row.at_least:.0f} to {100 * row.at_most:.0f}"
-        table.add_row(row.of, row.arms, str(row.units), f"{100 * row.holds:.1f}", ends)
+        exact = f"{100 * attainable(row.units):.1f}" if row.of == "a point's median" else "-"
+        table.add_row(row.of, row.arms, str(row.units), f"{100 * row.holds:.1f}", ends, exact)
         if not row.at_least <= row.holds <= row.at_most:
             missed.append(f"{row.of}, {row.arms}, {row.units}: {100 * row.holds:.1f} % is not {ends} %")
     Console().print(table)

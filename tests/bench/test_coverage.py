@@ -21,6 +21,11 @@ def test_intervals_of_few_repetitions_hold_the_truth() -> None:
     assert over_points(40, 300) > 0.93
 
 
+def test_six_pairs_attain_97_percent_and_many_95() -> None:
+    assert coverage.attainable(6) == 1 - 2 / 64
+    assert coverage.attainable(50) == pytest.approx(0.95)
+
+
 def test_the_verdict_is_seldom_wrong_at_the_margin() -> None:
     assert wrongly_equivalent(8, "median", 600) < 0.05
 
