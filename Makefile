@@ -6,6 +6,7 @@
 # make bench  what the dropper, the link, the codes, loading results, engines and a cluster cost, next to others; PARTS="…" chooses
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
+# make breaks which test notices each fault of tests/breaks; BREAKS="…" chooses, WHOLE=1 tries the survivors on all tests
 # make lint   the checks of form
 
 SHELL := /bin/bash
@@ -39,7 +40,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual build build-all bench lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build build-all bench breaks lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -81,6 +82,9 @@ bench: build
 
 build: packages environment go parts
 	@mkdir -p $(OUT)
+
+breaks: build
+	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
 
 build-all: build
 	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"
