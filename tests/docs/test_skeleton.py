@@ -11,7 +11,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 from fecbench.runners.conformance import contract
-from fecbench.runners.conformance.contract import Loopback
+from fecbench.runners.conformance.loopback import Loopback
 from fecbench.runners.conformance.transfers import transfer
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import ours

@@ -94,7 +94,7 @@ def test_names_are_unique_and_every_metric_has_a_meaning_in_a_sentence_and_words
 
 def test_the_unit_of_a_metric_is_the_one_that_its_name_ends_with() -> None:
     for metric in ALL:
-        assert metrics.unit_of(metric.name) in ("", metric.unit), metric.name
+        assert metrics.unit_of(metric.name) in ("", metric.unit), metric.name  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_column_of_a_frame_has_the_metric_of_its_name(name: str, registered: s
 @pytest.mark.parametrize("name", ["client.startup_ms", "lost", "nobody.dct_s", "a.b.c.lost", "client.a.lost"])
 def test_a_metric_that_nobody_registered_has_the_unit_of_its_name_and_no_direction(name: str) -> None:
     found = metrics.of(name)
-    assert found == Metric(name, metrics.unit_of(name), "", None, None)
+    assert found == Metric(name, metrics.unit_of(name), "", None, None)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_a_series_begins_with_the_time_and_its_columns_end_with_their_units() ->
     for series in metrics.SERIES:
         assert series.columns[0].name == "t_s"
         for column in series.columns:
-            assert metrics.unit_of(column.name) in ("", column.unit)
+            assert metrics.unit_of(column.name) in ("", column.unit)  # type: ignore[attr-defined]
             assert metrics.column_of(series.name, column.name) == column
     assert metrics.column_of("mine", "gap_ms") == metrics.Column("gap_ms", "ms", "")
 

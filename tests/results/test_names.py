@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,13 @@ from fecbench.results import analysis, figures
 
 
 @pytest.mark.parametrize("package", [figures, analysis], ids=lambda package: package.__name__)
-def test_a_package_offers_every_name_that_it_lists(package: object) -> None:
+def test_a_package_offers_every_name_that_it_lists(package: Any) -> None:
     for name in package.__all__:
         assert callable(getattr(package, name)), name
 
 
 @pytest.mark.parametrize("package", [results, figures, analysis], ids=lambda package: package.__name__)
-def test_a_name_that_a_package_lacks_is_an_attribute_error(package: object) -> None:
+def test_a_name_that_a_package_lacks_is_an_attribute_error(package: Any) -> None:
     with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nonsense'"):
         package.nonsense  # noqa: B018
 

@@ -149,7 +149,7 @@ def test_an_empty_campaign_has_empty_frames_with_the_same_columns(filled: Filled
     with results.open(sqlite) as opened:
         campaign = opened["campaign-0"]
         assert campaign.trials().empty
-        assert list(campaign.trials().columns)[:8] == list(frames.TRIAL_COLUMNS)
+        assert list(campaign.trials().columns)[:8] == list(frames.TRIAL_COLUMNS)  # type: ignore[attr-defined]
         assert campaign.metrics().empty
         assert campaign.paired(OFF, XOR).ratios.empty
         assert campaign.intervals(OFF, XOR).empty

@@ -111,7 +111,7 @@ def test_a_repetition_that_one_variant_failed_in_is_there_and_one_that_is_invali
 
 def trials_of(logs: pd.DataFrame) -> pd.DataFrame:
     """Trials that have these log ratios, of a baseline of 1 s."""
-    times = np.exp(logs).rename_axis(columns="variant").stack().rename("client.dct_s").reset_index()
+    times = np.exp(logs).rename_axis(columns="variant").stack().rename("client.dct_s").reset_index()  # type: ignore[attr-defined]
     return times.assign(workload="download", state="ok")
 
 

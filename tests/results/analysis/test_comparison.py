@@ -70,7 +70,7 @@ def frame_of(baseline: Floats, variant: Floats) -> pd.DataFrame:
 def rows_of(
     baseline: Floats, variant: Floats, engine: str = "emulated", margin: float = 0.02
 ) -> pd.DataFrame:
-    campaign = campaign_of(*baseline.shape, engine, margin)
+    campaign = campaign_of(*baseline.shape, engine, margin)  # type: ignore[call-arg]
     return comparison.of_frame(frame_of(baseline, variant), campaign).set_index("workload")
 
 

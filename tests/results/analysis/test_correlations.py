@@ -26,7 +26,7 @@ def test_a_quotient_that_drives_the_ratio_is_the_strongest() -> None:
     random = np.random.default_rng(1)
     factors = two_paths(random, 40)
     logs = 0.1 * np.log(factors["path2.owd_ms"] / factors["path1.owd_ms"]) + random.normal(0, 0.03, 40)
-    table = rank_correlations(factors, logs.to_numpy(), np.arange(40))
+    table = rank_correlations(factors, logs.to_numpy(), np.arange(40))  # type: ignore[attr-defined]
     assert table["factor"][0] == "path2.owd_ms / path1.owd_ms"
     assert table["rho"][0] > 0.8
     assert table["p_value"][0] < 0.01

@@ -134,7 +134,7 @@ def test_what_is_decided_needs_no_more_trials() -> None:
 
 
 def test_too_few_trials_need_as_many_as_can_agree() -> None:
-    for n in range(criteria.FEWEST):
+    for n in range(criteria.FEWEST):  # type: ignore[attr-defined]
         more = criteria.more_trials(criteria.asked(differences(np.full(n, -0.01))))
         assert more is not None
         assert verdict_of(differences(np.full(n + more, -0.01))) == "agrees"

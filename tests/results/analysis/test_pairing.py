@@ -52,7 +52,7 @@ def pairs_of(outcomes: Outcomes) -> Pairs:
     point)."""
     pairs: Pairs = {}
     for *place, repetition in product(WORKLOADS, POINTS, REPETITIONS):
-        pair = [outcomes.get(TrialKey(variant, *place, repetition), ("not run", 0.0)) for variant in VARIANTS]
+        pair = [outcomes.get(TrialKey(variant, *place, repetition), ("not run", 0.0)) for variant in VARIANTS]  # type: ignore[call-arg]
         if {state for state, _ in pair} <= {"ok", "failed", "timeout"}:
             off, xor = (value if state == "ok" else math.inf for state, value in pair)
             pairs.setdefault((place[0], place[1]), []).append((off, xor))

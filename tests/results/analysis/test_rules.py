@@ -330,7 +330,7 @@ def keep_the_law(seed: int) -> int:
     sizes = [(50_000,), (1000, 50_000), (1000, 50_000, 1_000_000)][seed % 3]
     noise = [normal, wider_with_loss, timeouts_with_loss][random.integers(3)]
     pairing, campaign = compared(random, int(random.integers(30, 60)), sizes, effect, noise)
-    table = module.of_campaign(pairing, campaign)
+    table = module.of_campaign(pairing, campaign)  # type: ignore[attr-defined]
     factors = module._factors(table, campaign)
     table = pd.concat([table, factors], axis=1)
     data = module._Data(factors.to_numpy(np.float64), module._logs(table["ratio"]), table["point"].to_numpy())

@@ -32,7 +32,7 @@ def test_cells_with_a_gain_have_its_colour_and_numbers_and_the_others_are_white(
     drawn = figures.choice_map(table, VARIANTS, "loss.p", "owd_ms", "Where?", "Cells.")
     (axes,) = drawn.axes
     assert [text.get_text() for text in axes.texts] == ["0.80\n0.75–0.86"]
-    assert axes.texts[0].xy == (1.5, 0.5)
+    assert axes.texts[0].xy == (1.5, 0.5)  # type: ignore[attr-defined]
     rectangles = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     colored = [patch.get_xy() for patch in rectangles if patch.get_facecolor()[:3] != (1, 1, 1)]
     assert (len(rectangles), colored) == (4, [(1, 0)])

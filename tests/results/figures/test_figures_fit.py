@@ -160,7 +160,7 @@ def texts(figure: Figure) -> Iterator[Text]:
 
 
 def outside(axis: Axis) -> Iterator[Text]:
-    seen = axis._update_ticks()  # what drawing an axis draws
+    seen = axis._update_ticks()  # type: ignore[attr-defined]  # what drawing an axis draws
     for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
         for label in (tick.label1, tick.label2):
             if tick not in seen:

@@ -98,8 +98,8 @@ def test_a_curve_of_few_steps_is_drawn_with_all_of_them() -> None:
 def test_boxes_of_many_trials_have_their_outliers_as_pixels(filled: Filled) -> None:
     figure = mpl.figure.Figure()
     axes, campaign = figure.subplots(), campaign_of(filled, 1)
-    look = next(iter(distributions.looks(campaign).values()))
+    look = next(iter(distributions.looks(campaign).values()))  # type: ignore[attr-defined]
     for position, count in enumerate((1000, 2001)):
-        distributions.box(axes, position, 0.5, np.random.default_rng(0).lognormal(0, 1, count), look)
+        distributions.box(axes, position, 0.5, np.random.default_rng(0).lognormal(0, 1, count), look)  # type: ignore[attr-defined]
     outliers = [line for line in axes.lines if line.get_marker() == look.marker]
     assert [line.get_rasterized() for line in outliers] == [False, True]

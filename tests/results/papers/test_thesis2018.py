@@ -190,7 +190,7 @@ def time_out(frame: pd.DataFrame, variant: str, points: range, repetitions: rang
     chosen &= frame["variant"].str.contains(variant, regex=False)
     assert chosen.any()
     frame.loc[chosen, "state"] = "timeout"
-    frame.loc[chosen, [name for name in frame if name.startswith("messages.")]] = math.nan
+    frame.loc[chosen, [name for name in frame if name.startswith("messages.")]] = math.nan  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from fecbench.results.papers import figures_of
 from fecbench.results.papers.claims import Claim
-from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm
+from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
 
 CATALOG = Path(__file__).parents[3] / "designs" / "catalog"

@@ -65,7 +65,7 @@ def test_a_bar_ends_at_the_median_over_points_and_its_line_is_the_interval(
     ratios, campaign = measured
     axes = ratio_figures.bars(ratios, campaign).axes[0]
     drawn = sorted(
-        (bar.get_y() + bar.get_height(), *line.get_segments()[0][:, 1])
+        (bar.get_y() + bar.get_height(), *line.get_segments()[0][:, 1])  # type: ignore[attr-defined]
         for bar, line in zip(axes.patches, axes.collections, strict=True)
     )
     expected = sorted(

@@ -59,7 +59,7 @@ def test_a_link_that_is_slower_than_it_should_be_breaks_the_bounds_of_delay_and_
         up = replace(link.up, bandwidth_mbps=0.99 * link.up.bandwidth_mbps, owd_ms=link.up.owd_ms + 2)
         return replace(link, up=up)
 
-    real_build = laboratory.build
+    real_build = laboratory.build  # type: ignore[attr-defined]
     monkeypatch.setattr(laboratory, "build", build_slower)
     lines = measure(calibration.brief)
     wrong = {name for name, line in lines.items() if not line.good}

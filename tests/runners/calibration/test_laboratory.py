@@ -45,7 +45,7 @@ def slow(direction: Direction, monkeypatch: pytest.MonkeyPatch) -> None:
         built = replace(asked, bandwidth_mbps=0.9 * asked.bandwidth_mbps, owd_ms=asked.owd_ms + 5)
         return replace(link, **{direction: built})
 
-    real_build = laboratory.build
+    real_build = laboratory.build  # type: ignore[attr-defined]
     monkeypatch.setattr(laboratory, "build", build_slower)
 
 

@@ -81,7 +81,7 @@ def test_every_simulator_takes_the_time_and_the_trial_keeps_it(
 free = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = 0 }}
 TLS = {{ bandwidth_mbps = 10, {HANDSHAKE} = {HANDSHAKE_MS}, {DATAGRAM} = 0 }}
 packets = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = {DATAGRAM_US} }}"""
-    database = run(load("", factors))
+    database = run(load("", factors))  # type: ignore[call-arg]
     with Database.open(str(database)) as opened:
         (campaign,) = opened.campaigns()
         trials = [stored.record for stored in opened.trials(campaign.id)]

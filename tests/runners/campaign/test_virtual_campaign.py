@@ -82,7 +82,7 @@ def test_a_campaign_comes_to_the_same_with_other_jobs_in_another_order_and_in_pi
     digests = set()
     for name, starts in manners.items():
         database = tmp_path / f"{name}.sqlite"
-        for options in starts:
+        for options in starts:  # type: ignore[attr-defined]
             ran = run(design, database, *options)
             assert ran.returncode in (0, 1), ran.stderr
         digests.add(digest(database))

@@ -319,5 +319,5 @@ def test_a_host_without_tun_is_refused_in_one_line(
         assert "worker on ada takes no group: this host lacks TUN/TAP" in running.words
         assert running.words.splitlines()[-1].startswith("fecbench: no worker takes groups")
     finally:
-        worker.terminate()
-        worker.wait()
+        worker.terminate()  # type: ignore[attr-defined]
+        worker.wait()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fecbench.results.store.database import TrialKey
+from fecbench.results.store.database import TrialKey  # type: ignore[attr-defined]
 from fecbench.runners.commands.console import progress
 from fecbench.runners.commands.console.progress import Reporter
 from fecbench.runners.commands.console.tables import table_of

@@ -10,7 +10,8 @@ import pytest
 
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import transfers as contract_transfers
-from fecbench.runners.conformance.contract import Part, problem_of_metrics
+from fecbench.runners.conformance.contract import problem_of_metrics
+from fecbench.runners.conformance.part import Part
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.workloads import TOLD, WORKLOADS

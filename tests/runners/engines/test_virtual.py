@@ -21,7 +21,7 @@ from fecbench.runners.trial import cgroup, competition, simulation
 from fecbench.runners.trial.judge import judge
 from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
-from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of
+from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of  # type: ignore[attr-defined]
 from tests.waiting import wait_until
 
 OTHER = "other"
@@ -224,7 +224,7 @@ def test_tasks_are_made_when_they_are_needed(made_up: WriteDesign) -> None:
         finished = engine.run(tasks())
         next(finished)
         assert taken < 50
-        finished.close()
+        finished.close()  # type: ignore[attr-defined]
 
 
 def test_a_simulator_dies_with_its_harness(made_up: WriteDesign) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from fecbench.dropper.command import Counters
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, pack, verdicts
+from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import judging
 from fecbench.runners.trial.judge import judge
 from fecbench.runners.trial.judging.endpoints import succeeded
-from fecbench.runners.workloads.workload import Demand
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 from fecbench.topologies.link_report import (
     DirectionConfiguration,

@@ -12,10 +12,10 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import ROLES, EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial.judge import judge
-from fecbench.runners.workloads.workload import Demand
 from fecbench.topologies import tcp
 from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE

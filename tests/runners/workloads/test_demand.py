@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from fecbench.runners import workloads
+from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.workloads.page import graph as page_graph
-from fecbench.runners.workloads.workload import Demand, Surroundings
+from fecbench.runners.workloads.workload import Surroundings
 from fecbench.topologies.link import LinkSettings
 
 AROUND = Surroundings("FEC", LinkSettings.symmetric(10, 20), timeout_s=8.0)
