@@ -27,7 +27,7 @@ MOST_DISTURBED = 3
 # In one process, so that the nearest tests are the first.
 PYTEST = [".venv/bin/python", "-m", "pytest", "-xq", "-pno:xdist", "-pno:cacheprovider", "--tb=no"]
 # The smallest endpoint with both crates in it.
-UDP = [".venv/bin/python", "-m", "fecbench.runners.implementations.build", "quic-impls/udp"]
+UDP = ["make", "-C", "quic-impls/udp"]
 
 
 class Part(NamedTuple):

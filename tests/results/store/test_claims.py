@@ -72,8 +72,9 @@ def test_those_that_wait_see_who_holds_a_group_and_whether_it_goes_on(
     database.claim(campaign.id, ada.id, GROUPS[0])
     before = database.claims(campaign.id)[GROUPS[0]]
     assert (before.start_id, before.host, before.holder) == (ada.id, "ada", {"process": 0})
-    database.beat(ada.id)
-    assert database.claims(campaign.id)[GROUPS[0]].beat == before.beat + 1
+    for beats in (1, 2):
+        database.beat(ada.id)
+        assert database.claims(campaign.id)[GROUPS[0]].beat == before.beat + beats
 
 
 def test_all_claims_of_a_start_are_given_up_but_not_when_it_has_gone_on(

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from fecbench.runners.commands.run import run
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks import validity
 from fecbench.runners.tasks.validity import Validity
-from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.link import Direction, LinkSettings
 from fecbench.topologies.programs import PROBER, WIRE
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
@@ -90,6 +91,15 @@ def test_an_asymmetric_link_is_measured_in_both_directions(measure: Any) -> None
     for name in ("up an asymmetric link, at 100 ms", "down an asymmetric link, at 10 ms"):
         assert 0 <= lines[f"delay error {name}, p50"].value <= lines[f"delay error {name}, p99"].value
     assert lines["packets not conserved"].value == 0
+
+
+def test_slow_asymmetric_link_breaks_the_bound_of_each_rate() -> None:
+    def burst(link: LinkSettings, _: int, direction: Direction) -> tuple[float, float]:
+        return 0.9 * link.of(direction).bandwidth_mbps, 0.0
+
+    room: Any = SimpleNamespace(delay_error_us=lambda *_: [0.0], burst=burst)
+    wrong = [line.name for line in calibration.asymmetry(room) if not line.good]
+    assert [name.split()[:3] for name in wrong] == [["rate", "error", "up"], ["rate", "error", "down"]]
 
 
 @root

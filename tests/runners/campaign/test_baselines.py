@@ -34,6 +34,11 @@ def compared(write_design: Any, tmp_path: Path, *variants: tuple[str, str, str])
         ([BASE, ("x", "noq-fec", XOR)], {"base": None, "x": WITH_NONE}),
         ([BASE, ("x", "noq-fec", f'{XOR}\nbaseline = "base"')], {"base": None, "x": "base"}),
         ([("n", "noq-fec", OFF), ("x", "noq-fec", XOR)], {"n": WITH_NONE, "x": "n"}),
+        # What is compared with another is nobody's twin.
+        (
+            [BASE, ("n", "noq-fec", f'{OFF}\nbaseline = "base"'), ("x", "noq-fec", XOR)],
+            {"base": None, "n": "base", "x": WITH_NONE},
+        ),
         # Of several, the one that differs in FEC alone, or least.
         (
             [BASE, ("n", "noq-fec", OFF), ("r", "noq-fec", RENO_OFF), ("x", "noq-fec", RENO_XOR)],
