@@ -1,0 +1,32 @@
+# make           build/PROGRAM, where the folder has one
+# make test      our tests
+# make lint      the checks of form
+#
+# A folder sets what differs, and includes this: PROGRAM, its name in build/, and BINARY, that of cargo's; PROFILE,
+# --release unless it is a library alone; FIRST, the targets that
+# have to be there before cargo; WHOLE, --all for a workspace of several crates.
+
+PROFILE ?= --release
+FIRST ?= Cargo.lock
+export CARGO_TARGET_DIR ?= build/target
+
+.PHONY: all test lint clean
+
+all: $(FIRST)
+ifdef PROGRAM
+	@cargo build --quiet $(PROFILE) --locked
+	@ln -sf target/release/$(or $(BINARY),$(PROGRAM)) build/$(PROGRAM)
+endif
+
+Cargo.lock: crates.lock
+	@../crates_lock.py restore .
+
+test: $(FIRST)
+	@cargo test --quiet $(PROFILE) --locked
+
+lint: $(FIRST)
+	@cargo fmt $(WHOLE) --check
+	@cargo clippy --quiet $(PROFILE) --locked $(WHOLE) --all-targets -- --deny warnings
+
+clean::
+	rm -rf build
