@@ -169,8 +169,8 @@ def outcome_of(
     for command in (part.own_tests, part.build) if part else ():
         code, said = run(command, BUILD_S) if command else (0, "")
         if code != 0:
-            failed = re.search(r"^---- (\S+) stdout", said, re.M)
-            return Outcome("killed", failed[1]) if failed else Outcome("unbuilt", last(said))
+            failed = re.search(r"^(?:---- (\S+) stdout|error: (test failed.*))", said, re.M)
+            return Outcome("killed", failed[1] or failed[2]) if failed else Outcome("unbuilt", last(said))
     outcome = Outcome("survived", "no test concerns it")
     for tests, limit_s in zip((suite, ()), limits_s, strict=False):
         code, said = run([*PYTEST, *(f"--deselect={test}" for test in disturbed), *tests], limit_s)

@@ -14,14 +14,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from fecbench.dropper import command as dropper_command
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.dropper.command import DropperError
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.engines import worker
 from fecbench.runners.engines.engine import Finished
 from fecbench.runners.engines.namespaces import NamespaceEngine
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.trial import trial
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.transfer import has_timed_out
 from fecbench.topologies import counters
@@ -130,6 +133,16 @@ def test_a_trial_drops_what_the_oracle_says() -> None:
     predicted = dropper_model.verdicts(dropper_model.Uniform(0.2), 2, down.packets)
     assert down.packets >= 40
     assert down.counters.dropped == predicted.sum() > 0
+
+
+@pytest.mark.parametrize("logged", [2, 4])
+def test_log_that_is_not_as_long_as_the_count_is_an_error(
+    logged: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dropper_command, "show", lambda _: SimpleNamespace(seen=3))
+    monkeypatch.setattr(dropper_command, "log", lambda _: SimpleNamespace(packets=logged))
+    with pytest.raises(DropperError, match=f"x0: 3 packets seen, {logged} in the log"):
+        trial._read_dropper(SimpleNamespace(interface="x0"))  # type: ignore[arg-type]
 
 
 def test_capture_keeps_the_packets_of_both_hosts() -> None:

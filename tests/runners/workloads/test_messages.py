@@ -150,8 +150,8 @@ WRONG = {
     "a trace that there is not": ('trace = "none"', "trace = 'none': there is no trace 'none' in"),
     "a trace and a rate": ('trace = "own"\nrate_hz = 30', "says sizes and times itself: leave out rate_hz"),
     "more time than there is": (
-        "duration_s = 61",
-        "after 60.9667 s, and timeout_s = 60: it must be more",
+        "rate_hz = 1\nduration_s = 61",
+        "after 60 s, and timeout_s = 60: it must be more",
     ),
     "nothing of a trace": (
         'trace = "own"\nduration_s = 0.001',

@@ -100,6 +100,7 @@ def test_a_page_is_read_as_it_was_written(page: Page) -> None:
 def test_a_photo_site_has_exactly_the_size_that_was_asked_for(seed: int, size_bytes: int) -> None:
     page = photo_site.make(seed, size_bytes, "test")
     assert page.size_bytes == size_bytes
+    assert min(each.size_bytes for each in page.objects) >= photo_site.SMALLEST_OBJECT_BYTES
     assert page == photo_site.make(seed, size_bytes, "test")
     assert [each.name for each in page.objects if not each.parents] == ["document"]
     assert len(page.origins) == 4

@@ -10,9 +10,11 @@ import pytest
 
 from fecbench.runners.tasks import series
 from fecbench.runners.trial.judge import judge
+from fecbench.runners.workloads.messages import possible
 from tests.runners.workloads.radio import (
     ARRIVED_HEADER,
     BEGAN_S,
+    HEADER_BYTES,
     SENT_HEADER,
     Radio,
     Row,
@@ -45,6 +47,15 @@ def test_what_is_possible_is_ok_and_measured(direction: str, delivery: str) -> N
     assert (judgement.state, judgement.reason) == ("ok", "")
     assert judgement.metrics["messages"]["on_time_ratio_100ms"] == 1
     assert judgement.series == {}, "nobody asked for it"
+
+
+def test_what_was_sent_is_the_udp_payload_of_all_links() -> None:
+    radio = lossless()
+    outcome = radio.outcome()
+    links = dict.fromkeys(("path1", "path2"), outcome.links["internet"])
+    payload = sum(HEADER_BYTES + row.bytes for row in radio.rows)
+    sent = possible.sent_bytes(radio.task(), outcome.model_copy(update={"links": links}))
+    assert sent == 2 * payload
 
 
 def test_the_series_is_kept_when_the_design_wants_it() -> None:
