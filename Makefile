@@ -7,7 +7,7 @@
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make breaks which test notices each fault of tests/breaks; BREAKS="…" chooses, WHOLE=1 tries the survivors on all tests
-# make lint   the checks of form
+# make lint   the checks of form; make lint-on-demand, test-on-demand: those of the stacks that build-all builds
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -35,6 +35,10 @@ OTHERS := $(filter-out $(OWN:%=quic-impls/%/),$(wildcard quic-impls/*/))
 ON_DEMAND := $(patsubst %/impl.toml,%,$(shell grep -l '^on_demand = true' $(OWN:%=quic-impls/%/impl.toml) 2>/dev/null))
 GO_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/go.mod,%,$(wildcard $(OWN:%=quic-impls/%/go.mod) quic-impls/fec/peer/go.mod)))
 RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard $(OWN:%=quic-impls/%/Cargo.toml))))
+# Linters from the Go proxy, in their own folder.
+LINTERS := $(CURDIR)/.build/bin
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
 # One more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
@@ -122,14 +126,24 @@ parts: environment go
 	@$(MAKE) --no-print-directory -C topologies/prober
 	@$(RUN) fecbench.runners.implementations.build $(UNBUILT)
 
-lint: build
+# Nothing need be built, and the quick checks come first.
+lint: packages environment
 	@$(RUN) ruff check $(NOT_OTHERS) .
 	@$(RUN) ruff format --check $(NOT_OTHERS) .
 	@$(RUN) mypy
 	@clang-format --dry-run --Werror $(C_FILES)
+	@$(MAKE) --no-print-directory go
+	@GOBIN=$(LINTERS) go install $(STATICCHECK) && GOBIN=$(LINTERS) go install $(ACTIONLINT)
+	@$(LINTERS)/actionlint
 	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
-	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./...); done
+	@$(MAKE) --no-print-directory -C quic-impls/rquic patched
+	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./... && $(LINTERS)/staticcheck ./...); done
 	@for folder in $(RUST_FOLDERS); do $(MAKE) --no-print-directory -C $$folder lint; done
+
+# The stacks that are built only when a design uses them.
+lint-on-demand test-on-demand: build-all
+	@for folder in $(filter %/quinn %/quiche,$(ON_DEMAND)); do \
+	    $(MAKE) --no-print-directory -C $$folder $(@:-on-demand=); done
 
 # The pinned requirements, with hashes, from what pyproject.toml asks for.
 lock:

@@ -106,7 +106,7 @@ func (x transfer) run(t *testing.T) (o outcome) {
 		serving.Go(func() {
 			o.serverErr = runTelling(ctx, serverEnd, server, &serverOut, x.heard)
 		})
-		time.Sleep(1) // the server listens
+		time.Sleep(time.Nanosecond) // the server listens
 		o.clientErr = run(ctx, clientEnd, client, &clientOut)
 		time.Sleep(10 * time.Second) // the client's last packets arrive
 		stop()

@@ -487,7 +487,7 @@ func meet(t *testing.T, workload contract.Workload, act func(p peer)) (ended err
 		ctx, stop := context.WithCancel(t.Context())
 		end := make(chan error, 1)
 		go func() { end <- run(ctx, serverEnd, server, io.Discard) }()
-		time.Sleep(1) // the server listens
+		time.Sleep(time.Nanosecond) // the server listens
 		surroundings, err := readSurroundings(client)
 		if err != nil {
 			t.Fatal(err)

@@ -438,7 +438,7 @@ func TestAPacketThatWasNotAnnouncedEndsTheServerWithAnError(t *testing.T) {
 			e.observer.Open = func(number int) observer.Connection { return &forgetful{open(number), 20} }
 			ended <- e.serve(ctx, io.Discard)
 		}()
-		time.Sleep(1) // the server listens
+		time.Sleep(time.Nanosecond) // the server listens
 		if err := run(t.Context(), clientEnd, client, io.Discard); err == nil {
 			t.Error("the client succeeded")
 		}
