@@ -72,6 +72,11 @@ def test_losses_are_those_on_the_way_of_the_messages(campaign: CampaignInfo, tri
     assert losses(trials, campaign)["losses"].tolist() == [0, 0.01, 0.02]
 
 
+def test_losses_are_a_share_of_all_links(campaign: CampaignInfo, trials: pd.DataFrame) -> None:
+    trials = trials.assign(**{"path2.up.lost": 0, "path2.up.packets": 300})
+    assert losses(trials, campaign)["losses"].tolist() == [0, 1 / 400, 2 / 400]
+
+
 def test_the_map_has_a_mark_a_point_and_counts_those_that_keep_it(
     campaign: CampaignInfo, trials: pd.DataFrame
 ) -> None:
