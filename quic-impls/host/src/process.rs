@@ -102,7 +102,21 @@ fn monotonic_now() -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use super::*;
+
+    #[test]
+    fn a_datagram_leaves_from_the_address_of_its_path() -> io::Result<()> {
+        let [first, second] = [1, 2].map(|last| IpAddr::from([127, 0, 0, last]));
+        let receiver = UdpSocket::bind((first, 0))?;
+        let mut host = Process { socket: Socket::of_paths(&[first, second])?, clock: Clock::read() };
+        for from in [second, first] {
+            host.send(b"x", Some(from), receiver.local_addr()?)?;
+            assert_eq!(receiver.recv_from(&mut [0])?.1.ip(), from);
+        }
+        Ok(())
+    }
 
     #[test]
     fn a_time_is_between_the_readings_of_the_monotonic_clock_around_it() {

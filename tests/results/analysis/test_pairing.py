@@ -402,6 +402,13 @@ def test_workloads_that_compare_different_metrics_are_compared_as_if_each_were_a
     )
 
 
+def test_tables_of_several_metrics_are_in_the_order_of_the_design() -> None:
+    frame = frame_with(dict.fromkeys(KEYS, ("ok", 1.0))).assign(**{MORE: 1.0})
+    first, second = WORKLOADS
+    ratios = paired(frame, OFF, XOR, {second: metrics.DEFAULT, first: MORE}).ratios
+    assert ratios["workload"].tolist() == [first] * len(POINTS) + [second] * len(POINTS)
+
+
 def test_variants_are_compared_by_the_metric_of_each_workload(filled: Filled) -> None:
     database, campaign = filled(dict.fromkeys(KEYS, ("ok", 1.0)))
     chosen = metrics.choose(campaign, "server.packets_sent")
