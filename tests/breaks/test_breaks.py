@@ -63,7 +63,7 @@ def test_every_break_is_one_hunk_of_one_file() -> None:
             Outcome("killed", "tests/x.py::test_a[1 - 2]"),
         ),
         ((0, "1 passed"), Outcome("survived", "1 passed")),
-        ((None, "."), Outcome("survived", "no test failed in 9 s")),
+        ((None, "FAILED tests/x.py::test_a"), Outcome("survived", "no test failed in 9 s")),
         ((4, "ImportError"), Outcome("killed", "pytest cannot begin: ImportError")),
     ],
 )

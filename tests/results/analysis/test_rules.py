@@ -301,10 +301,32 @@ def test_a_rule_that_trees_contradict_which_had_not_seen_its_points_is_left_out(
     rows = found.table[found.table["ratio"] < 0.85]
     rule = module._rule([], rows, LEVEL, len(rows))
     assert not module._is_contradicted(rule, rows, rows)
-    assert module._is_contradicted(rule, rows, found.table[found.table["ratio"] > 0.9])
+    above = found.table[found.table["ratio"] > 0.9]
+    assert module._is_contradicted(rule, rows, above)
+    assert module._is_contradicted(module._rule([], above, LEVEL, len(above)), above, rows)
     assert module._is_contradicted(rule, rows, rows[:7])
     few = rows[rows["point"].isin(rows["point"].unique()[:7])]
     assert module._is_contradicted(module._rule([], few, module._HONEST_LEVEL, len(few)), few, few)
+
+
+def test_rules_that_other_trees_have_in_the_other_order_are_both_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def swapped(tree: Any, data: module._Data) -> Any:
+        return tree.apply(data.factors).max() + tree.apply(data.factors).min() - tree.apply(data.factors)
+
+    x = np.arange(60) / 60
+    logs = np.random.default_rng(4).normal(0, 0.3, 60) + 0.1 * (x > 0.5)
+    data = module._Data(x[:, None], logs, np.arange(60))
+    monkeypatch.setattr(module, "_leaves", lambda _: 2)
+    monkeypatch.setattr(module, "_honest_leaves", swapped)
+    printed, left_out = module._rules(rows_of(data), pd.DataFrame({"x": x}), data.factors, data)
+    assert (len(printed), len(left_out)) == (0, 2)
+
+
+def test_reasons_count_repetitions() -> None:
+    unpaired = pd.DataFrame({"reason": ["a", "b", "a"], "repetitions": [2, 1, 3]})
+    assert module._reasons(unpaired) == "a (5), b (1)"
 
 
 def meeting(rows: pd.DataFrame, conditions: Sequence[str]) -> pd.Series:
