@@ -324,6 +324,14 @@ def test_rules_that_other_trees_have_in_the_other_order_are_both_left_out(
     assert (len(printed), len(left_out)) == (0, 2)
 
 
+def test_noise_has_no_importance_and_other_leaves_in_other_trees() -> None:
+    random = np.random.default_rng(2)
+    data = module._Data(random.random((80, 2)), random.normal(0, 0.3, 80), np.arange(80))
+    tree = module._tree(data, 4)
+    assert (module._honest_leaves(tree, data) != tree.apply(data.factors)).mean() > 0.1
+    assert module._importances(data, ["a", "b"])["importance"].max() < 0.1
+
+
 def test_reasons_count_repetitions() -> None:
     unpaired = pd.DataFrame({"reason": ["a", "b", "a"], "repetitions": [2, 1, 3]})
     assert module._reasons(unpaired) == "a (5), b (1)"

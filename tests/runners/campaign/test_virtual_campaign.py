@@ -302,7 +302,7 @@ def test_an_invalid_trial_is_run_once_and_never_again(made_up: WriteDesign, run:
 
 
 def test_failed_trials_are_run_again_on_request(made_up: WriteDesign, run: Run, tmp_path: Path) -> None:
-    run(made_up("dies", one_in=2), tmp_path / "x.sqlite")
+    assert run(made_up("dies", one_in=2), tmp_path / "x.sqlite").returncode == 1
     run(made_up("dies", one_in=2), tmp_path / "x.sqlite", "--retry", "failed", "--no-calibrate")
     with Database.open(str(tmp_path / "x.sqlite")) as database:
         (campaign,) = database.campaigns()

@@ -61,7 +61,8 @@ def bundle(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(toy, root / "toy")
     (root / "run_endpoint.sh").write_text(SHELL)
     (root / "run_endpoint.sh").chmod(0o755)
-    (root / "etc" / "name").write_text("of the bundle")
+    for name in ("name", "hosts"):
+        (root / "etc" / name).write_text("of the bundle")
     for file in ("/bin/sh", *_libraries("/bin/sh")):
         copied = root / file.lstrip("/")
         copied.parent.mkdir(parents=True, exist_ok=True)
