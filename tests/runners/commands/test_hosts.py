@@ -2,10 +2,15 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from fecbench.results.analysis import hosts
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
+from fecbench.runners.commands import aa
 from tests.results.analysis.test_hosts import two_hosts  # noqa: F401 - fixtures
 from tests.results.conftest import new_campaign, sqlite  # noqa: F401 - fixtures
 
@@ -27,3 +32,12 @@ def test_show_and_aa_tell_of_hosts(
         assert compared.returncode == 1, compared
         assert "they differ by more than the noise" in compared.stdout
     assert "leave out" in fecbench_here("show", "--hosts", "--digest", "--db", db).refusal()
+
+
+def test_hosts_differ_where_two_of_several_do(
+    two_hosts: tuple[Database, CampaignInfo],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (found,) = hosts.differences(*two_hosts, "")
+    monkeypatch.setattr(hosts, "differences", lambda *_: [found, replace(found, p_value=1.0)])
+    assert aa.hosts(db=two_hosts[0].address) == 1
