@@ -171,3 +171,18 @@ impl Decoding {
         Ok(recovered)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_symbol_ranges_over_all_interleaved_blocks_or_over_the_window() {
+        let spans = [Code::Xor, Code::RLC].map(|code| {
+            let (n, k, window, interleave) = (3, 2, 7, 5);
+            let (redundancy, flush) = (Redundancy::Constant, Flush::Never);
+            Coding { code, n, k, window, window_trim: false, interleave, redundancy, flush }.span()
+        });
+        assert_eq!(spans, [10, 7]);
+    }
+}

@@ -154,3 +154,22 @@ def test_without_landlock_it_works_so_that_each_try_is_one(home: Home) -> None:
     report = home.attacked(WITHOUT)
     assert worked(report["tries"]) == set(report["tries"])
     assert worked(report["needs"]) == set(report["needs"])
+
+
+TRY = """
+import os
+from fecbench.runners.sandbox import fence
+os.setgroups([])
+fence.enter([], [])
+try:
+    os.setgroups([])
+except PermissionError:
+    print("refused")
+"""
+
+
+@needs_landlock
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up its capabilities")
+def test_root_has_no_capability_behind_the_fence() -> None:
+    ended = subprocess.run([sys.executable, "-c", TRY], cwd=REPOSITORY, capture_output=True, text=True)
+    assert ended.stdout == "refused\n", ended.stderr
