@@ -5,6 +5,8 @@ The example is sound; each test makes one thing of it wrong.
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -379,3 +381,15 @@ def test_a_check_that_refuses_the_defaults_is_named(folder: Path) -> None:
 def test_times_that_a_client_cannot_have_taken_are_named(metrics: dict[str, float], problem: str) -> None:
     found = problem_of_metrics(metrics, lasted_s=1.0)
     assert found.startswith(problem) if problem else found == ""
+
+
+@pytest.mark.parametrize(("stderr", "is_wrong"), [("SHA-256 is another", True), ("no route to host", False)])
+def test_content_of_another_seed_is_named(
+    stderr: str, is_wrong: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declaration = SimpleNamespace(name="toy", plain_options={})
+    place: Any = SimpleNamespace(implementation=SimpleNamespace(declaration=declaration))
+    ends = SimpleNamespace(client=SimpleNamespace(stderr=stderr), problem="the client exited with 1")
+    monkeypatch.setattr(contract_transfers, "transfer", lambda *_, **__: ends)
+    (finding,) = contract_transfers.content(place, place)
+    assert bool(finding.problem) == is_wrong
