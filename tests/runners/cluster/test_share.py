@@ -3,6 +3,8 @@
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -200,3 +202,10 @@ def test_an_engine_that_cannot_go_on_gives_back_what_is_left(
     assert answer.refused == "its simulator died ten times"
     assert len(answer.done) + len(answer.held) == len(lot.groups)
     assert {key for key in keys_of(lot) if key.group in groups_of(answer.done)} <= set(states(database))
+
+
+def test_stream_goes_on_with_the_next_lot() -> None:
+    lots = iter([iter(["a"]), iter(["b"]), None])
+    room: Any = SimpleNamespace(next_tasks=lambda _: next(lots))
+    claims: Any = None
+    assert list(share._Stream(room, claims)) == ["a", "b"]
