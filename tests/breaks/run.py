@@ -14,6 +14,7 @@ import re
 import shutil
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from typing import NamedTuple
 BREAKS = Path(__file__).parent
 ROOM = Path("out/breaks")
 COPY, OUTCOMES = ROOM / "copy", ROOM / "outcomes.json"
+KILLS = BREAKS / "kills.json"
 BUILD_S, WHOLE_S = 600.0, 3600.0
 NO_TESTS = 5
 MOST_DISTURBED = 3
@@ -218,8 +220,12 @@ def main() -> None:
         OUTCOMES.write_text(
             json.dumps({"revision": revision, "outcomes": outcomes}, indent=1, sort_keys=True)
         )
-    results = [outcome["result"] for outcome in outcomes.values()]
-    print(", ".join(f"{results.count(result)} {result}" for result in sorted(set(results))))
+    results = {name: outcome["result"] for name, outcome in outcomes.items()}
+    counts = Counter(results.values())
+    print(", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
+    killed = {name for name, test in json.loads(KILLS.read_text()).items() if test}
+    for name in sorted(killed & {name for name, result in results.items() if result != "killed"}):
+        print(f"no longer killed: {name}")
 
 
 if __name__ == "__main__":

@@ -149,14 +149,3 @@ def test_the_load_of_a_table_ends_with_it() -> None:
     with laboratory.load_on_every_core():
         assert len(children()) == len(before) + len(os.sched_getaffinity(0))
     assert children() == before
-
-
-def test_load_takes_each_core_once() -> None:
-    def children() -> set[int]:
-        return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
-
-    before = children()
-    with laboratory.load_on_every_core():
-        loads = sorted(min(os.sched_getaffinity(pid)) for pid in children() - before)
-    assert loads == sorted(os.sched_getaffinity(0))
-    assert children() <= before

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fecbench.runners.cluster import address, certificates
+from fecbench.runners.cluster import address, certificates, settings
 from fecbench.runners.cluster.address import Place, call, context, place
 from fecbench.runners.refusal import Refusal
 
@@ -135,3 +135,7 @@ def test_nobody_there_is_told_in_one_line() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(OSError, match="no scheduler answers: Connection refused"):
         call(Place(f"tcp://127.0.0.1:{port}", None))
+
+
+def test_without_papers_there_is_no_encryption() -> None:
+    assert settings.security(None).require_encryption is False

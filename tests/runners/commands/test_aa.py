@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from fecbench.results.analysis.equality import took_s
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, Kind, NewCampaign, State, TrialKey, TrialRecord
+from fecbench.runners.commands import aa
 from fecbench.runners.refusal import Refusal
 
 
@@ -231,3 +233,21 @@ def test_a_wrong_variant_is_refused_before_a_database_is_made(
     database = tmp_path / "none.sqlite"
     assert said in fecbench_here("aa", "itself", name, "--variant", variant, "--db", database).refusal()
     assert not database.exists()
+
+
+def test_only_the_first_of_two_numbers_of_jobs_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run_here(resume: bool, _: Database) -> Any:
+        asked.append(resume)
+        return SimpleNamespace(name="x")
+
+    monkeypatch.setattr(aa, "run_here", run_here)
+    monkeypatch.setattr(aa, "_compared", lambda *_: None)
+    Database.open(str(tmp_path / "x.sqlite"), create=True).close()
+    manner: Any = SimpleNamespace(jobs="2", resume=True, request=lambda *_, resume: resume)
+    design: Any = SimpleNamespace(name="x")
+    aa.compare_jobs(str(tmp_path / "x.sqlite"), design, "1", manner)
+    assert asked == [True, False]
