@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fecbench import designs
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import figures_of, networking2019
 from fecbench.results.papers.claims import Claim
@@ -32,7 +33,7 @@ Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
 
 
 def design_of(name: str) -> dict[str, Any]:
-    return tomllib.loads((CATALOG / f"{name}.toml").read_text())
+    return tomllib.loads(designs.load(CATALOG / f"{name}.toml").text)
 
 
 def workloads_of(design: dict[str, Any]) -> list[Workload]:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fecbench import designs
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import figures_of
 from fecbench.results.papers.claims import Claim
@@ -85,7 +86,7 @@ def made(filled: Any) -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
     def make(name: str, measure: Measure, state: str = "ok") -> tuple[pd.DataFrame, CampaignInfo]:
-        design = tomllib.loads((CATALOG / f"{name}.toml").read_text())
+        design = tomllib.loads(designs.load(CATALOG / f"{name}.toml").text)
         variants = [
             Variant(**{**variant, "baseline": variant.get("baseline") is True})
             for variant in design["variants"]

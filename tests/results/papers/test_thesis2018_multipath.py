@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fecbench import designs
 from fecbench.results.papers import figures_of
 from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
@@ -79,7 +80,7 @@ def made(filled: Any) -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
     def make(name: str, measure: Measure) -> tuple[pd.DataFrame, CampaignInfo]:
-        design = tomllib.loads((CATALOG / f"thesis2018-multipath-{name}.toml").read_text())
+        design = tomllib.loads(designs.load(CATALOG / f"thesis2018-multipath-{name}.toml").text)
         variants = [
             Variant(**{**variant, "baseline": number == 0})
             for number, variant in enumerate(design["variants"])
