@@ -7,6 +7,7 @@
 # make test-netem  the netem backend on kernels that have netem: its tests, and trials compared with wire's
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make breaks which test notices each fault of tests/breaks; BREAKS="…" chooses, WHOLE=1 tries the survivors on all tests
+# make fresh  both commands of the README on a bare Debian 12, in namespaces of its own
 # make lint   the checks of form; make lint-on-demand, test-on-demand: those of the stacks that build-all builds
 
 SHELL := /bin/bash
@@ -80,6 +81,10 @@ test-netem: build
 test-virtual: build
 	@$(MAKE) --no-print-directory packages PACKAGES="$(KERNEL_PACKAGES)"
 	@tests/kernels/virtual/run.sh
+
+fresh:
+	@$(MAKE) --no-print-directory packages PACKAGES=debootstrap
+	@tests/fresh.sh
 
 bench: build
 	@$(RUN) bench $(PARTS)
