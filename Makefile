@@ -8,6 +8,7 @@
 # make test-virtual  trials of the whole harness in a kernel whose clock leaps, compared with the virtual engine's
 # make breaks which test notices each fault of tests/breaks; BREAKS="…" chooses, WHOLE=1 tries the survivors on all tests
 # make fresh  both commands of the README on a bare Debian 12, in namespaces of its own
+# make findings  the papers' claims, judged from notebooks/samples, into docs/findings
 # make lint   the checks of form; make lint-on-demand, test-on-demand: those of the stacks that build-all builds
 
 SHELL := /bin/bash
@@ -45,7 +46,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual build build-all bench breaks lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual build build-all bench breaks findings lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
@@ -94,6 +95,9 @@ build: packages environment go parts
 
 breaks: build
 	@$(VENV)/bin/python tests/breaks/run.py $(if $(WHOLE),--whole) $(BREAKS)
+
+findings: environment
+	@$(RUN) fecbench.results.papers.findings
 
 build-all: build
 	@$(MAKE) --no-print-directory packages PACKAGES="ngtcp2-client ngtcp2-server cmake g++ libclang-dev"

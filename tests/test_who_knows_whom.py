@@ -76,6 +76,7 @@ INSIDE_RESULTS = {
     "results.store": {"results.metrics"},
     "results.analysis": {"results.store", "results.metrics", "results.lazy"},
     "results.figures": {"results.store", "results.metrics", "results.analysis", "results.lazy"},
+    "results.papers.findings": {"results.papers", "results.reading"},
     "results.papers.notebook": {"results.figures", "results.papers", "results.reading"},
     "results.papers": {"results.store", "results.metrics", "results.analysis", "results.figures"},
     "results.report": {

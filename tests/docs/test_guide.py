@@ -36,12 +36,14 @@ from fecbench.runners.commands.console.choice import design_of
 from fecbench.runners.implementations.finding import ours
 from fecbench.topologies.programs import WIRE
 
-PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (REPOSITORY / "docs").glob("*.md"))]
+GUIDE = [*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / "docs/findings").glob("*.md")]
+PAGES = ["README.md", *sorted(str(page.relative_to(REPOSITORY)) for page in GUIDE)]
 # Whoever changes one of these, or what it shows, runs `pytest -m slow tests/docs`.
 SLOW_PAGES = {
     f"docs/{name}.md" for name in ("add-an-implementation", "read-the-results", "reproduce-a-paper")
 }
 SLOW_PAGES |= {f"docs/{name}.md" for name in ("troubleshooting", "virtual-time", "write-a-design")}
+SLOW_PAGES |= {f"docs/findings/{name}.md" for name in ("starlink2022", "thesis2018")}
 LIMIT_S = 250  # of a command
 
 # Status 1 says that bounds do not hold or that equal variants differ: right on a busy machine, or by chance.
