@@ -41,6 +41,8 @@ class FecSwitch(BaseModel):
     """Other options without FEC, such as those of another stack."""
     repair_may_lack: list[Options] = []
     """Options with which a short transfer may end before there is a repair symbol."""
+    source_may_lack: list[Options] = []
+    """Options with which nothing need be protected: there may be neither source symbols nor repair symbols."""
 
     def is_on(self, options: Mapping[str, object]) -> bool:
         """Whether all options of an endpoint together turn FEC on."""
@@ -48,12 +50,17 @@ class FecSwitch(BaseModel):
 
     def owes_repair(self, options: Mapping[str, object]) -> bool:
         """Whether every transfer has a repair symbol with these options, when they turn FEC on."""
-        return not any(_are_among(lacking, options) for lacking in self.repair_may_lack)
+        lacking = (*self.repair_may_lack, *self.source_may_lack)
+        return not any(_are_among(some, options) for some in lacking)
+
+    def owes_source(self, options: Mapping[str, object]) -> bool:
+        """Whether every transfer has a source symbol with these options, when they turn FEC on."""
+        return not any(_are_among(lacking, options) for lacking in self.source_may_lack)
 
     @property
     def all_options(self) -> list[tuple[str, Value]]:
         """Each option that is named, with its value."""
-        tables = (self.off, *self.also_off, *self.repair_may_lack)
+        tables = (self.off, *self.also_off, *self.repair_may_lack, *self.source_may_lack)
         return [entry for table in tables for entry in table.items()]
 
 

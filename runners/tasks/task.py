@@ -52,6 +52,8 @@ class EndpointTask(_Part):
     """Whether its options turn FEC on; None: its implementation does not say what turns it off."""
     owes_repair: bool = True
     """Whether each transfer with FEC on has a repair symbol with these options."""
+    owes_source: bool = Field(default=True, exclude_if=lambda owes: owes)
+    """Whether it has a source symbol. Documents leave it out if so, as those of older tasks do."""
     interop: InteropTask | None = None
     """None: it meets the contract of quic-impls/README.md."""
 

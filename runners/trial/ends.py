@@ -25,6 +25,7 @@ def end_of(
         content_seed_hex=declaration.content_seed_hex,
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
+        owes_source=declaration.fec is None or declaration.fec.owes_source(options),
         interop=_interop(role, declaration.interop),
     )
 

@@ -270,7 +270,7 @@ def problems_of_fec(
     # probes alone, which are no source symbols: then the request was one.
     is_short = content_bytes <= short_packets * DATAGRAM_BYTES
     names = [endpoint_name(number, role) for role in ROLES] if is_short else [name]
-    if not sum(metrics.get(other, {}).get("source_sent", 0) for other in names) > 0:
+    if end.owes_source and not sum(metrics.get(other, {}).get("source_sent", 0) for other in names) > 0:
         yield f"{' and '.join(names)}: FEC is on, but no source symbol was sent (source_sent)"
     if end.owes_repair and not sum(metrics.get(other, {}).get("repair_sent", 0) for other in names) > 0:
         yield f"{' and '.join(names)}: FEC is on, but no repair symbol was sent (repair_sent)"

@@ -85,3 +85,12 @@ def test_a_repair_symbol_is_owed_unless_options_are_declared_with_which_it_may_l
     assert switch.owes_repair(options)
     assert not switch.owes_repair(options | {"window": 1})
     assert not switch.owes_repair(options | {"pacing": False})
+
+
+def test_what_need_not_be_protected_owes_neither_symbol(folder: Path) -> None:
+    rewrite(folder, "[fec]", "[fec]\nsource_may_lack = [{ pacing = false }]")
+    switch = load(folder).declaration.fec
+    assert switch is not None
+    for pacing in (True, False):
+        options = {"scheme": "xor", "window": 5, "pacing": pacing}
+        assert (switch.owes_source(options), switch.owes_repair(options)) == (pacing, pacing)

@@ -64,13 +64,15 @@ def task_with(
     client_fec: bool | None = None,
     server_fec: bool | None = None,
     owes_repair: bool = True,
+    owes_source: bool = True,
     **demand: float,
 ) -> Task:
     """The task with another switch of FEC at its ends, and another demand."""
     usual = task()
     (pair,) = usual.pairs
-    client = pair.client.model_copy(update={"fec": client_fec, "owes_repair": owes_repair})
-    server = pair.server.model_copy(update={"fec": server_fec, "owes_repair": owes_repair})
+    owed = {"owes_repair": owes_repair, "owes_source": owes_source}
+    client = pair.client.model_copy(update={"fec": client_fec, **owed})
+    server = pair.server.model_copy(update={"fec": server_fec, **owed})
     changes = {"client": client, "server": server, "demand": replace(pair.demand, **demand)}
     return usual.model_copy(update={"pairs": [pair.model_copy(update=changes)]})
 
@@ -1088,6 +1090,7 @@ FEC = say(server__source_sent=800, server__repair_sent=80)
         ),
         (task_with(True, True, owes_repair=False), say(server__source_sent=800), ""),
         (task_with(True, True, owes_repair=False), say(), "no source symbol"),
+        (task_with(True, True, owes_repair=False, owes_source=False), say(), ""),
         (task_with(True, True, down_bytes=0), say(), ""),
         (
             task_with(True, True, down_bytes=0, up_bytes=14721),
