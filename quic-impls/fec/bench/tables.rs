@@ -14,8 +14,8 @@ use fec::{
 };
 
 const SYMBOL_SIZE: usize = 1000;
-const MORE_DATA: Context = Context { app_limited: false };
-const END_OF_DATA: Context = Context { app_limited: true };
+const MORE_DATA: Context = Context::MORE_DATA;
+const END_OF_DATA: Context = Context::END_OF_DATA;
 /// Few, so that a decoder and its symbols are still in the processor's cache when they are measured.
 const BATCH: BatchSize = BatchSize::NumIterations(4);
 

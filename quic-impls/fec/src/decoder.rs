@@ -446,7 +446,7 @@ mod tests {
     const LONG: usize = 1400;
 
     fn payloads(encoder: &mut Encoder) -> Vec<Vec<u8>> {
-        let context = Context { app_limited: false };
+        let context = Context::MORE_DATA;
         let mut payloads = Vec::new();
         while encoder.wants_repair(&context) {
             let mut payload = Vec::new();

@@ -3,7 +3,8 @@
 use std::{array, iter, mem};
 
 use crate::code::Code;
-use crate::controller::{Context, Controller};
+use crate::context::Context;
+use crate::controller::Controller;
 use crate::kernel::{Kernel, Term};
 use crate::repair::{MAX_HEADER, MAX_SPAN, Protected, Sid};
 
@@ -122,6 +123,23 @@ impl Encoder {
         }
     }
 
+    /// Whether what is sent next is to be a source symbol.
+    #[must_use]
+    pub fn protects(&self, context: &Context) -> bool {
+        self.controller.protects(context)
+    }
+
+    /// Whether repair symbols wait until nothing else does, and grow no congestion window.
+    #[must_use]
+    pub fn yields(&self) -> bool {
+        self.controller.yields()
+    }
+
+    /// The fate of a repair symbol is known, which are numbered from 0 as they are sent: it arrived, or was lost.
+    pub fn repair_settled(&mut self, number: u64) {
+        self.controller.on_repair_settled(number);
+    }
+
     /// Whether a repair symbol is to be sent now: whether [`Encoder::repair`] would make one.
     #[must_use]
     pub fn wants_repair(&self, context: &Context) -> bool {
@@ -157,7 +175,7 @@ impl Encoder {
         }
         match self.ahead.next(length) {
             Some(symbol) => payload.extend_from_slice(symbol),
-            None => self.make(protected, index, length, payload),
+            None => self.make(protected, index, length, context, payload),
         }
         self.last = Some((protected, index));
         self.repairs += 1;
@@ -165,11 +183,11 @@ impl Encoder {
     }
 
     /// Appends a repair symbol, and makes those that are to follow it.
-    fn make(&mut self, protected: Protected, index: usize, length: usize, payload: &mut Vec<u8>) {
+    fn make(&mut self, protected: Protected, index: usize, length: usize, context: &Context, payload: &mut Vec<u8>) {
         let begin = payload.len();
         payload.resize(begin + length, 0);
         let symbol = &mut payload[begin..];
-        match self.controller.more_over(&protected).min(AT_ONCE - 1) {
+        match self.controller.more_over(&protected, context).min(AT_ONCE - 1) {
             0 => self.make_at_once::<1>(protected, index, symbol),
             1 => self.make_at_once::<2>(protected, index, symbol),
             2 => self.make_at_once::<3>(protected, index, symbol),

@@ -4,6 +4,7 @@
 //! fuzzer write scripts, guided by coverage. `corpus/` has those worth keeping, each named by what it does, for each law.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -11,7 +12,8 @@ use crate::decoder::{CREDIT, PAID_BY_BYTE};
 use crate::kernel::work;
 use crate::repair::Header;
 use crate::{
-    Block, Code, Context, Controller, Decoder, Encoder, Kernel, MAX_SPAN, Malformed, Recovered, Sid, SlidingWindow,
+    Block, Code, Context, Controller, Decoder, Encoder, Kernel, Losses, MAX_SPAN, Malformed, Probe, Recovered, Safe,
+    Sid, SlidingWindow, Slot,
 };
 
 const CODES: [Code; 4] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Vandermonde];
@@ -204,7 +206,7 @@ impl Transfer {
     }
 
     fn controller(code: Code, script: &mut Script<'_>) -> Option<Box<dyn Controller>> {
-        let (kind, k, repairs, length) = (script.byte()? % 4, script.count(40)?, script.count(10)?, script.count(60)?);
+        let (kind, k, repairs, length) = (script.byte()? % 6, script.count(40)?, script.count(10)?, script.count(60)?);
         let n = k + if code == Code::Xor { 1 } else { repairs };
         let length = length.max(k);
         let fits = "the code has as many repair symbols";
@@ -212,7 +214,9 @@ impl Transfer {
             0 => Box::new(Block::new(code, n, k, 1 + length % 4).expect(fits)),
             1 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits)),
             2 => Box::new(SlidingWindow::constant(code, n, k, length).expect(fits).whole()),
-            _ => Box::new(SlidingWindow::tail(code, n, k, length).expect(fits)),
+            3 => Box::new(SlidingWindow::tail(code, n, k, length).expect(fits)),
+            4 => Box::new(SlidingWindow::new(code, length, Box::new(Safe)).expect(fits)),
+            _ => Box::new(SlidingWindow::new(code, length, Box::new(Probe)).expect(fits)),
         };
         Some(controller)
     }
@@ -226,9 +230,18 @@ impl Transfer {
                 let symbol: Vec<u8> = (0..length).map(|place| content.wrapping_mul(place | 1)).collect();
                 self.travelling.push(Travelling::Source(self.encoder.protect(&symbol)));
                 self.sent.push(symbol);
-                self.send_repairs(&Context { app_limited: false });
+                self.send_repairs(&Context::MORE_DATA);
             }
-            3 => self.send_repairs(&Context { app_limited: true }),
+            3 => {
+                let [slot, lost, rtt, which] = script.take()?;
+                let losses = Losses { arrived: 100, lost: lost.into(), runs: u64::from(lost).div_ceil(2) };
+                let slot = [Slot::Idle, Slot::Idle, Slot::Data, Slot::Probe][usize::from(slot) % 4];
+                let min_rtt = Duration::from_millis(200);
+                let smoothed_rtt = min_rtt + Duration::from_millis(rtt.into());
+                let rate = 1_000_000;
+                self.encoder.repair_settled(which.into());
+                self.send_repairs(&Context { slot, smoothed_rtt, min_rtt, rate, losses, ..Context::END_OF_DATA });
+            }
             // One thing arrives, or is lost, or arrives and may arrive again later.
             4..=6 => {
                 let [which, fate] = script.take()?;

@@ -3,7 +3,9 @@
 //! An [`Encoder`] takes source symbols and gives repair payloads when its [`Controller`] wants them; a [`Decoder`] takes
 //! both, in any order, and gives the source symbols that it recovered. README.md says how they fit together.
 
+mod block;
 mod code;
+mod context;
 mod controller;
 mod decoder;
 mod encoder;
@@ -11,15 +13,21 @@ pub mod field;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod kernel;
+mod policy;
 pub mod reed_solomon;
 mod repair;
 mod rlc;
 mod tinymt;
 mod vandermonde;
+mod window;
 
+pub use block::Block;
 pub use code::Code;
-pub use controller::{Block, Context, Controller, Refused, SlidingWindow};
+pub use context::{Context, Losses, Slot};
+pub use controller::{Controller, Refused};
 pub use decoder::{Decoder, MAX_LOOK_BACK, Recovered};
 pub use encoder::Encoder;
 pub use kernel::Kernel;
+pub use policy::{Null, Policy, Probe, Safe, Share};
 pub use repair::{MAX_HEADER, MAX_SPAN, Malformed, Protected, SID_LIMIT, Sid};
+pub use window::{Flight, SlidingWindow};

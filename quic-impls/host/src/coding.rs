@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use fec::{Block, Code, Controller, Decoder, Malformed, Recovered, SlidingWindow};
+use fec::{Block, Code, Controller, Decoder, Malformed, Null, Probe, Recovered, Safe, SlidingWindow};
 
 use crate::contract::{Result, Values, wrong};
 
@@ -29,6 +29,12 @@ pub enum Redundancy {
     Constant,
     /// Only when there is no data to send.
     Tail,
+    /// Nothing is protected.
+    Null,
+    /// As much as the losses so far call for, when there is no data to send.
+    Safe,
+    /// As the first loss probe.
+    Probe,
 }
 
 /// When what is unprotected gets its repair symbols, before there is enough of it.
@@ -43,6 +49,9 @@ pub enum Flush {
 
 /// The values of the option `flush`.
 const FLUSHES: [(&str, Flush); 3] = [("idle", Flush::Idle), ("message", Flush::Message), ("never", Flush::Never)];
+
+/// The length of the window of what adapts itself: more than the end of data has packets.
+const ADAPTIVE_WINDOW: usize = 128;
 
 /// How many of the newest symbols that were recovered and haven't come are remembered, lest one that was merely late counts
 /// as lost, and its content comes twice. QUIC itself takes no packet that is 129 packets late.
@@ -71,6 +80,11 @@ impl Coding {
         }
     }
 
+    /// Whether the losses so far decide how much is sent, and not `n`, `k` and `window`.
+    fn is_adaptive(&self) -> bool {
+        !matches!(self.redundancy, Redundancy::Constant | Redundancy::Tail)
+    }
+
     fn is_block(&self, code: Code) -> bool {
         self.redundancy == Redundancy::Constant && matches!(code, Code::Xor | Code::ReedSolomon)
     }
@@ -87,18 +101,22 @@ impl Coding {
         if self.interleave != 1 {
             return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
         }
-        let sliding_window = match self.redundancy {
-            Redundancy::Constant => SlidingWindow::constant,
-            Redundancy::Tail => SlidingWindow::tail,
-        };
-        let trimmed = sliding_window(code, self.n, self.k, self.window).map_err(refused)?;
-        Ok(Box::new(if self.window_trim { trimmed } else { trimmed.whole() }))
+        let window = match self.redundancy {
+            Redundancy::Constant => SlidingWindow::constant(code, self.n, self.k, self.window),
+            Redundancy::Tail => SlidingWindow::tail(code, self.n, self.k, self.window),
+            Redundancy::Null => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Null)),
+            Redundancy::Safe => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Safe)),
+            Redundancy::Probe => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Probe)),
+        }
+        .map_err(refused)?;
+        Ok(Box::new(if self.window_trim { window } else { window.whole() }))
     }
 
     /// Over how many source symbols a repair symbol ranges.
     pub fn span(&self) -> usize {
         match self.is_block(self.code) {
             true => self.k * self.interleave,
+            false if self.is_adaptive() => ADAPTIVE_WINDOW,
             false => self.window,
         }
     }

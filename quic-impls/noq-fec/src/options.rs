@@ -69,7 +69,13 @@ impl Options {
         let code = values.choice("scheme", &codes)?;
         let coding = Coding::parse(values, code.unwrap_or(Code::RLC))?;
         let window_trim = values.boolean("window_trim")?;
-        let redundancies = [("constant", Redundancy::Constant), ("tail", Redundancy::Tail)];
+        let redundancies = [
+            ("constant", Redundancy::Constant),
+            ("tail", Redundancy::Tail),
+            ("null", Redundancy::Null),
+            ("safe", Redundancy::Safe),
+            ("probe", Redundancy::Probe),
+        ];
         let redundancy = values.choice("controller", &redundancies)?;
         let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
         let (masks_losses, tells_losses_at_once) = values.choice("recovered", &recovered)?;

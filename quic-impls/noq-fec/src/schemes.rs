@@ -4,13 +4,14 @@
 //! options for how much.
 
 use std::mem;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use bytes::Bytes;
-use fec::{Code, Context};
+use fec::{Code, Context, Losses};
 use host::coding::{Coding, Flush};
 use noq_proto::VarInt;
-use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered, RepairPath};
+use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered, RepairPath, Slot};
 
 use crate::ends::MessageEnds;
 
@@ -66,7 +67,13 @@ impl Schemes {
             self.coding.controller(*code).map_err(|refused| format!("the peer decodes {code:?}: {refused}"))?;
         let mut encoder = fec::Encoder::new(*code, controller);
         encoder.set_window(window(peer.window.into_inner()));
-        Ok(Some(Encoding { encoder, flush: self.coding.flush, ends: self.ends.clone(), has_ended: false }))
+        Ok(Some(Encoding {
+            encoder,
+            flush: self.coding.flush,
+            ends: self.ends.clone(),
+            has_ended: false,
+            begun: OnceLock::new(),
+        }))
     }
 }
 
@@ -124,23 +131,41 @@ struct Encoding {
     ends: MessageEnds,
     /// Whether a message has ended whose last packets may be unprotected.
     has_ended: bool,
+    /// When noq-proto asked first.
+    begun: OnceLock<Instant>,
 }
 
 impl Encoding {
-    /// Whether what is unprotected gets its repair symbols now.
-    fn context(&self, app_limited: bool) -> Context {
-        let is_flushed = match self.flush {
-            Flush::Idle => app_limited,
-            Flush::Message => self.has_ended,
-            Flush::Never => false,
+    /// What the policy is told. The option `flush` says when what is unprotected gets its repair symbols.
+    fn context(&self, opportunity: &Opportunity) -> Context {
+        let idle_if = |is_idle| if is_idle { fec::Slot::Idle } else { fec::Slot::Data };
+        let slot = match (opportunity.slot, self.flush) {
+            (Slot::Probe, _) => fec::Slot::Probe,
+            (slot, Flush::Idle) => idle_if(slot == Slot::Idle),
+            (_, Flush::Message) => idle_if(self.has_ended),
+            (_, Flush::Never) => fec::Slot::Data,
         };
-        Context { app_limited: is_flushed }
+        let noq_proto::fec::Losses { arrived, lost, runs } = opportunity.losses;
+        Context {
+            slot,
+            now: opportunity.now.saturating_duration_since(*self.begun.get_or_init(|| opportunity.now)),
+            unsent: opportunity.unsent,
+            is_ending: opportunity.is_ending,
+            has_acks: opportunity.has_acks,
+            window: opportunity.window,
+            in_flight: opportunity.in_flight,
+            smoothed_rtt: opportunity.smoothed_rtt,
+            min_rtt: opportunity.min_rtt,
+            rate: opportunity.rate,
+            packet_size: opportunity.packet_size,
+            losses: Losses { arrived, lost, runs },
+        }
     }
 }
 
 impl Encoder for Encoding {
     fn protect(&mut self, symbol: &[u8]) {
-        let is_owed = self.wants_repair(false);
+        let is_owed = self.encoder.wants_repair(&Context::MORE_DATA);
         self.encoder.protect(symbol);
         self.has_ended = self.flush == Flush::Message && (self.has_ended && is_owed || self.ends.is_in(symbol));
     }
@@ -149,12 +174,24 @@ impl Encoder for Encoding {
         fec::MAX_HEADER
     }
 
-    fn wants_repair(&self, app_limited: bool) -> bool {
-        self.encoder.wants_repair(&self.context(app_limited))
+    fn frames(&self, opportunity: &Opportunity) -> bool {
+        self.encoder.protects(&self.context(opportunity))
     }
 
-    fn protects(&self, app_limited: bool) -> Vec<u64> {
-        let protected = self.encoder.peek_repair(&self.context(app_limited));
+    fn is_background(&self) -> bool {
+        self.encoder.yields()
+    }
+
+    fn on_repair_settled(&mut self, number: u64) {
+        self.encoder.repair_settled(number);
+    }
+
+    fn wants_repair(&self, opportunity: &Opportunity) -> bool {
+        self.encoder.wants_repair(&self.context(opportunity))
+    }
+
+    fn protects(&self, opportunity: &Opportunity) -> Vec<u64> {
+        let protected = self.encoder.peek_repair(&self.context(opportunity));
         protected.map_or_else(Vec::new, |protected| protected.sids().collect())
     }
 
@@ -162,8 +199,8 @@ impl Encoder for Encoding {
         self.encoder.given_up()
     }
 
-    fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
-        self.encoder.repair(&self.context(app_limited), payload);
+    fn repair(&mut self, opportunity: &Opportunity, payload: &mut Vec<u8>) {
+        self.encoder.repair(&self.context(opportunity), payload);
     }
 
     fn on_acked(&mut self, sid: u64) {
@@ -284,7 +321,7 @@ mod tests {
                     encoder.acked(sid.wrapping_sub(2));
                 }
                 let mut payload = Vec::new();
-                assert!(encoder.repair(&Context { app_limited: false }, &mut payload));
+                assert!(encoder.repair(&Context::MORE_DATA, &mut payload));
                 assert_eq!(payload[1], count, "symbols that are protected, window_trim = {window_trim}");
             }
         }

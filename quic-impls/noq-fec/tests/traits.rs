@@ -13,7 +13,7 @@ use host::contract::{Direction, Role};
 use noq_fec::hq::{Answers, Request};
 use noq_fec::schemes::Schemes;
 use noq_proto::VarInt;
-use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Recovered};
+use noq_proto::fec::{Announcement, Decoder, Encoder, Factory, Malformed, Opportunity, Recovered};
 use world::{Loss, Setting, World, schemes};
 
 /// The windows of a decoder, and from how many source symbols received on each is its own.
@@ -118,13 +118,13 @@ impl Encoder for TellingEncoder {
         self.inner.overhead()
     }
 
-    fn wants_repair(&self, app_limited: bool) -> bool {
-        self.inner.wants_repair(app_limited)
+    fn wants_repair(&self, opportunity: &Opportunity) -> bool {
+        self.inner.wants_repair(opportunity)
     }
 
-    fn repair(&mut self, app_limited: bool, payload: &mut Vec<u8>) {
+    fn repair(&mut self, opportunity: &Opportunity, payload: &mut Vec<u8>) {
         let start = payload.len();
-        self.inner.repair(app_limited, payload);
+        self.inner.repair(opportunity, payload);
         // quic-impls/fec/README.md: the first SID, as a variable-length integer, how many symbols, and the stride.
         let header = &payload[start..];
         let sid_length = 1 << (header[0] >> 6);

@@ -115,8 +115,9 @@ impl Sending {
         let Some(Protection { encoder, code, .. }) = &mut self.protection else {
             return Ok(());
         };
+        let context = if is_flushed { Context::END_OF_DATA } else { Context::MORE_DATA };
         let mut payload = Vec::new();
-        while encoder.repair(&Context { app_limited: is_flushed }, &mut payload) {
+        while encoder.repair(&context, &mut payload) {
             outlet.send(&Datagram::Repair(*code, &payload))?;
             self.repair_sent += 1;
             payload.clear();

@@ -1,5 +1,6 @@
 //! Laws that hold for every code and every controller.
 
+mod policies;
 mod recovery;
 mod redundancy;
 mod refusal;

@@ -246,8 +246,9 @@ proptest! {
                     window = announced;
                     encoder.set_window(window);
                 }
-                Event::Repairs(app_limited) => {
-                    let payloads = repairs(&mut encoder, &Context { app_limited });
+                Event::Repairs(is_idle) => {
+                    let context = if is_idle { END_OF_DATA } else { MORE_DATA };
+                    let payloads = repairs(&mut encoder, &context);
                     prop_assert!(window > 0 || payloads.is_empty());
                     for payload in payloads {
                         prop_assert!(payload.len() <= MAX_HEADER + 26);

@@ -2,8 +2,8 @@
 
 use fec::{Code, Context, Controller, Encoder};
 
-pub const END_OF_DATA: Context = Context { app_limited: true };
-pub const MORE_DATA: Context = Context { app_limited: false };
+pub const END_OF_DATA: Context = Context::END_OF_DATA;
+pub const MORE_DATA: Context = Context::MORE_DATA;
 
 pub const CODES: [Code; 5] = [Code::Xor, Code::ReedSolomon, Code::RLC, Code::Rlc { density: 4 }, Code::Vandermonde];
 

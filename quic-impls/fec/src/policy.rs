@@ -1,0 +1,130 @@
+//! How many repair symbols a sliding window gets, and when.
+
+mod safe;
+
+use std::fmt;
+
+pub use safe::Safe;
+
+use crate::context::{Context, Slot};
+use crate::controller::{Rate, Refused};
+use crate::window::Flight;
+
+/// Decides on the repair symbols of a [`SlidingWindow`](crate::SlidingWindow). What it protects is the window's.
+pub trait Policy: fmt::Debug + Send + Sync {
+    /// Whether what is sent next may need repair: only then is it a source symbol.
+    fn protects(&self, _context: &Context) -> bool {
+        true
+    }
+    /// Whether repair symbols wait until nothing else does, and grow no congestion window; symbols that are lost then leave
+    /// the window, since their data is sent again.
+    fn yields(&self) -> bool {
+        true
+    }
+    /// How many repair symbols are due now.
+    fn due(&self, context: &Context, flight: &Flight) -> usize;
+    /// A source symbol was sent.
+    fn on_sent(&mut self) {}
+    /// One of those that were due is sent.
+    fn on_repair(&mut self, _context: &Context, _flight: &Flight) {}
+    /// The receiver lacks nothing.
+    fn on_empty(&mut self) {}
+    /// How many repair symbols were due and were not asked for in time.
+    fn given_up(&self) -> u64 {
+        0
+    }
+}
+
+/// A constant share: n − k repair symbols for k source symbols. The papers' redundancy.
+#[derive(Debug)]
+pub struct Share {
+    rate: Rate,
+    /// No more are due than this many symbols get.
+    length: usize,
+    /// Whether k symbols get their repair symbols as soon as they are sent, and not only when no data waits.
+    is_steady: bool,
+    /// Symbols that got none yet.
+    uncounted: usize,
+    due: usize,
+    given_up: u64,
+}
+
+impl Share {
+    pub(crate) fn new(n: usize, k: usize, length: usize, is_steady: bool) -> Result<Share, Refused> {
+        Ok(Share { rate: Rate::new(n, k)?, length, is_steady, uncounted: 0, due: 0, given_up: 0 })
+    }
+
+    fn at_end(&self, flight: &Flight) -> usize {
+        self.rate.repairs_for(self.uncounted.min(flight.span())).min(flight.most_repairs())
+    }
+}
+
+impl Policy for Share {
+    fn yields(&self) -> bool {
+        false
+    }
+
+    fn due(&self, context: &Context, flight: &Flight) -> usize {
+        match context.slot {
+            Slot::Idle if self.due == 0 => self.at_end(flight),
+            Slot::Data | Slot::Idle => self.due,
+            Slot::Probe => 0,
+        }
+    }
+
+    fn on_sent(&mut self) {
+        self.uncounted += 1;
+        if self.is_steady && self.uncounted == self.rate.k {
+            let due = self.due + self.rate.n - self.rate.k;
+            self.due = due.min(self.rate.repairs_for(self.length));
+            self.given_up += (due - self.due) as u64;
+            self.uncounted = 0;
+        }
+    }
+
+    fn on_repair(&mut self, context: &Context, flight: &Flight) {
+        if self.due == 0 {
+            self.due = self.due(context, flight);
+            self.uncounted = 0;
+        }
+        self.due -= 1;
+    }
+
+    fn on_empty(&mut self) {
+        (self.uncounted, self.due) = (0, 0);
+    }
+
+    fn given_up(&self) -> u64 {
+        self.given_up
+    }
+}
+
+/// No source symbols and no repair symbols: what FEC costs that is negotiated, and not used.
+#[derive(Debug, Default)]
+pub struct Null;
+
+impl Policy for Null {
+    fn protects(&self, _context: &Context) -> bool {
+        false
+    }
+
+    fn due(&self, _context: &Context, _flight: &Flight) -> usize {
+        0
+    }
+}
+
+/// A repair symbol over all that is in flight as the first of two loss probes, and none otherwise.
+#[derive(Debug, Default)]
+pub struct Probe;
+
+impl Policy for Probe {
+    fn protects(&self, context: &Context) -> bool {
+        context.unsent <= safe::END_BYTES
+    }
+
+    fn due(&self, context: &Context, flight: &Flight) -> usize {
+        let is_covered = flight.repairs().next_back() == Some(flight.end());
+        let is_worth_it = flight.missing_from(flight.first()) > 1 && !is_covered;
+        usize::from(context.slot == Slot::Probe && is_worth_it)
+    }
+}

@@ -1,0 +1,151 @@
+//! What adapts itself never harms: it delays nothing, sends no more than it wants, and believes each fate once.
+
+use std::time::Duration;
+
+use fec::{Code, Context, Controller, Losses, Null, Policy, Probe, Safe, SlidingWindow, Slot};
+use proptest::prelude::*;
+
+/// A link of 10 Mbps with a round-trip time of 100 ms and no queue.
+const IDLE: Context = Context {
+    smoothed_rtt: Duration::from_millis(100),
+    min_rtt: Duration::from_millis(100),
+    rate: 1_250_000,
+    packet_size: 1250,
+    losses: Losses { arrived: 90, lost: 10, runs: 10 },
+    ..Context::END_OF_DATA
+};
+
+fn window(policy: impl Policy + 'static, symbols: u64) -> SlidingWindow {
+    let mut window = SlidingWindow::new(Code::RLC, 128, Box::new(policy)).unwrap();
+    window.on_window(255);
+    (0..symbols).for_each(|sid| window.on_sent(sid));
+    window
+}
+
+/// How many repair symbols are sent now.
+fn sent(window: &mut SlidingWindow, context: &Context) -> usize {
+    (0..1000).take_while(|_| window.next_repair(context).is_some()).count()
+}
+
+#[test]
+fn null_protects_nothing() {
+    let mut window = window(Null, 20);
+    for slot in [Slot::Data, Slot::Idle, Slot::Probe] {
+        let context = Context { slot, ..IDLE };
+        assert!(!window.protects(&context) && sent(&mut window, &context) == 0);
+    }
+}
+
+#[test]
+fn safe_protects_the_end_of_data_where_losses_are_known_or_nothing_is() {
+    let is_protected = |losses, unsent| window(Safe, 0).protects(&Context { losses, unsent, slot: Slot::Data, ..IDLE });
+    assert!(is_protected(IDLE.losses, 70_000) && !is_protected(IDLE.losses, 70_001));
+    assert!(is_protected(Losses::default(), 0), "nothing is known yet");
+    assert!(!is_protected(Losses { arrived: 100, ..Losses::default() }, 0), "nothing was lost");
+}
+
+#[test]
+fn safe_sends_no_repair_that_would_delay_anything() {
+    let contexts = [
+        ("nothing waits", IDLE, true),
+        ("data waits", Context { slot: Slot::Data, ..IDLE }, false),
+        ("a loss probe is data", Context { slot: Slot::Probe, ..IDLE }, false),
+        ("an ACK waits", Context { has_acks: true, ..IDLE }, false),
+        ("a queue grows", Context { smoothed_rtt: Duration::from_millis(131), ..IDLE }, false),
+        ("the link is slow", Context { rate: 10_000, ..IDLE }, false),
+        ("nothing was lost", Context { losses: Losses { arrived: 100, ..Losses::default() }, ..IDLE }, false),
+    ];
+    for (when, context, is_sent) in contexts {
+        assert_eq!(sent(&mut window(Safe, 20), &context) > 0, is_sent, "{when}");
+    }
+}
+
+#[test]
+fn safe_counts_what_is_on_its_way_and_protects_what_was_sent_after_it() {
+    let mut window = window(Safe, 20);
+    let first = sent(&mut window, &IDLE);
+    assert!(first > 3 && sent(&mut window, &IDLE) == 0, "{first} are enough");
+    window.on_repair_settled(0);
+    window.on_repair_settled(0);
+    assert_eq!(sent(&mut window, &IDLE), 1, "one arrived, or was lost: told twice, it counts once");
+    (20..25).for_each(|sid| window.on_sent(sid));
+    let after = sent(&mut window, &IDLE);
+    assert!((1..first).contains(&after), "{after} over five symbols more");
+    (0..25).for_each(|sid| if sid % 2 == 0 { window.on_lost(sid) } else { window.on_acked(sid) });
+    assert_eq!(sent(&mut window, &IDLE), 0, "what is lost is sent again, in other symbols");
+}
+
+#[test]
+fn probe_is_one_repair_symbol_in_a_loss_probe() {
+    let mut probed = window(Probe, 20);
+    let probe = Context { slot: Slot::Probe, ..IDLE };
+    assert_eq!((sent(&mut probed, &IDLE), sent(&mut probed, &probe), sent(&mut probed, &probe)), (0, 1, 0));
+    assert_eq!(sent(&mut window(Probe, 1), &probe), 0, "one packet is its own best repair");
+}
+
+/// What may happen to a sender.
+#[derive(Clone, Debug)]
+enum Event {
+    Sent,
+    Acked(u64),
+    Lost(u64),
+    Recovered(u64),
+    RepairSettled(u64),
+    Asked(Slot, u64, Losses),
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let slots = prop::sample::select(&[Slot::Data, Slot::Idle, Slot::Probe][..]);
+    let losses = (0..1000u64, 0..1000u64, 0..1000u64).prop_map(|(arrived, lost, runs)| Losses {
+        arrived,
+        lost,
+        runs: runs.min(lost),
+    });
+    prop_oneof![
+        8 => Just(Event::Sent),
+        3 => (0..400u64).prop_map(Event::Acked),
+        2 => (0..400u64).prop_map(Event::Lost),
+        1 => (0..400u64).prop_map(Event::Recovered),
+        2 => (0..100u64).prop_map(Event::RepairSettled),
+        4 => (slots, 0..u64::MAX / 2, losses).prop_map(|(slot, rate, losses)| Event::Asked(slot, rate, losses)),
+    ]
+}
+
+proptest! {
+    /// Whatever it is told, also by a peer that lies: repair is bounded by what is missing, and asked again it is silent.
+    #[test]
+    fn repair_is_never_more_than_half_of_what_is_missing(events in prop::collection::vec(any_event(), 1..600)) {
+        let mut window = window(Safe, 0);
+        let (mut next, mut settled) = (0, std::collections::BTreeSet::new());
+        for event in events {
+            match event {
+                Event::Sent => {
+                    window.on_sent(next);
+                    next += 1;
+                }
+                Event::Acked(sid) | Event::Lost(sid) | Event::Recovered(sid) if sid >= next => {}
+                Event::Acked(sid) => {
+                    window.on_acked(sid);
+                    settled.insert(sid);
+                }
+                Event::Lost(sid) => {
+                    window.on_lost(sid);
+                    settled.insert(sid);
+                }
+                Event::Recovered(sid) => {
+                    window.on_recovered(sid);
+                    settled.insert(sid);
+                }
+                Event::RepairSettled(number) => window.on_repair_settled(number),
+                Event::Asked(slot, rate, losses) => {
+                    let missing = (0..next).filter(|sid| !settled.contains(sid)).count();
+                    let context = Context { slot, rate, losses, ..IDLE };
+                    let repairs = sent(&mut window, &context);
+                    prop_assert!(repairs <= missing.div_ceil(2), "{repairs} for {missing}");
+                    prop_assert!(slot == Slot::Idle || repairs == 0);
+                    prop_assert_eq!(sent(&mut window, &context), 0);
+                }
+            }
+        }
+    }
+}
