@@ -42,7 +42,7 @@ class FecSwitch(BaseModel):
     repair_may_lack: list[Options] = []
     """Options with which a short transfer may end before there is a repair symbol."""
     source_may_lack: list[Options] = []
-    """Options with which nothing need be protected: there may be neither source symbols nor repair symbols."""
+    """Options with which nothing need be protected, and there may be no symbols at all."""
 
     def is_on(self, options: Mapping[str, object]) -> bool:
         """Whether all options of an endpoint together turn FEC on."""
