@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "make fresh: needs root, for a root and namespaces of its own" >&2; exit 2; }
 root=$(mktemp -d --tmpdir fecbench-fresh-XXXXXX)
 trap 'rm -rf --one-file-system "$root"' EXIT
+chmod 755 "$root"  # as every / is: endpoints run there that are not root
 mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: bookworm" | head --lines 1)
 debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" ${mirror:+"$mirror"} >"$root.log" ||
     { tail --lines 5 "$root.log" >&2; exit 1; }
