@@ -46,7 +46,7 @@ C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h'
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
 NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 
-.PHONY: demo test test-slow test-netem test-virtual build build-all bench breaks findings lint packages environment go parts lock clean
+.PHONY: demo test test-slow test-netem test-virtual fresh build build-all bench breaks findings lint packages environment go parts lock clean
 
 # What another fecbench has run stays, under another name.
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
