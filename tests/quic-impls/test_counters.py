@@ -159,3 +159,27 @@ def test_without_losses_fec_sends_as_many_packets_as_without_fec(name: str, play
         assert 0 <= on[end]["packets_sent"] - off[end]["packets_sent"] <= more
         assert 0 <= on[end]["packets_received"] - off[end]["packets_received"] <= more
     assert on["client"]["handshake_s"] == pytest.approx(off["client"]["handshake_s"], abs=1e-4)
+
+
+EARLY = [10, 14, 18]  # of the first flight, so that a policy knows of losses
+LAST = 250  # the last packet with content, after these three were sent again
+
+
+def test_fec_that_is_never_used_takes_no_time_and_no_packet(play: Play) -> None:
+    never_used = OFF["noq-fec"] | {"scheme": "rlc", "controller": "null"}
+    without, unused = (play("noq-fec", options, [[], EARLY]) for options in (OFF["noq-fec"], never_used))
+    for off, null in zip(without, unused, strict=True):
+        for count in ("packets_sent", "source_sent", "repair_sent"):
+            assert null["server"][count] == off["server"][count], count
+        assert null["client"]["dct_s"] == off["client"]["dct_s"]
+
+
+def test_safe_repairs_the_end_where_losses_are_known_and_is_silent_elsewhere(play: Play) -> None:
+    safe = OFF["noq-fec"] | {"scheme": "rlc", "controller": "safe"}
+    clean, lossy, repaired = play("noq-fec", safe, [[], EARLY, [*EARLY, LAST]])
+    assert clean["server"]["repair_sent"] == 0
+    assert 0 < lossy["server"]["repair_sent"] < 0.03 * lossy["server"]["packets_sent"]
+    assert lossy["server"]["source_sent"] * 1200 < 75_000, "only the end is protected"
+    (without,) = play("noq-fec", OFF["noq-fec"], [[*EARLY, LAST]])
+    assert repaired["client"]["packets_recovered"] == 1
+    assert without["client"]["dct_s"] - repaired["client"]["dct_s"] > 0.1, "a round trip is spared"
