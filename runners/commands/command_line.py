@@ -35,6 +35,7 @@ COMMANDS = {
     "replay": "Run a trial again as it was, and record everything.",
     "report": "Draw the figures of a campaign, and write its page.",
     "explain": "Say in which networks a variant helps.",
+    "advise": "Say which FEC to use in a network.",
     "export": "Write a table of a campaign to a file.",
     "topo": "Open a shell in a topology.",
     "clean": "Remove what a killed harness left.",

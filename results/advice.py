@@ -1,0 +1,183 @@
+"""What to use in a network, from recorded campaigns: the designs `never-harms…` in virtual time.
+
+`python -m fecbench.results.advice DATABASE` writes the record anew.
+"""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from fecbench.errors import BadInput
+from fecbench.results import reading
+
+RECORD = Path(__file__).with_name("advice.parquet")
+CAMPAIGNS = ("never-harms", "never-harms-bursts", "never-harms-no-loss")
+CONTROLLERS = {"safe": "safe", "RLC (3, 2, 20), tail": "tail"}
+"""The arms that are advised, as the designs label them, and what noq-fec calls their controllers."""
+CONGESTION_CONTROLS = {"Cubic": "cubic", "BBRv3": "bbr3"}
+NEAR = 40
+"""So many recorded networks are asked."""
+NO_LOSS = 1e-4
+"""Losses below are as good as none: the ranges begin at one packet in 1,000."""
+
+CongestionControl = Literal["cubic", "bbr3"]
+
+
+@dataclass(frozen=True)
+class Network:
+    """What is known of a network, and of the transfer over it."""
+
+    rtt_ms: float
+    bandwidth_mbps: float
+    loss: float
+    """The share of packets that is lost, 0 to 1."""
+    size_bytes: float
+    burst: float = 1
+    """How many packets are lost in a row, on average."""
+    congestion_control: CongestionControl = "cubic"
+
+    def __post_init__(self) -> None:
+        for name in ("rtt_ms", "bandwidth_mbps", "size_bytes"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise BadInput(f"{name} = {getattr(self, name):g}: must be above 0")
+        if not 0 <= self.loss < 1:
+            raise BadInput(f"loss = {self.loss:g}: must be 0 or more and below 1: the share of packets lost")
+        if not 1 <= self.burst < math.inf:
+            raise BadInput(f"burst = {self.burst:g}: must be 1 or more: the packets that are lost in a row")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one controller does in networks like this one."""
+
+    controller: str
+    ratio: float
+    """Geometric mean of the time with FEC to that without."""
+    interval: tuple[float, float]
+    """Of that mean, 95 %, over the networks near by."""
+    harmed: int
+    """In how many of them it surely takes longer, by more than 2 %."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use, and why."""
+
+    use: dict[str, str]
+    """Options of noq-fec."""
+    ratio: float
+    interval: tuple[float, float]
+    networks: int
+    """How many recorded networks it rests on."""
+    outside: bool
+    """Whether the network is outside of what was recorded."""
+    candidates: list[Candidate] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
+    """What to use there: of the controllers that surely shorten transfers in the networks near by the one
+    that does most, or else no FEC. Transfers are those of the recorded size next to this one."""
+    record = pd.read_parquet(RECORD) if record is None else record
+    rows = record[record["congestion_control"] == network.congestion_control]
+    sizes = rows["size_bytes"].unique()
+    of_size = rows["size_bytes"] == min(sizes, key=lambda size: abs(math.log(size / network.size_bytes)))
+    is_size_outside = not min(sizes) <= network.size_bytes <= max(sizes)
+    rows = rows[of_size]
+    here, there = _place(pd.DataFrame([asdict(network)])), _place(rows)
+    spread = np.ptp(there, axis=0)
+    distances = np.linalg.norm((there - here) / np.where(spread > 0, spread, 1), axis=1)
+    is_beyond = (here < there.min(axis=0) - 1e-9) | (here > there.max(axis=0) + 1e-9)
+    outside = bool(is_beyond.any()) or is_size_outside
+    candidates = []
+    for controller in CONTROLLERS.values():
+        ours = np.flatnonzero((rows["controller"] == controller).to_numpy())
+        near = rows.iloc[ours[np.argsort(distances[ours], kind="stable")[:NEAR]]]
+        candidates.append(_candidate(controller, near))
+    helping = [candidate for candidate in candidates if candidate.interval[1] < 1]
+    if not helping:
+        return Advice({"scheme": "none"}, 1.0, (1.0, 1.0), NEAR, outside, candidates)
+    best = min(helping, key=lambda candidate: candidate.ratio)
+    use = {"scheme": "rlc", "controller": best.controller}
+    return Advice(use, best.ratio, best.interval, NEAR, outside, candidates)
+
+
+def _place(rows: pd.DataFrame) -> np.ndarray:
+    """Where networks lie, a row each: orders of magnitude."""
+    columns = [
+        np.log10(rows["bandwidth_mbps"]),
+        np.log10(rows["rtt_ms"]),
+        np.log10(np.maximum(rows["loss"], NO_LOSS)),
+        np.log10(rows["burst"]),
+    ]
+    return np.column_stack([column.to_numpy(float) for column in columns])
+
+
+def _candidate(controller: str, near: pd.DataFrame) -> Candidate:
+    logs = np.log(near["ratio"].to_numpy(float))
+    mean = float(logs.mean())
+    half = float(stats.sem(logs) * stats.t.ppf(0.975, len(logs) - 1))
+    interval = (math.exp(mean - half), math.exp(mean + half))
+    return Candidate(controller, math.exp(mean), interval, int((near["verdict"] == "harm").sum()))
+
+
+def recorded(database: reading.Results) -> pd.DataFrame:
+    """The record: a row for each network, size, congestion control and controller of `CAMPAIGNS`."""
+    parts = []
+    for name in CAMPAIGNS:
+        campaign = database[name]
+        sizes = {
+            workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.info.workloads
+        }
+        points = campaign.points().set_index("point")
+        for cc_label, congestion_control in CONGESTION_CONTROLS.items():
+            for arm, controller in CONTROLLERS.items():
+                ratios = campaign.intervals(f"{cc_label}, no FEC", f"{cc_label}, {arm}")
+                of_point = points.loc[ratios["point"]].reset_index()
+                parts.append(
+                    pd.DataFrame(
+                        {
+                            "congestion_control": congestion_control,
+                            "controller": controller,
+                            "size_bytes": ratios["workload"].map(sizes).astype(int),
+                            "bandwidth_mbps": of_point["bandwidth_mbps"],
+                            "rtt_ms": 2 * of_point["owd_ms"],
+                            **_losses(of_point),
+                            "ratio": ratios["ratio"],
+                            "verdict": ratios["verdict"],
+                        }
+                    )
+                )
+    return pd.concat(parts, ignore_index=True)
+
+
+def _losses(points: pd.DataFrame) -> dict[str, Any]:
+    """The share of packets lost, and how many in a row: uniform losses, Gilbert's, or none."""
+    if "loss.r" in points:
+        p, r = points["loss.p"], points["loss.r"]
+        return {"loss": p / (p + r), "burst": 1 / r}
+    if "loss.p" in points:
+        return {"loss": points["loss.p"], "burst": 1 / (1 - points["loss.p"])}
+    return {"loss": 0.0, "burst": 1.0}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the record of the database that is named."""
+    (path,) = arguments
+    with reading.Results(path) as database:
+        record = recorded(database)
+    record.to_parquet(RECORD, index=False, compression="zstd")
+    print(f"{RECORD}: {len(record)} rows")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
