@@ -151,7 +151,7 @@ class Metric:
         return f" ({self._reporter})" if self._reporter else ""
 
 
-# By the contract with implementations (quic-impls/README.md), in its order.
+# By the contract with implementations (quic-impls/contract/metrics.md), in its order.
 _OF_TRANSFERS = (
     Metric(
         "dct_s",

@@ -1,4 +1,4 @@
-"""What an impl.toml may say; the page about it is quic-impls/README.md."""
+"""What an impl.toml may say; the page about it is quic-impls/contract/declaration.md."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self

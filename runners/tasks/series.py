@@ -1,4 +1,4 @@
-"""The series that endpoints leave: `NAME.series.csv` in their log folders (quic-impls/README.md).
+"""The series that endpoints leave: `NAME.series.csv` in their log folders (quic-impls/contract/metrics.md).
 
 `collect` takes the files as they are, in the trial; `table` reads one, when the trial is judged. An endpoint
 is not trusted: a file may be huge, no file at all, or of any content.

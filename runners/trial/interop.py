@@ -1,4 +1,4 @@
-"""Endpoints of the QUIC interop runner's contract (quic-impls/README.md, "The interop runner's contract").
+"""Endpoints of the QUIC interop runner's contract (quic-impls/contract/interop.md).
 
 The harness gives such an endpoint a root of its own (`private_root`), names, certificates and the content. It
 sees by the kernel when a server is ready, and times the client's download itself: from the first frame that

@@ -1,4 +1,4 @@
-"""What a simulator reads and answers, a line of JSON each; the page about it is quic-impls/README.md.
+"""What a simulator reads and answers, a line of JSON each (quic-impls/contract/simulators.md).
 
 A simulator is not trusted: what it answers is parsed strictly, and what does not fit its task is refused.
 """

@@ -1,5 +1,5 @@
-"""The counters of FEC have one meaning (quic-impls/README.md, Metrics): both implementations' simulators play
-one list of losses, and count what it implies."""
+"""The counters of FEC have one meaning (quic-impls/contract/metrics.md): both implementations' simulators
+play one list of losses, and count what it implies."""
 
 import base64
 import json

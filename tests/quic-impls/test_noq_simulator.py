@@ -1,4 +1,4 @@
-"""noq-fec's simulator: whole trials in virtual time, a line of JSON in and one out (quic-impls/README.md)."""
+"""noq-fec's simulator: whole trials in virtual time (quic-impls/contract/simulators.md)."""
 
 import base64
 import csv

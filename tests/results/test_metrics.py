@@ -74,7 +74,8 @@ def test_every_metric_that_our_endpoints_report_is_registered(source: str) -> No
 
 
 def test_every_metric_of_the_contract_is_registered_with_who_reports_it() -> None:
-    table = (ROOT / "quic-impls" / "README.md").read_text().partition("## Metrics")[2].partition("\n## ")[0]
+    page = (ROOT / "quic-impls/contract/metrics.md").read_text()
+    table = page.partition("## Metrics")[2].partition("\n## ")[0]
     who = {"client": "client", "both": "client and server"}
     rows = re.findall(r"^\| (`.+?`) \| (client|both) \|", table, re.MULTILINE)
     contract = {name: who[by] for names, by in rows for name in re.findall("`(.+?)`", names)}

@@ -1,5 +1,5 @@
 """What there is to say of the messages of a trial, computed from what both ends noted: one place for all of
-them (quic-impls/README.md, "Messages").
+them (quic-impls/contract/messages.md).
 
 `read` takes the two files, of which an endpoint may have written anything, and refuses rows that no message
 of the timetable can have. `measure` computes the metrics. All latencies count from when a message was due,
