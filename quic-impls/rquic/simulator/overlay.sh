@@ -13,6 +13,7 @@ set -euo pipefail
 folder=$(realpath -m "$1")
 runtime=$(go env GOROOT)/src/runtime
 mkdir -p "$folder"
+exec 9>"$folder/lock" && flock 9  # tests that run at once build at once
 ours=$(realpath "$(dirname "$0")")/_runtime
 replaced="\"$runtime/draws_in_bubble.go\": \"$ours/draws.go\", \"$runtime/associations_in_bubble.go\": \"$ours/associations.go\""
 
