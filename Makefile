@@ -52,7 +52,7 @@ NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 # Status 1 says that some trials are not ok, or that virtual and emulated ones differ: the report tells which, so it is
 # made all the same.
 # What it does not run need not be built.
-# 4 % are 32 groups of each workload. They decided all 27 comparisons on a quiet machine, and 25 and 19 beside seven busy
+# 4 % are 32 groups of each workload. They decided 24 to 27 of 27 comparisons on a quiet machine, and 25 and 19 beside seven busy
 # processes on two cores, where 64 groups decided 23 and 24: a stall of a few ms fires a timer, and more groups have more.
 demo: UNBUILT := || true
 demo: build
