@@ -20,7 +20,8 @@ from fecbench.results import reading
 RECORD = Path(__file__).with_name("advice.parquet")
 CAMPAIGNS = ("never-harms", "never-harms-bursts", "never-harms-no-loss")
 CONTROLLERS = {"safe": "safe", "RLC (3, 2, 20), tail": "tail"}
-"""The arms that are advised, as the designs label them, and what noq-fec calls their controllers."""
+"""The arms that are advised, as the designs label them, and what noq-fec calls their controllers. The first
+one harms least where the network changes."""
 CONGESTION_CONTROLS = {"Cubic": "cubic", "BBRv3": "bbr3"}
 NEAR = 40
 """So many recorded networks are asked."""
@@ -46,11 +47,11 @@ class Network:
     def __post_init__(self) -> None:
         for name in ("rtt_ms", "bandwidth_mbps", "size_bytes"):
             if not 0 < getattr(self, name) < math.inf:
-                raise BadInput(f"{name} = {getattr(self, name):g}: must be above 0")
+                raise BadInput(f"{name} = {getattr(self, name):g}: must be above 0, and finite")
         if not 0 <= self.loss < 1:
             raise BadInput(f"loss = {self.loss:g}: must be 0 or more and below 1: the share of packets lost")
         if not 1 <= self.burst < math.inf:
-            raise BadInput(f"burst = {self.burst:g}: must be 1 or more: the packets that are lost in a row")
+            raise BadInput(f"burst = {self.burst:g}: must be 1 or more, and finite: packets lost in a row")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Candidate:
     """Of that mean, 95 %, over the networks near by."""
     harmed: int
     """In how many of them it surely takes longer, by more than 2 %."""
+    undecided: int
+    """In how many of them the trials do not decide whether it does."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,8 @@ class Advice:
 
 
 def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
-    """What to use there: of the controllers that surely shorten transfers in the networks near by the one
-    that does most, or else no FEC. Transfers are those of the recorded size next to this one."""
+    """What to use there: the first of CONTROLLERS that surely shortens downloads in the networks near by,
+    unless another surely does more; or else no FEC. The downloads have the recorded size next to this one."""
     record = pd.read_parquet(RECORD) if record is None else record
     rows = record[record["congestion_control"] == network.congestion_control]
     sizes = rows["size_bytes"].unique()
@@ -106,7 +109,9 @@ def advise(network: Network, record: pd.DataFrame | None = None) -> Advice:
     helping = [candidate for candidate in candidates if candidate.interval[1] < 1]
     if not helping:
         return Advice({"scheme": "none"}, 1.0, (1.0, 1.0), NEAR, outside, candidates)
-    best = min(helping, key=lambda candidate: candidate.ratio)
+    best = helping[0]
+    for other in helping[1:]:
+        best = other if other.interval[1] < best.interval[0] else best
     use = {"scheme": "rlc", "controller": best.controller}
     return Advice(use, best.ratio, best.interval, NEAR, outside, candidates)
 
@@ -127,7 +132,8 @@ def _candidate(controller: str, near: pd.DataFrame) -> Candidate:
     mean = float(logs.mean())
     half = float(stats.sem(logs) * stats.t.ppf(0.975, len(logs) - 1))
     interval = (math.exp(mean - half), math.exp(mean + half))
-    return Candidate(controller, math.exp(mean), interval, int((near["verdict"] == "harm").sum()))
+    harmed, undecided = (int((near["verdict"] == verdict).sum()) for verdict in ("harm", "undecided"))
+    return Candidate(controller, math.exp(mean), interval, harmed, undecided)
 
 
 def recorded(database: reading.Results) -> pd.DataFrame:
@@ -138,22 +144,21 @@ def recorded(database: reading.Results) -> pd.DataFrame:
         sizes = {
             workload["label"]: workload["parameters"]["size_bytes"] for workload in campaign.info.workloads
         }
-        points = campaign.points().set_index("point")
         for cc_label, congestion_control in CONGESTION_CONTROLS.items():
             for arm, controller in CONTROLLERS.items():
                 ratios = campaign.intervals(f"{cc_label}, no FEC", f"{cc_label}, {arm}")
-                of_point = points.loc[ratios["point"]].reset_index()
+                rows = ratios.merge(campaign.points(), on="point", validate="many_to_one")
                 parts.append(
                     pd.DataFrame(
                         {
                             "congestion_control": congestion_control,
                             "controller": controller,
-                            "size_bytes": ratios["workload"].map(sizes).astype(int),
-                            "bandwidth_mbps": of_point["bandwidth_mbps"],
-                            "rtt_ms": 2 * of_point["owd_ms"],
-                            **_losses(of_point),
-                            "ratio": ratios["ratio"],
-                            "verdict": ratios["verdict"],
+                            "size_bytes": rows["workload"].map(sizes).astype(int),
+                            "bandwidth_mbps": rows["bandwidth_mbps"],
+                            "rtt_ms": 2 * rows["owd_ms"],
+                            **_losses(rows),
+                            "ratio": rows["ratio"],
+                            "verdict": rows["verdict"],
                         }
                     )
                 )

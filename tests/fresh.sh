@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Whether a fresh machine needs anything by hand: a bare Debian 12 in namespaces of its own, this repository's
-# commit cloned into it, and the README's two commands run there. Needs root; takes half an hour and 12 GB.
+# commit cloned into it, and the README's two commands run there. Needs root; takes half an hour and 12 GB of TMPDIR.
 #
 # usage: tests/fresh.sh [COMMAND…]   by default make demo, then make test; the folder goes at the end
 #
@@ -10,12 +10,11 @@ cd "$(dirname "$0")/.."
 
 [ "$(id -u)" = 0 ] || { echo "make fresh: needs root, for a root and namespaces of its own" >&2; exit 2; }
 root=$(mktemp -d --tmpdir fecbench-fresh-XXXXXX)
-trap 'rm -rf --one-file-system "$root"' EXIT
+trap 'rm -rf --one-file-system "$root" "$root.log"' EXIT
 chmod 755 "$root"  # as every / is: endpoints run there that are not root
 mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: bookworm" | head --lines 1)
 debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" ${mirror:+"$mirror"} >"$root.log" ||
     { tail --lines 5 "$root.log" >&2; exit 1; }
-rm "$root.log"
 
 rm --force "$root/etc/apt/sources.list"  # those of this machine take its place
 for path in /etc/apt /etc/pip.conf /etc/ssl/certs/ca-certificates.crt /etc/resolv.conf /etc/hosts \

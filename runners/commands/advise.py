@@ -15,7 +15,7 @@ def advise(
     rtt_ms: Annotated[float, typer.Option(help="The round-trip time without a queue.")],
     bandwidth_mbps: Annotated[float, typer.Option(help="The rate of the slowest link.")],
     loss: Annotated[float, typer.Option(help="The share of packets that is lost, 0 to 1.")],
-    size_bytes: Annotated[float, typer.Option(help="What is transferred.")],
+    size_bytes: Annotated[float, typer.Option(help="How long the download is.")],
     burst: Annotated[float, typer.Option(help="How many packets are lost in a row, on average.")] = 1,
     congestion_control: Annotated[
         CongestionControl, typer.Option(help="Beside which congestion control.")
@@ -34,7 +34,7 @@ def _lines(advice: Advice) -> list[str]:
     options = ", ".join(f'{name} = "{value}"' for name, value in advice.use.items())
     where = f"the {advice.networks} recorded networks most like this one"
     if advice.use["scheme"] == "none":
-        lines = [f"Use {options}: no FEC surely shortens such downloads in {where}."]
+        lines = [f"Use {options}: FEC does not surely shorten such downloads in {where}."]
     else:
         low, high = advice.interval
         lines = [
@@ -45,7 +45,8 @@ def _lines(advice: Advice) -> list[str]:
         low, high = candidate.interval
         lines.append(
             f"  {candidate.controller}: {candidate.ratio:.3f} ({low:.3f} to {high:.3f});"
-            f" {candidate.harmed} of these networks are surely slower by more than 2 %"
+            f" surely longer by more than 2 % in {candidate.harmed} of them,"
+            f" undecided in {candidate.undecided}"
         )
     if advice.outside:
         lines.append("This network is outside of what was measured: believe this less.")
