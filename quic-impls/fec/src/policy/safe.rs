@@ -15,7 +15,7 @@ pub struct Safe;
 
 /// The share of flights that may need a retransmission.
 const FAILURES: f64 = 0.02;
-/// Losses are estimated as if one packet of so many had been lost before.
+/// The estimate of losses begins with one lost packet in so many.
 const ASSUMED: f64 = 20.0;
 /// Without a loss among so many packets, nothing is protected.
 const CLEAN: u64 = 100;
@@ -25,7 +25,7 @@ const TELLING_RUNS: u64 = 3;
 const QUEUEING: f64 = 1.3;
 /// Repair symbols take at most this share of a round-trip time.
 const MOST_TIME: f64 = 0.5;
-/// So many bytes before the end of data, symbols are protected.
+/// Only the last bytes of data are protected: so many.
 pub(super) const END_BYTES: u64 = 70_000;
 
 impl Losses {
@@ -38,7 +38,7 @@ impl Losses {
     }
 }
 
-/// The least number of losses that more than a share [`FAILURES`] of flights do not exceed, `most` at most: runs of losses
+/// The least number of losses that at most a share [`FAILURES`] of flights exceed, or `most` if that is less. Runs of losses
 /// begin as a Poisson process, and their lengths are geometric. The recursion is Panjer's (ASTIN Bulletin 12, 1981).
 fn losses_to_expect(packets: usize, (share, length): (f64, f64), most: usize) -> usize {
     let runs = packets as f64 * share / length;
@@ -66,7 +66,7 @@ fn needed(missing: usize, losses: &Losses) -> usize {
     let most = missing.div_ceil(2);
     let (share, length) = losses.estimated();
     let to_arrive = losses_to_expect(missing, (share, length), most);
-    // Of repair symbols as many are lost.
+    // Repair symbols are lost as well.
     ((to_arrive as f64 / (1.0 - share)).ceil() as usize).min(most)
 }
 
