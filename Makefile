@@ -66,7 +66,7 @@ demo: build
 	@echo "report    $(OUT)/demo/report.html"
 
 test: build
-	@$(MAKE) --no-print-directory packages PACKAGES="chromium chromium-driver ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
+	@$(MAKE) --no-print-directory packages PACKAGES="chromium ngtcp2-client ngtcp2-server postgresql qemu-user $(SKELETON_PACKAGES)"
 	@$(MAKE) --no-print-directory -C quic-impls/quic-go
 	@$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal
 	@for folder in $(GO_FOLDERS); do echo "go test $$folder"; (cd $$folder && go test ./...); done

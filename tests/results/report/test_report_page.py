@@ -1,125 +1,31 @@
-"""What a browser makes of the page of a report: headless Chromium, driven over WebDriver's HTTP protocol."""
+"""What a browser makes of the page of a report: Debian's Chromium, driven by Playwright."""
 
 from __future__ import annotations
 
-import base64
-import json
 import os
-import re
 import shutil
-import subprocess
-import tempfile
 import threading
-import urllib.request
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
 from pathlib import Path
-from typing import Any, Self
 
 import pytest
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
 
 from fecbench.results.analysis.units import size
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord, Variant, Workload
 
-PHONE = {"width": 390, "height": 844, "pixelRatio": 2.0}
-ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the name of an element's identifier (W3C WebDriver, §11)
+CHROMIUM = shutil.which("chromium")
+PHONE: ViewportSize = {"width": 390, "height": 844}
 NASTY = (
     '</script><script>document.title = "owned"</script><img src="http://127.0.0.1:9/leak" onerror="owned()">'
 )
 
 
-class Browser:
-    """A session of ChromeDriver. It runs as long as the `with` block."""
-
-    def __init__(self, **emulation: Any) -> None:
-        arguments = ["--headless=new", "--disable-dev-shm-usage"]
-        arguments += ["--no-sandbox"] if os.geteuid() == 0 else []
-        self._capabilities = {
-            "browserName": "chrome",
-            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-            "goog:chromeOptions": {"args": arguments, **emulation},
-        }
-
-    def __enter__(self) -> Self:
-        # Chromium leaves folders behind where it finds TMPDIR, and makes sockets: their paths must be short.
-        self._folder = tempfile.TemporaryDirectory(prefix="fecbench-", ignore_cleanup_errors=True)
-        self._driver = subprocess.Popen(
-            ["chromedriver", "--port=0"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | {"TMPDIR": self._folder.name},
-        )
-        assert self._driver.stdout is not None
-        said = ""
-        for line in self._driver.stdout:
-            if found := re.search(r"started successfully on port (\d+)", line):
-                break
-            said += line
-        else:
-            raise AssertionError(f"chromedriver did not start: {said}")
-        # What it says later must not fill the pipe.
-        threading.Thread(target=self._driver.stdout.read, daemon=True).start()
-        self._address = f"http://127.0.0.1:{found[1]}/session"
-        try:
-            session = self._send("POST", "", {"capabilities": {"alwaysMatch": self._capabilities}})
-        except BaseException:
-            self._stop()
-            raise
-        self._address += f"/{session['sessionId']}"
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self._send("DELETE", "")
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self._driver.terminate()
-        self._driver.wait()
-        self._folder.cleanup()
-
-    def _send(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        data = None if method != "POST" else json.dumps(body or {}).encode()
-        request = urllib.request.Request(self._address + path, data, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return json.load(answer)["value"]
-
-    def open(self, address: str) -> None:
-        """Returns when the page has loaded, and forgets what was logged before."""
-        self.log("performance")
-        self._send("POST", "/url", {"url": address})
-
-    def run(self, script: str) -> Any:
-        return self._send("POST", "/execute/sync", {"script": script, "args": []})
-
-    def press(self, selector: str) -> None:
-        found = self._send("POST", "/element", {"using": "css selector", "value": selector})
-        self._send("POST", f"/element/{found[ELEMENT]}/click")
-
-    def print(self) -> bytes:
-        """As PDF, on A4."""
-        return base64.b64decode(self._send("POST", "/print", {"page": {"width": 21.0, "height": 29.7}}))
-
-    def log(self, kind: str) -> list[dict[str, Any]]:
-        """What was logged since it was last asked for."""
-        return list(self._send("POST", "/se/log", {"type": kind}))
-
-    def requested(self) -> list[str]:
-        """The addresses of all requests since the page was opened."""
-        events = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
-        sent = [event for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [event["params"]["request"]["url"] for event in sent]
-
-
-needs_chromium = pytest.mark.skipif(
-    not (shutil.which("chromium") and shutil.which("chromedriver")),
-    reason="Chromium is missing: apt-get install chromium chromium-driver",
-)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -210,93 +116,111 @@ def served(page: Path) -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with Browser() as opened:
-        yield opened
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=os.geteuid() != 0)
 
 
 @pytest.fixture
-def opened(browser: Browser, page: Path) -> Browser:
-    browser.open(page.as_uri())
-    return browser
+def tab(browser: Browser) -> Iterator[Page]:
+    """An empty page of a screen's size."""
+    with browser.new_context() as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def opened(tab: Page, page: Path) -> Page:
+    tab.goto(page.as_uri())
+    return tab
 
 
 @needs_chromium
-def test_nothing_but_the_page_is_ever_asked_for(browser: Browser, served: tuple[str, list[str]]) -> None:
+def test_nothing_but_the_page_is_requested(tab: Page, served: tuple[str, list[str]]) -> None:
     address, asked = served
-    browser.log("browser")
-    browser.open(address)
-    browser.press("figure button")
-    requested = browser.requested()
+    requested: list[str] = []
+    logged: list[str] = []
+    network = tab.context.new_cdp_session(tab)  # Playwright's own event leaves out addresses that are data
+    network.on("Network.requestWillBeSent", lambda event: requested.append(event["request"]["url"]))
+    network.send("Network.enable")
+    tab.on("console", lambda message: logged.append(message.text))
+    tab.on("pageerror", lambda error: logged.append(error.message))
+    tab.goto(address)
+    tab.click("figure button >> nth=0")
     assert requested[0] == address
-    assert all(each.startswith("data:") for each in requested[1:])
-    assert len(requested) > 3  # the figures: what is asked for is seen
+    assert all(url.startswith("data:") for url in requested[1:])
+    assert len(requested) > 3  # the figures: requests are seen
     assert asked == ["/report.html"]
-    assert browser.log("browser") == []
+    assert logged == []
 
 
 @needs_chromium
-def test_no_script_but_the_page_s_own_runs(opened: Browser) -> None:
-    assert opened.run("return document.title").startswith("page: Does FEC help? </script>")
-    assert opened.run("return document.scripts.length") == 1
-    opened.run(
-        "const other = document.createElement('script'); other.textContent = 'document.title = 1';"
-        "document.body.append(other);"
+def test_no_script_but_the_page_s_own_runs(opened: Page) -> None:
+    assert opened.title().startswith("page: Does FEC help? </script>")
+    assert opened.locator("script").count() == 1
+    opened.evaluate(
+        "() => { const other = document.createElement('script'); other.textContent = 'document.title = 1';"
+        " document.body.append(other); }"
     )
-    assert opened.run("return document.title") != "1"
+    assert opened.title() != "1"
 
 
 @needs_chromium
 @pytest.mark.parametrize("unfolded", [False, True])
-def test_a_phone_never_scrolls_sideways(page: Path, unfolded: bool) -> None:
-    with Browser(mobileEmulation={"deviceMetrics": PHONE}) as phone:
-        phone.open(page.as_uri())
+def test_a_phone_never_scrolls_sideways(browser: Browser, page: Path, unfolded: bool) -> None:
+    with browser.new_context(viewport=PHONE, device_scale_factor=2, is_mobile=True) as context:
+        phone = context.new_page()
+        phone.goto(page.as_uri())
         if unfolded:
-            phone.run("for (const each of document.querySelectorAll('details')) each.open = true")
-        assert phone.run("return window.innerWidth") == PHONE["width"]
-        assert phone.run("return document.documentElement.scrollWidth") <= PHONE["width"]
+            unfold(phone)
+        assert phone.evaluate("window.innerWidth") == PHONE["width"]
+        assert phone.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def unfold(tab: Page) -> None:
+    tab.evaluate("document.querySelectorAll('details').forEach(folded => folded.open = true)")
 
 
 @needs_chromium
-def test_a_press_on_a_head_sorts_a_table_and_another_one_turns_it_round(opened: Browser) -> None:
-    opened.run("document.querySelectorAll('details').forEach(each => each.open = true)")
-    column = (
-        "const table = [...document.querySelectorAll('table')].find(each => each.tHead.textContent.includes"
-        "('bandwidth_mbps')); const head = [...table.tHead.rows[0].cells].find(each => each.textContent =="
-        " 'bandwidth_mbps'); head.id = 'sorted';"
-        "return [...table.tBodies[0].rows].map(row => parseFloat(row.cells[head.cellIndex].textContent))"
-    )
-    before = opened.run(column)
-    opened.press("#sorted button")
-    rising = opened.run(column)
-    opened.press("#sorted button")
+def test_the_head_of_a_table_sorts_it_up_and_down(opened: Page) -> None:
+    unfold(opened)
+    table = opened.locator("table", has=opened.locator("th", has_text="bandwidth_mbps"))
+    heads = table.locator("thead th").all_inner_texts()
+    cells = table.locator(f"tbody td:nth-child({heads.index('bandwidth_mbps') + 1})")
+    head = table.get_by_role("button", name="bandwidth_mbps")
+    before = column(cells)
+    head.click()
+    rising = column(cells)
+    head.click()
     assert before != sorted(before)
     assert rising == sorted(before)
-    assert opened.run(column) == sorted(before, reverse=True)
-    assert opened.run("return document.querySelectorAll('[aria-sort]').length") == 1
+    assert column(cells) == sorted(before, reverse=True)
+    assert opened.locator("[aria-sort]").count() == 1
+
+
+def column(cells: Locator) -> list[float]:
+    return [float(text) for text in cells.all_inner_texts()]
 
 
 @needs_chromium
-def test_a_figure_opens_in_its_own_size_and_closes(opened: Browser) -> None:
-    opened.press("figure button")
-    sizes = "const image = document.querySelector('dialog img'); return [image.width, image.naturalWidth]"
-    shown, own = opened.run(sizes)
+def test_a_figure_opens_in_its_own_size_and_closes(opened: Page) -> None:
+    opened.click("figure button >> nth=0")
+    shown, own = opened.locator("dialog img").evaluate("image => [image.width, image.naturalWidth]")
     assert shown == own
-    opened.press("dialog")
-    assert opened.run("return document.querySelector('dialog').open") is False
+    opened.click("dialog")
+    assert opened.locator("dialog[open]").count() == 0
 
 
 @needs_chromium
-def test_what_is_folded_on_the_screen_is_printed(opened: Browser) -> None:
-    folded = "return document.querySelectorAll('details:not([open])').length"
-    opened.run(
+def test_what_is_folded_on_the_screen_is_printed(opened: Page) -> None:
+    folded = opened.locator("details:not([open])")
+    opened.evaluate(
         "window.addEventListener('beforeprint', () => { window.foldedInPrint ="
         " document.querySelectorAll('details:not([open])').length; })"
     )
-    before = opened.run(folded)
+    before = folded.count()
     assert before > 0
-    assert opened.print().startswith(b"%PDF")
-    assert opened.run("return window.foldedInPrint") == 0
-    assert opened.run(folded) == before
+    assert opened.pdf(format="A4").startswith(b"%PDF")
+    assert opened.evaluate("window.foldedInPrint") == 0
+    assert folded.count() == before
 
 
 def test_of_many_points_the_page_lists_a_thousand_and_says_where_all_are(
