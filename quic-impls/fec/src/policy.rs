@@ -1,13 +1,21 @@
 //! How many repair symbols a sliding window gets, and when.
 
+mod aim;
+mod deadline;
+mod flec;
+mod quirl;
 mod safe;
 
 use std::fmt;
 
+pub use deadline::Deadline;
+pub use flec::{Flec, FlecLimited};
+pub use quirl::{Quirl, QuirlBursts};
 pub use safe::Safe;
 
 use crate::context::{Context, Slot};
 use crate::controller::{Rate, Refused};
+use crate::repair::Sid;
 use crate::window::Flight;
 
 /// Decides on the repair symbols of a [`SlidingWindow`](crate::SlidingWindow). What it protects is the window's.
@@ -24,7 +32,9 @@ pub trait Policy: fmt::Debug + Send + Sync {
     /// How many repair symbols are due now.
     fn due(&self, context: &Context, flight: &Flight) -> usize;
     /// A source symbol was sent.
-    fn on_sent(&mut self) {}
+    fn on_sent(&mut self, _sid: Sid) {}
+    /// A source symbol was lost, and its data is sent again.
+    fn on_lost(&mut self) {}
     /// One of those that were due is sent.
     fn on_repair(&mut self, _context: &Context, _flight: &Flight) {}
     /// The receiver lacks nothing.
@@ -72,7 +82,7 @@ impl Policy for Share {
         }
     }
 
-    fn on_sent(&mut self) {
+    fn on_sent(&mut self, _sid: Sid) {
         self.uncounted += 1;
         if self.is_steady && self.uncounted == self.rate.k {
             let due = self.due + self.rate.n - self.rate.k;

@@ -158,7 +158,7 @@ impl Controller for SlidingWindow {
         debug_assert_eq!(sid, self.flight.next);
         self.flight.next += 1;
         self.flight.settled.push_back(false);
-        self.policy.on_sent();
+        self.policy.on_sent(sid);
         self.shorten();
     }
 
@@ -168,6 +168,7 @@ impl Controller for SlidingWindow {
 
     fn on_lost(&mut self, sid: Sid) {
         if self.policy.yields() {
+            self.policy.on_lost();
             self.settle(sid);
         }
     }

@@ -1,9 +1,13 @@
 //! The options of erasure codes that implementations have in common, and what they make: what protects, and what rebuilds.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use bytes::Bytes;
-use fec::{Block, Code, Controller, Decoder, Malformed, Null, Probe, Recovered, Safe, SlidingWindow};
+use fec::{
+    Block, Code, Controller, Deadline, Decoder, Flec, FlecLimited, Malformed, Null, Policy, Probe, Quirl, QuirlBursts,
+    Recovered, Safe, SlidingWindow,
+};
 
 use crate::contract::{Result, Values, wrong};
 
@@ -35,6 +39,30 @@ pub enum Redundancy {
     Safe,
     /// As the first loss probe.
     Probe,
+    /// As much as the losses so far call for, where a retransmission would come later than this; zero: as soon as possible.
+    Deadline(Duration),
+    /// As other systems do.
+    Quirl,
+    QuirlBursts,
+    Flec,
+    FlecLimited,
+}
+
+impl Redundancy {
+    /// What decides by the losses so far, if that is not a share of what is sent.
+    fn policy(self) -> Option<Box<dyn Policy>> {
+        Some(match self {
+            Self::Constant | Self::Tail => return None,
+            Self::Null => Box::new(Null),
+            Self::Safe => Box::new(Safe),
+            Self::Probe => Box::new(Probe),
+            Self::Deadline(within) => Box::new(Deadline::new(within)),
+            Self::Quirl => Box::new(Quirl),
+            Self::QuirlBursts => Box::new(QuirlBursts::default()),
+            Self::Flec => Box::new(Flec),
+            Self::FlecLimited => Box::new(FlecLimited::default()),
+        })
+    }
 }
 
 /// When what is unprotected gets its repair symbols, before there is enough of it.
@@ -101,12 +129,10 @@ impl Coding {
         if self.interleave != 1 {
             return Err(format!("interleave = {}: only blocks are interleaved, so it must be 1", self.interleave));
         }
-        let window = match self.redundancy {
-            Redundancy::Constant => SlidingWindow::constant(code, self.n, self.k, self.window),
-            Redundancy::Tail => SlidingWindow::tail(code, self.n, self.k, self.window),
-            Redundancy::Null => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Null)),
-            Redundancy::Safe => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Safe)),
-            Redundancy::Probe => SlidingWindow::new(code, ADAPTIVE_WINDOW, Box::new(Probe)),
+        let window = match self.redundancy.policy() {
+            Some(policy) => SlidingWindow::new(code, ADAPTIVE_WINDOW, policy),
+            None if self.redundancy == Redundancy::Tail => SlidingWindow::tail(code, self.n, self.k, self.window),
+            None => SlidingWindow::constant(code, self.n, self.k, self.window),
         }
         .map_err(refused)?;
         Ok(Box::new(if self.window_trim { window } else { window.whole() }))

@@ -42,6 +42,7 @@ pub mod unlimited;
 
 use std::path::Path;
 
+use host::coding::Redundancy;
 use host::contract::{self, Refused, Values, Workload};
 use host::implementation::{Host, Implementation};
 use host::messages::Delivery;
@@ -103,6 +104,11 @@ impl Implementation for NoqFec {
         }
         if let Some(schemes) = &mut assignment.options.schemes {
             schemes.ends = MessageEnds(Some(messages.clone()));
+            if let (Redundancy::Deadline(within), Delivery::Deadline(deadline)) =
+                (&mut schemes.coding.redundancy, messages.delivery)
+            {
+                *within = deadline;
+            }
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The options of impl.toml. What doesn't fit together is refused.
 
+use std::time::Duration;
+
 use fec::Code;
 use host::coding::{Coding, Redundancy};
 use host::contract::{Result, Values, wrong};
@@ -75,6 +77,11 @@ impl Options {
             ("null", Redundancy::Null),
             ("safe", Redundancy::Safe),
             ("probe", Redundancy::Probe),
+            ("deadline", Redundancy::Deadline(Duration::ZERO)),
+            ("quirl", Redundancy::Quirl),
+            ("quirl-bursts", Redundancy::QuirlBursts),
+            ("flec", Redundancy::Flec),
+            ("flec-limited", Redundancy::FlecLimited),
         ];
         let redundancy = values.choice("controller", &redundancies)?;
         let recovered = [("notify", (false, false)), ("notify_at_once", (false, true)), ("mask", (true, false))];
