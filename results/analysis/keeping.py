@@ -21,8 +21,8 @@ def kept(frame: pd.DataFrame, campaign: CampaignInfo, metric: str, least: float 
     """One row a (workload, variant, point) with a trial that measured the metric, a share, failed or timed
     out: `share`, the design's statistic over repetitions (0 for the latter), and `kept`, whether that is
     `least` or more."""
-    counted = frame.assign(share=outcomes.shares(frame, of(metric))).dropna(subset="share")
     place = ["workload", "variant", "point"]
+    counted = frame[place].assign(share=outcomes.shares(frame, of(metric))).dropna(subset="share")
     shares = by_group(counted, place, "share", campaign.statistic, more_is_better=True).reset_index()
     return shares.assign(kept=shares["share"] >= least)
 
