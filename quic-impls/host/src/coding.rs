@@ -49,6 +49,11 @@ pub enum Redundancy {
 }
 
 impl Redundancy {
+    /// Whether there are repair symbols only when there is no data to send.
+    fn waits_for_idleness(self) -> bool {
+        !matches!(self, Self::Constant | Self::Null | Self::Probe | Self::FlecLimited)
+    }
+
     /// What decides by the losses so far, if that is not a share of what is sent.
     fn policy(self) -> Option<Box<dyn Policy>> {
         Some(match self {
@@ -120,8 +125,12 @@ impl Coding {
     /// What decides on redundancy with a code. An error is one line.
     pub fn controller(&self, code: Code) -> std::result::Result<Box<dyn Controller>, String> {
         let refused = |refused: fec::Refused| refused.to_string();
-        if self.redundancy == Redundancy::Tail && self.flush == Flush::Never {
-            return Err("flush = \"never\": with controller = \"tail\" there would be no repair symbols".into());
+        if self.redundancy.waits_for_idleness() && self.flush == Flush::Never {
+            return Err(
+                "flush = \"never\": this controller sends repair symbols only when there is no data to send, so there \
+                        would be none"
+                    .into(),
+            );
         }
         if self.is_block(code) {
             return Ok(Box::new(Block::new(code, self.n, self.k, self.interleave).map_err(refused)?));
@@ -219,6 +228,18 @@ impl Decoding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_sends_repair_when_no_data_waits_is_refused_where_that_never_counts() {
+        let refused =
+            [Redundancy::Constant, Redundancy::Tail, Redundancy::Safe, Redundancy::FlecLimited].map(|redundancy| {
+                let (code, flush) = (Code::RLC, Flush::Never);
+                let coding =
+                    Coding { code, n: 3, k: 2, window: 20, window_trim: true, interleave: 1, redundancy, flush };
+                coding.controller(code).is_err()
+            });
+        assert_eq!(refused, [false, true, true, false]);
+    }
 
     #[test]
     fn a_repair_symbol_ranges_over_all_interleaved_blocks_or_over_the_window() {

@@ -29,7 +29,7 @@ const FAILURES: f64 = 1e-4;
 /// From a packet to the one that repeats it, in round-trip times. RFC 9002 waits for 9/8 of one where other packets follow,
 /// and longer where none does; acknowledgements are delayed, too.
 const ROUND: f64 = 2.5;
-/// There is no repair where the smoothed round-trip time is so many times the least one.
+/// There is no repair where the smoothed round-trip time is more than so many times the least one.
 const QUEUEING: f64 = 2.0;
 /// Nothing is protected where so many packets would need no repair.
 const FLIGHT: usize = 20;
