@@ -43,6 +43,8 @@ from fecbench.designs.table import (
     shown,
 )
 from fecbench.hints import nearest
+from fecbench.looks import FEWEST as FEWEST_UNTIL_DECIDED
+from fecbench.looks import looks
 
 # A design that somebody wrote is a few kilobytes; this keeps a wrong path to a database or a capture cheap.
 LARGEST_FILE_BYTES = 16 * 2**20
@@ -174,6 +176,8 @@ class Design(Table):
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     topology: Name
     repetitions: Annotated[int, Field(ge=1, le=10_000)]
+    until: Literal["decided"] | None = None
+    """When a point has enough repetitions with a workload; None: when it has all."""
     statistic: Literal["median", "mean", "p95"] = "median"
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
     timeout_s: Annotated[float, Field(gt=0, le=86_400)] | None = None
@@ -204,6 +208,21 @@ class Design(Table):
     def _check_statistic(self) -> Self:
         if self.statistic == "p95" and self.repetitions < FEWEST_OF_P95:
             raise refused(f"p95 needs {FEWEST_OF_P95} repetitions or more", "statistic", self.statistic)
+        return self
+
+    @model_validator(mode="after")
+    def _check_until(self) -> Self:
+        if self.until is None:
+            return self
+        if self.statistic == "p95":
+            raise refused(
+                "is for a median or a mean: an interval of p95 needs 300 repetitions", "until", self.until
+            )
+        if self.repetitions < FEWEST_UNTIL_DECIDED:
+            why = (
+                f"needs repetitions = {FEWEST_UNTIL_DECIDED} or more, which is the most that a point may have"
+            )
+            raise refused(why, "until", self.until)
         return self
 
     def _check_linked(self) -> None:
@@ -255,9 +274,23 @@ class Design(Table):
         return self.plan_settings.count(self.factors)
 
     @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many repetitions the results of a point are looked at, ascending: at the end alone unless
+        it stops when they decide."""
+        return looks(self.repetitions) if self.until else (self.repetitions,)
+
+    @property
     def trial_count(self) -> int:
-        """How many trials the design asks for."""
-        return self.point_count * len(self.workloads) * len(self.variants) * self.repetitions
+        """How many trials the design asks for, at most."""
+        return self._count(self.repetitions)
+
+    @property
+    def fewest_trials(self) -> int:
+        """How many trials it has when all is decided as soon as may be."""
+        return self._count(self.looks[0])
+
+    def _count(self, repetitions: int) -> int:
+        return self.point_count * len(self.workloads) * len(self.variants) * repetitions
 
     @property
     def text(self) -> str:
@@ -317,11 +350,13 @@ def parse(text: str, path: str | Path) -> Design:
 
 
 def rewritten(design: Design, **tables: Any) -> Design:
-    """The design with other tables in the place of its own, given as a file would hold them.
+    """The design with other tables in the place of its own, given as a file would hold them; None: with none.
 
     Its text is a file that holds exactly this design. Raises DesignError as `load` does.
     """
-    return parse(tomli_w.dumps({**tomllib.loads(design.text), **tables}), design.path)
+    whole = {**tomllib.loads(design.text), **tables}
+    given = {name: value for name, value in whole.items() if value is not None}
+    return parse(tomli_w.dumps(given), design.path)
 
 
 def _read(path: Path) -> str:

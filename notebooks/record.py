@@ -60,6 +60,7 @@ _REFERENCES = {
     "points": {"campaign_id": "campaigns"},
     "variants": {"campaign_id": "campaigns"},
     "workloads": {"campaign_id": "campaigns"},
+    "stops": {"campaign_id": "campaigns"},
     "starts": {"id": "starts", "campaign_id": "campaigns"},
     "tasks": {"id": "tasks", "campaign_id": "campaigns"},
     "trials": {"id": "trials", "campaign_id": "campaigns", "start_id": "starts", "task_id": "tasks"},
@@ -105,7 +106,9 @@ def _add(connection: sqlite3.Connection, database: Path) -> None:
         if references.get("id") == table
     }
     for table, references in _REFERENCES.items():
-        columns = [row[1] for row in connection.execute(f"PRAGMA main.table_info({table})")]
+        columns = [row[1] for row in connection.execute(f"PRAGMA other.table_info({table})")]
+        if not columns:
+            continue  # a database that is older than the table has nothing to add
         values = [f"{name} + {highest[references[name]]}" if name in references else name for name in columns]
         connection.execute(
             f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {', '.join(values)} FROM other.{table}"

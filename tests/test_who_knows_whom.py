@@ -11,7 +11,7 @@ import pytest
 
 from fecbench.checkout import REPOSITORY
 
-EVERYWHERE = {"fecbench.checkout", "fecbench.errors", "fecbench.hints"}
+EVERYWHERE = {"fecbench.checkout", "fecbench.errors", "fecbench.hints", "fecbench.looks"}
 
 # What each room may import of ours besides itself; a room is a package or a single module.
 ROOMS = {
@@ -50,6 +50,7 @@ ROOMS = {
     },
     "runners.campaign": {
         *("designs", "dropper", "results.store", "topologies"),
+        "results.analysis.deciding",  # where a campaign may stop
         *("runners.refusal", "runners.probe", "runners.implementations", "runners.workloads"),
         *("runners.sandbox", "runners.tasks", "runners.trial", "runners.calibration", "runners.engines"),
     },

@@ -185,7 +185,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         campaign=campaign.name,
         sample=sample.name,
         share=share,
-        groups=len(campaign.points) * campaign.repetitions,
+        groups=len(campaign.points) * campaign.looks[0],
         planned=planned,
         pairs=len(compared),
         left_out={reason: count for reason, count in sorted(reasons.items()) if reason and count > 0},

@@ -79,7 +79,7 @@ def choices(
     - `variant`: `chosen`, where that it gains is a discovery: among these cells, no more than the share LEVEL
       is expected to gain nothing (Benjamini and Hochberg 1995); else the first;
     - `points`: compared in the cell; `dropped`: how many repetitions of the cell, of as many a point as
-      `logs` has, are left out, since not every variant has a value in them;
+      `logs` has, are left out, since not every variant has a value in them, or they were not run;
     - `unknown`: at how many of these points a variant failed or timed out, and `timed_out`: the labels of
       those that did, which are not chosen. Where the first is one of them the cell is open: `chosen` is None,
       nothing is as good, there is no ratio, and `variant` is the first;

@@ -257,7 +257,7 @@ def median_ratios(rows: pd.DataFrame, by: list[str]) -> pd.Series:
 
 def left_out(pairing: Pairing, campaign: CampaignInfo, baseline: str, variant: str) -> str:
     """What the ratios of a comparison lack of the pairs that were planned, in a sentence; "" for nothing."""
-    planned = len(campaign.points) * len(campaign.workloads) * campaign.repetitions
+    planned = campaign.planned_pairs
     compared = len(pairing.matched)
     by_kind = pairing.timeouts[["variant_timeouts", "baseline_timeouts", "both_timeouts"]].sum()
     if compared == planned and not by_kind.any():

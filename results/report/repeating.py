@@ -44,6 +44,8 @@ def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:
 
     They are derived: a campaign may have been resumed with others, or not have come to its end.
     """
+    if len(frame) == campaign.planned_trials:
+        return []
     planned: dict[str, list[Any]] = {
         "variant": [variant["label"] for variant in campaign.variants],
         "workload": [workload["label"] for workload in campaign.workloads],

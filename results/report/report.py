@@ -26,6 +26,7 @@ from fecbench.results.analysis import (
     agreement,
     attempts,
     comparison,
+    deciding,
     disturbances,
     equality,
     exposure,
@@ -127,6 +128,7 @@ def _page(
             *headline(frame, campaign, table, run),
             *exposure.sentences(exposed),
             *timers.sentences(campaign),
+            *deciding.sentences(campaign),
             *repair.sentences(database, campaign),
         ],
         first_attempts=first_attempts,
@@ -242,7 +244,7 @@ def _yardsticks(database: Database, campaign: CampaignInfo) -> dict[str, list[st
 
 def _states(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, dict[str, int]]:
     """How many trials of each variant are in each state, and how many have not been run."""
-    planned = campaign.planned_trials // len(campaign.variants)
+    planned = campaign.planned_pairs
     table: dict[str, dict[str, int]] = {}
     for variant in (variant["label"] for variant in campaign.variants):
         run = frame.loc[frame["variant"] == variant, "state"]

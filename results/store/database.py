@@ -42,6 +42,7 @@ from fecbench.results.store.records import (
     SeriesTable,
     Start,
     State,
+    Stop,
     StoredTask,
     StoredTrial,
     TrialKey,
@@ -142,6 +143,13 @@ class Database:
             ).one()
             kept = {**kept, "calibration": [*kept.get("calibration", []), *map(dict, calibrations)]}
             connection.execute(sa.update(schema.campaigns).where(chosen).values(provenance=kept))
+        self._campaigns.pop(campaign_id, None)
+        return self._campaign(campaign_id)
+
+    def stop(self, campaign_id: int, stops: Sequence[Stop]) -> CampaignInfo:
+        """Store that these places of the campaign have been run far enough; what was stored sooner stays."""
+        with self._transaction(self._writers) as connection:
+            rows.write_stops(connection, campaign_id, stops)
         self._campaigns.pop(campaign_id, None)
         return self._campaign(campaign_id)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
+from fecbench.looks import looks
 from fecbench.results.store.error import DatabaseError
 
 State = Literal["ok", "failed", "timeout", "unsupported", "invalid"]
@@ -93,6 +94,26 @@ class Workload(TypedDict):
     given."""
 
 
+Why = Literal["decided", "most repetitions", "no interval"]
+"""Why a place was run no further: its results decide, it has all repetitions of the design, or a comparison
+without an interval of its ratio (a timeout in a mean) will have none after more of them either."""
+Place = tuple[str, int]
+"""A workload, by its label, at a point."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """That a place has been run far enough, in a campaign that runs until its results decide."""
+
+    workload: str
+    point: int
+    repetitions: int
+    """How many it has of each variant."""
+    why: Why
+    verdicts: dict[str, str]
+    """Of each variant that is compared, by its label, one of `intervals.VERDICTS`, as it was found then."""
+
+
 _PROCESSOR_TIMES = {
     "handshake_ms": "ms of a processor for each side of a handshake",
     "datagram_us": "µs for each datagram",
@@ -127,10 +148,26 @@ class CampaignInfo(NewCampaign):
     margin: float = DEFAULT_MARGIN
     """The relative difference below which two variants count as equal: 0.02 is 2 %. It stands in the design;
     `results.analysis.margins` says what it comes to for a workload."""
+    until_decided: bool = False
+    """Whether a place is run until its results decide, `repetitions` at most."""
+    stops: dict[Place, Stop] = field(default_factory=dict)
+    """Of such a campaign: the places that have been run far enough."""
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """After how many repetitions of a place its results were looked at, ascending."""
+        return looks(self.repetitions) if self.until_decided else (self.repetitions,)
+
+    @property
+    def planned_pairs(self) -> int:
+        """Of two variants: the repetitions of all places, at most where one has not stopped yet."""
+        stopped = sum(stop.repetitions for stop in self.stops.values())
+        open_places = len(self.points) * len(self.workloads) - len(self.stops)
+        return stopped + open_places * self.repetitions
 
     @property
     def planned_trials(self) -> int:
-        return len(self.points) * len(self.variants) * len(self.workloads) * self.repetitions
+        return self.planned_pairs * len(self.variants)
 
     @property
     def engine(self) -> EngineWord:

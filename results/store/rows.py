@@ -10,6 +10,7 @@ import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,9 +26,11 @@ from fecbench.results.store.records import (
     Group,
     NewCampaign,
     NewStart,
+    Place,
     SeriesTable,
     Start,
     State,
+    Stop,
     StoredTrial,
     TrialKey,
     TrialRecord,
@@ -90,6 +93,8 @@ def write_campaign(connection: sa.Connection, campaign: NewCampaign) -> int | No
     _insert_all(connection, schema.points, points)
     _insert_all(connection, schema.variants, variants)
     _insert_all(connection, schema.workloads, workloads)
+    if _is_until_decided(campaign.design_text):
+        schema.stops.create(connection, checkfirst=True)  # a database may be older than this table
     return campaign_id
 
 
@@ -117,6 +122,8 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
         provenance=campaign.provenance,
         kind=campaign.kind,
         margin=_margin(campaign.design_text),
+        until_decided=_is_until_decided(campaign.design_text),
+        stops=_read_stops(connection, campaign),
         points=[row.factors for row in parts(schema.points, "point")],
         variants=[
             Variant(
@@ -143,9 +150,36 @@ def read_campaign(connection: sa.Connection, campaign_id: int) -> CampaignInfo |
 def _margin(design_text: str) -> float:
     """The margin in the text of a design; the default where the text is no design, or names none."""
     try:
-        return float(tomllib.loads(design_text).get("margin", DEFAULT_MARGIN))
-    except (tomllib.TOMLDecodeError, TypeError, ValueError):
+        return float(_design(design_text).get("margin", DEFAULT_MARGIN))
+    except (TypeError, ValueError):
         return DEFAULT_MARGIN
+
+
+def _is_until_decided(design_text: str) -> bool:
+    return _design(design_text).get("until") == "decided"
+
+
+def _design(design_text: str) -> dict[str, Any]:
+    """The tables of a design; none where the text is no design."""
+    try:
+        return tomllib.loads(design_text)
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def write_stops(connection: sa.Connection, campaign_id: int, stops: Sequence[Stop]) -> None:
+    """Store that these places have been run far enough, each unless that is stored already."""
+    insert = _INSERT[connection.dialect.name](schema.stops).on_conflict_do_nothing()
+    connection.execute(insert, [{"campaign_id": campaign_id, **asdict(stop)} for stop in stops])
+
+
+def _read_stops(connection: sa.Connection, campaign: sa.Row[Any]) -> dict[Place, Stop]:
+    if not _is_until_decided(campaign.design_text):
+        return {}
+    columns = schema.stops.c
+    query = sa.select(*(column for column in columns if column.name != "campaign_id"))
+    rows = connection.execute(query.where(columns.campaign_id == campaign.id)).mappings()
+    return {(row["workload"], row["point"]): Stop(**row) for row in rows}
 
 
 def write_start(connection: sa.Connection, campaign_id: int, start: NewStart) -> Start:

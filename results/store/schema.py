@@ -42,7 +42,12 @@ campaigns = sa.Table(
         nullable=False,
         doc="Of the design, in decimal: unsigned 64 bits do not fit SQL's integers.",
     ),
-    sa.Column("repetitions", sa.Integer, nullable=False, doc="Of each trial."),
+    sa.Column(
+        "repetitions",
+        sa.Integer,
+        nullable=False,
+        doc="Of each trial; in a campaign that runs until its results decide, at most.",
+    ),
     sa.Column(
         "statistic",
         sa.Text,
@@ -327,6 +332,29 @@ verdicts = sa.Table(
         doc="Bit n (little-endian) is set iff packet n was dropped; it covers the first 2²⁰ packets.",
     ),
     info={"meaning": "One row a direction of a link in a trial: what the dropper decided."},
+)
+
+stops = _of_campaign(
+    "stops",
+    "One row a workload and point that was run far enough, in a campaign that runs until its results decide;"
+    " of other campaigns, none.",
+    sa.Column("workload", sa.Text, primary_key=True, doc="The label of its workload."),
+    sa.Column("point", sa.Integer, primary_key=True, autoincrement=False, doc="The index of its point."),
+    sa.Column("repetitions", sa.Integer, nullable=False, doc="How many it has of each variant."),
+    sa.Column(
+        "why",
+        sa.Text,
+        nullable=False,
+        doc="`decided`, `most repetitions` (all of the design), or `no interval`: a comparison has none, and"
+        " more repetitions would give it none.",
+    ),
+    sa.Column(
+        "verdicts",
+        sa.JSON,
+        nullable=False,
+        doc="Of each variant that is compared, as it was found then: `gain`, `harm`, `equivalent` or"
+        " `undecided`.",
+    ),
 )
 
 series = sa.Table(

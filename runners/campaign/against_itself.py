@@ -31,7 +31,9 @@ def against_itself(design: Design, label: str) -> Design:
             f"{design.path}: --variant {label}: its servers are another variant's, so it cannot be run"
             " against itself; use fecbench aa jobs"
         )
-    return designs.rewritten(design, variants=[_arm(chosen, arm) for arm in ARMS])
+    # Results that are to be equal decide nothing: each point has as many repetitions as it surely has else.
+    arms = [_arm(chosen, arm) for arm in ARMS]
+    return designs.rewritten(design, variants=arms, repetitions=design.looks[0], until=None)
 
 
 def _arm(variant: Variant, arm: str) -> dict[str, Any]:

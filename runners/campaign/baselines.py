@@ -20,6 +20,18 @@ def compared_with(design: Design, arms: Mapping[str, Arm]) -> dict[str, str | No
     return {variant.label: _of(variant, design, arms) for variant in design.variants}
 
 
+def compared(design: Design, arms: Mapping[str, Arm]) -> list[str]:
+    """The labels of the variants that are in a ratio to another."""
+    has_usual = any(variant.is_baseline for variant in design.variants)
+    return [
+        variant.label
+        for variant in design.variants
+        if not variant.is_baseline
+        and (name := _of(variant, design, arms)) != WITH_NONE
+        and (name or has_usual)
+    ]
+
+
 def _of(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str | None:
     usual = next((other for other in design.variants if other.is_baseline), None)
     if variant.is_baseline or variant.compared_with is not None:

@@ -24,7 +24,8 @@ from fecbench.runners.campaign.arms import Activity
 from fecbench.runners.campaign.claims import this_process
 from fecbench.runners.campaign.differences import check_same
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.campaign.share import Due, Share, Watcher, due
+from fecbench.runners.campaign.rounds import Due, Rounds
+from fecbench.runners.campaign.share import Share, Watcher
 from fecbench.runners.engines.engine import Engine
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.task import VIRTUAL
@@ -39,22 +40,30 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     """
     now = _provenance_of(request)
     stored = stored_campaign(request, database, now)
-    trials = due(request, {} if stored is None else database.states(stored.id))
-    _log.info("%d of %d trials are to be run", len(trials), len(request.keys))
+    rounds = Rounds(request, database)
+    trials = rounds.first(stored)
+    _log.info("%d of %d trials are to be run", len(trials), rounds.planned)
     if stored is not None and not trials:
-        watcher.begun(stored.name, len(request.keys), len(request.keys))
+        watcher.begun(stored.name, rounds.planned, rounds.planned)
         return stored
     now["calibration"] = [_calibration(request, trials)]
     campaign, start = _started(request, database, stored, now)
-    watcher.begun(campaign.name, len(request.keys), len(request.keys) - len(trials))
+    watcher.begun(campaign.name, rounds.planned, rounds.planned - len(trials))
     if request.keep is not None:
         request.keep.folder.mkdir(parents=True, exist_ok=True)
-    Share(request, engine, database, start, watcher).run(trials)
-    return campaign
+    Share(request, engine, database, start, watcher).run(trials, lambda: after(rounds, campaign, watcher))
+    return database.campaign_of(start)
 
 
-def begun(request: Request, database: Database) -> tuple[CampaignInfo, Due]:
-    """A campaign whose trials others run: begun, if it is not there yet, and what it lacks.
+def after(rounds: Rounds, campaign: CampaignInfo, watcher: Watcher) -> Due:
+    """What is to be run after a round; whoever watches is told."""
+    if trials := rounds.next(campaign):
+        watcher.more(len(trials), rounds.state)
+    return trials
+
+
+def begun(request: Request, database: Database) -> CampaignInfo:
+    """A campaign whose trials others run: begun, if it is not there yet.
 
     Raises Refusal before anything is changed.
     """
@@ -62,7 +71,7 @@ def begun(request: Request, database: Database) -> tuple[CampaignInfo, Due]:
     stored = stored_campaign(request, database, now)
     if stored is None:
         stored = database.create_campaign(_new_campaign(request, {**now, "calibration": []}))
-    return stored, due(request, database.states(stored.id))
+    return stored
 
 
 def started(request: Request, database: Database, stored: CampaignInfo, samples: Iterable[TrialKey]) -> Start:

@@ -6,6 +6,7 @@ What its names tell is checked when it is resolved (`names`), and what reaches n
 from itertools import product
 from typing import Any
 
+from fecbench.runners.campaign import baselines
 from fecbench.runners.campaign.arms import Arm
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import check_engine, check_reach
@@ -44,7 +45,18 @@ def check(
     if engine is not None:
         check_links(experiment, VIRTUAL if engine == "virtual" else resolve_backend(carrier))
     check_interop(experiment)
+    check_until(experiment)
     return unbuilt
+
+
+def check_until(experiment: Experiment) -> None:
+    """Raises Refusal for a design that runs until its results decide, and has nothing to be decided."""
+    design = experiment.design
+    if design.until and not baselines.compared(design, experiment.arms):
+        raise Refusal(
+            f"{design.path}: until = {design.until!r}: no variant is compared with another, so nothing can be"
+            " decided: give one baseline = true"
+        )
 
 
 def check_simulated_links(experiment: Experiment) -> None:

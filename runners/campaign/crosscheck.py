@@ -28,7 +28,7 @@ SUFFIX = "-crosscheck"
 
 def sample(design: Design, points: int, share: float) -> list[Group]:
     """The groups of the design that are emulated: of each workload that share, and FEWEST_GROUPS at least."""
-    of_workload = points * design.repetitions
+    of_workload = points * design.looks[0]
     count = min(of_workload, max(FEWEST_GROUPS, math.ceil(share * of_workload)))
     return [
         group
@@ -41,8 +41,9 @@ def _shuffled(design: Design, points: int, workload: str) -> Iterator[Group]:
     """All groups of a workload: one of every point before the second of any."""
     order = random.Random(designs.seed(design.seed, "crosscheck", workload))
     chosen = order.sample(range(points), points)
-    repetitions = {point: order.sample(range(design.repetitions), design.repetitions) for point in chosen}
-    for place in range(design.repetitions):
+    certain = design.looks[0]  # which every point has
+    repetitions = {point: order.sample(range(certain), certain) for point in chosen}
+    for place in range(certain):
         for point in chosen:
             yield Group(workload, point, repetitions[point][place])
 

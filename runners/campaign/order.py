@@ -32,6 +32,16 @@ def trial_keys(design: Design, points: int) -> list[TrialKey]:
     return keys
 
 
+def check_filters(design: Design, filters: Sequence[str]) -> None:
+    """Raises Refusal for a filter that keeps a part of what results are decided by."""
+    for text in filters:
+        if design.until and text.partition("=")[0] in ("variant", "repetition"):
+            raise Refusal(
+                f"--filter {text}: the design runs until = {design.until!r}, for which all variants and"
+                " repetitions of a point are needed; choose by point or workload"
+            )
+
+
 def filtered(keys: Sequence[TrialKey], filters: Sequence[str]) -> list[TrialKey]:
     """The trials that meet the filters, each `field=value` of a trial's key.
 

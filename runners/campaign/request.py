@@ -9,7 +9,7 @@ from fecbench.designs import Design
 from fecbench.results.store.records import State, TrialKey
 from fecbench.runners.campaign.checks import check
 from fecbench.runners.campaign.experiment import Experiment
-from fecbench.runners.campaign.order import filtered, trial_keys
+from fecbench.runners.campaign.order import check_filters, filtered, trial_keys
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName
@@ -100,6 +100,7 @@ def request(
     if not name.isprintable():
         raise Refusal(f"--campaign {name!r}: must be one line of printable text")
     experiment = Experiment(design, design.plan().points, implementations)
+    check_filters(design, filters)
     keys = filtered(trial_keys(design, len(experiment.points)), filters)
     carrier: Carrier = VIRTUAL if backend == VIRTUAL else resolve_backend(backend)
     check(experiment, engine_of(backend), carrier, beside_virtual=beside_virtual)

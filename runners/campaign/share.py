@@ -10,16 +10,17 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
 from fecbench.results.store.database import Database, HasResult, UnfitRecord
-from fecbench.results.store.records import Group, Start, State, StoredTrial, TrialKey, TrialRecord
+from fecbench.results.store.records import Group, Start, StoredTrial, TrialKey, TrialRecord
 from fecbench.runners.campaign.claims import Claims
 from fecbench.runners.campaign.record import judged, unfit
 from fecbench.runners.campaign.request import Keep, Request
+from fecbench.runners.campaign.rounds import Due, States
 from fecbench.runners.engines.engine import Engine, EngineError, Finished
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.trial.judge import Judgement
@@ -36,10 +37,6 @@ LOOK_S = 1.0
 BATCH_TRIALS, BATCH_S = 50, 1.0
 LOT_GROUPS = 64
 
-States = Mapping[TrialKey, tuple[State, int]]
-Due = dict[TrialKey, int]
-"""The trials that are to be run, and how many attempts each has had before."""
-
 
 class Watcher(Protocol):
     """Follows the progress of a campaign."""
@@ -49,6 +46,9 @@ class Watcher(Protocol):
     def ended(self, key: TrialKey, judgement: Judgement, completion_s: float, again: bool) -> None:
         """A trial was committed; `completion_s` is 0 when its client reported none."""
 
+    def more(self, trials: int, why: str) -> None:
+        """So many trials more are to be run, after what was to be run at first."""
+
     def elsewhere(self, trials: int) -> None:
         """Another harness has run so many of the trials."""
 
@@ -57,19 +57,6 @@ class Watcher(Protocol):
 
     def dropped(self, key: TrialKey, why: str) -> None:
         """A trial was run, and not kept: it has a result already."""
-
-
-def due(request: Request, states: States) -> Due:
-    """The wanted trials that have no result, an invalid one, or one in a state that is to be run again.
-
-    In virtual time, one that was invalid would be so again.
-    """
-    again = request.retry if request.engine == "virtual" else {"invalid", *request.retry}
-    return {
-        key: states[key][1] if key in states else 0
-        for key in request.keys
-        if key not in states or states[key][0] in again
-    }
 
 
 @dataclass(frozen=True)
@@ -104,19 +91,24 @@ class Share:
         self._unfinished: dict[Group, set[TrialKey]] = {}
         """Of each group that we hold: the trials that still run, or are to be run."""
 
-    def run(self, trials: Due) -> None:
-        """Run what others do not, and return when every trial has been run."""
+    def run(self, trials: Due, more: Callable[[], Due] = dict) -> None:
+        """Run what others do not, and return when every trial has been run, and there are no `more` then."""
+        with Claims(self._database, self._start) as claims, self._engine, self._settling(claims):
+            while trials:
+                self._run_round(claims, trials)
+                trials = more()
+
+    def _run_round(self, claims: Claims, trials: Due) -> None:
         self._before = trials
         groups: dict[Group, list[TrialKey]] = {}
         for key in trials:
             groups.setdefault(key.group, []).append(key)
-        with Claims(self._database, self._start) as claims, self._engine, self._settling(claims):
-            while groups:
-                others: dict[Group, list[TrialKey]] = {}
-                for finished in self._engine.run(self._tasks(claims, groups, others)):
-                    self._judge(claims, finished)
-                self._settle(claims)
-                groups = self._wait_for_one(claims, others)
+        while groups:
+            others: dict[Group, list[TrialKey]] = {}
+            for finished in self._engine.run(self._tasks(claims, groups, others)):
+                self._judge(claims, finished)
+            self._settle(claims)
+            groups = self._wait_for_one(claims, others)
 
     @contextlib.contextmanager
     def _settling(self, claims: Claims) -> Iterator[None]:

@@ -6,7 +6,9 @@ to one who does not answer any more is proposed to others.
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from fecbench import __version__
@@ -15,7 +17,8 @@ from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.results.store.records import CampaignInfo, Group
 from fecbench.runners.campaign import campaign
 from fecbench.runners.campaign.request import Request
-from fecbench.runners.campaign.share import LOT_GROUPS, Due, Watcher
+from fecbench.runners.campaign.rounds import Due, Rounds
+from fecbench.runners.campaign.share import LOT_GROUPS, Watcher
 from fecbench.runners.cluster.crew import Crew, Reply, SchedulerGone
 from fecbench.runners.cluster.dask_client import WHY_CHARACTERS
 from fecbench.runners.cluster.messages import Answer, GroupTrials, Join, Leave, Lot
@@ -68,17 +71,27 @@ def check(request: Request, db: str) -> None:
 
 def run(request: Request, crew: Crew, database: Database, db: str, watcher: ClusterWatcher) -> CampaignInfo:
     """Run what is missing of a campaign. `db` is how workers reach the database."""
-    stored, trials = campaign.begun(request, database)
-    watcher.begun(stored.name, len(request.keys), len(request.keys) - len(trials))
+    stored, rounds = campaign.begun(request, database), Rounds(request, database)
+    trials = rounds.first(stored)
+    watcher.begun(stored.name, rounds.planned, rounds.planned - len(trials))
     if trials:
-        Proposer(request, crew, db, watcher, trials).run()
-    return stored
+        more = partial(campaign.after, rounds, stored, watcher)
+        Proposer(request, crew, db, watcher, trials, more).run()
+    return database.campaign(stored.name) or stored
 
 
 class Proposer:
     """Proposes the groups of a campaign until nothing is missing."""
 
-    def __init__(self, request: Request, crew: Crew, db: str, watcher: ClusterWatcher, trials: Due) -> None:
+    def __init__(
+        self,
+        request: Request,
+        crew: Crew,
+        db: str,
+        watcher: ClusterWatcher,
+        trials: Due,
+        more: Callable[[], Due] = dict,
+    ) -> None:
         self._name = request.name
         self._crew = crew
         self._watcher = watcher
@@ -93,11 +106,11 @@ class Proposer:
         self._most_groups = LOT_GROUPS if request.engine == "virtual" else 1
         self._open: dict[Group, dict[str, int]] = {}
         """Of each group that is not done: its trials, by variant."""
-        for key, attempts in trials.items():
-            self._open.setdefault(key.group, {})[key.variant] = attempts
         self._ended: dict[Group, set[str]] = {}
         """Of these: the variants whose trials have ended."""
-        self._todo = deque(self._open)
+        self._todo: deque[Group] = deque()
+        self._more = more
+        self._add(trials)
         self._later: deque[tuple[float, Group]] = deque()
         self._members: dict[str, Member] = {}
         self._waits = False
@@ -105,7 +118,7 @@ class Proposer:
     def run(self) -> None:
         """Raises EngineError when no worker takes groups, and OSError when the scheduler is gone for long."""
         try:
-            while self._open:
+            while self._open or self._add(self._more()):
                 try:
                     self._meet()
                     self._propose()
@@ -119,6 +132,13 @@ class Proposer:
         finally:
             joined = [worker for worker, member in self._members.items() if member.state == "joined"]
             self._crew.dismiss(dict.fromkeys(joined, self._leave), LEAVE_S)
+
+    def _add(self, trials: Due) -> bool:
+        """Take up trials, whether there are any; nothing is open."""
+        for key, attempts in trials.items():
+            self._open.setdefault(key.group, {})[key.variant] = attempts
+        self._todo = deque(self._open)
+        return bool(trials)
 
     def _meet(self) -> None:
         """Ask newcomers, and give what those had who are gone to others."""

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from fecbench.results.store.records import Group, State, TrialKey
-from fecbench.runners.campaign.share import Due
+from fecbench.runners.campaign.rounds import Due
 
 
 class Message(BaseModel):

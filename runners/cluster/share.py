@@ -49,6 +49,9 @@ class Told(Watcher):
     def begun(self, campaign: str, planned: int, done: int) -> None:
         pass
 
+    def more(self, trials: int, why: str) -> None:
+        pass
+
     def elsewhere(self, trials: int) -> None:
         pass
 

@@ -63,10 +63,14 @@ def _draw(design: Design, plan: Plan, path: Path) -> None:
 
 def _heading(experiment: Experiment) -> str:
     design, timeout_s = experiment.design, experiment.timeout_s
+    repetitions, trials = str(design.repetitions), str(design.trial_count)
+    if design.until:
+        repetitions = f"{design.looks[0]} to {repetitions}"
+        trials = f"{design.fewest_trials} to {trials} trials, until {design.until}"
     return (
         f"{design.name}: {design.title}\n"
         f"{design.point_count} points x {len(design.workloads)} workloads x {len(design.variants)} variants"
-        f" x {design.repetitions} repetitions = {design.trial_count} trials\n"
+        f" x {repetitions} repetitions = {trials if design.until else trials + ' trials'}\n"
         f"at most {duration(design.trial_count * timeout_s)} if one trial runs after another and each takes"
         f" all of its {timeout_s:g} s"
     )

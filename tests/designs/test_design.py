@@ -138,6 +138,17 @@ REFUSED = [
         "repetitions = 19\nstatistic = 'p95'",
         "statistic = 'p95': p95 needs 20 repetitions or more",
     ),
+    ("repetitions = 3", "repetitions = 40\nuntil = 'done'", "until = 'done': must be 'decided'"),
+    (
+        "repetitions = 3",
+        "repetitions = 39\nuntil = 'decided'",
+        "until = 'decided': needs repetitions = 40 or more, which is the most that a point may have",
+    ),
+    (
+        "repetitions = 3",
+        "repetitions = 300\nuntil = 'decided'\nstatistic = 'p95'",
+        "until = 'decided': is for a median or a mean",
+    ),
     (
         "repetitions = 3",
         "repetitions = 3\nmargin = -0.01",

@@ -93,6 +93,7 @@ def campaign_document(campaign: CampaignInfo) -> Document:
         "statistic": campaign.statistic,
         "margin": campaign.margin,
         "planned_trials": campaign.planned_trials,
+        "stops": [asdict(stop) for _, stop in sorted(campaign.stops.items())],
         "points": campaign.points,
         "variants": campaign.variants,
         "workloads": campaign.workloads,

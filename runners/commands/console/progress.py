@@ -88,11 +88,19 @@ class Reporter:
             self._told_at = now
         return due
 
+    def more(self, trials: int, why: str) -> None:
+        """So many are to be run besides those that have been."""
+        self._say(f"{why}: {trials} trials more to run")
+        self._plan(self._planned + trials)
+
     def elsewhere(self, trials: int) -> None:
         """Another harness has run so many of the trials that were to be run here."""
-        self._planned -= trials
+        self._plan(self._planned - trials)
+
+    def _plan(self, trials: int) -> None:
+        self._planned = trials
         if self._bar.tasks:
-            self._bar.update(self._bar.tasks[0].id, total=self._planned)
+            self._bar.update(self._bar.tasks[0].id, total=trials)
 
     def waiting(self, trials: int) -> None:
         """Nothing is left to be run here."""

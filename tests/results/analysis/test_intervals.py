@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from bench.coverage import OFF, ON, pairing
+from bench.coverage import OFF, ON, ever_decided, pairing, wrongly_equal_so_far
+from fecbench.looks import looks
 from fecbench.results.analysis import intervals
 from fecbench.results.analysis.intervals import FEWEST, LEVEL, median_interval, median_ratio_interval
 from fecbench.results.analysis.pairing import Pairing, paired
@@ -88,6 +89,24 @@ def test_of_equal_arms_the_nominal_share_of_many_points_is_decided_at_most(
     share = decided_share(equal(np.random.default_rng(repetitions), (20_000, repetitions)), statistic)
     print(f"{statistic} of {repetitions}, {equal.__name__}: {share:.1%} decided")
     assert share <= at_most(level, 20_000)
+
+
+@pytest.mark.parametrize("equal", EQUAL)
+@pytest.mark.parametrize("statistic", ["median", "mean"])
+def test_of_equal_arms_that_are_looked_at_several_times_the_nominal_share_of_points_is_decided_at_most(
+    statistic: str, equal: Arms
+) -> None:
+    assert len(looks(160)) == 4
+    assert ever_decided(equal, 160, statistic, 1000, shared_by=4) <= at_most(LEVEL, 1000)
+
+
+def test_looks_that_do_not_share_the_chance_to_err_decide_more_than_that() -> None:
+    assert ever_decided(lognormal, 160, "mean", 1000, shared_by=1) > at_most(LEVEL, 1000)
+
+
+def test_of_a_mean_that_rare_delays_make_longer_an_early_look_finds_nothing_that_differs() -> None:
+    """So `results.analysis.deciding` doesn't believe it."""
+    assert wrongly_equal_so_far("mean") > 0.5
 
 
 def spread_apart(random: np.random.Generator, shape: tuple[int, int]) -> tuple[Floats, Floats]:

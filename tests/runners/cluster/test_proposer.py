@@ -97,6 +97,8 @@ class Watched:
         if not again:
             self.keys.append(key)
 
+    def more(self, trials: int, why: str) -> None: ...
+
     def elsewhere(self, trials: int) -> None:
         self.others += trials
 
@@ -358,3 +360,11 @@ def test_groups_at_whose_proposal_the_scheduler_was_gone_are_proposed_again(
 
     watched = propose(Breaks(lambda _, lot: done(lot), {"one"}))
     assert len(watched.keys) == len(little.keys)
+
+
+def test_what_is_due_after_a_round_is_proposed_then(little: Request) -> None:
+    first, *rounds = (dict.fromkeys([key], 0) for key in little.keys)
+    crew, watched, left = MadeUp(lambda _, lot: done(lot), {"one"}), Watched(), list(rounds)
+    Proposer(little, crew, "postgresql://ada/x", watched, first, lambda: left.pop(0) if left else {}).run()
+    assert watched.keys == little.keys
+    assert len(crew.proposed) == len(little.keys)

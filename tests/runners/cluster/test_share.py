@@ -38,7 +38,7 @@ def serve(
 ) -> Serve:
     """Begins the little campaign, and has an engine serve what was proposed until there is nothing more."""
     monkeypatch.setattr(share, "IDLE_S", 0.2)
-    stored, _ = campaign.begun(little, database)
+    stored = campaign.begun(little, database)
 
     def serve(engine: Pretence) -> None:
         wanted = dataclasses.replace(little, resume=True)

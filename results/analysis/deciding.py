@@ -1,0 +1,81 @@
+"""Where the results of a campaign decide, so that it need not go on there (`until = "decided"`).
+
+A point may stop before it has all repetitions when every comparison there is decided. Of means, that there is
+no difference that matters is known at the end alone: while no trial of a point has had a rare long delay, its
+values have next to no spread (`bench.coverage.wrongly_equal_so_far`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+
+from fecbench.results.analysis import frames
+from fecbench.results.analysis.intervals import LEVEL, VERDICTS, of_campaign
+from fecbench.results.analysis.pairing import comparisons
+from fecbench.results.metrics import of_workloads
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Place, Stop, Why
+
+EQUIVALENT, UNDECIDED = VERDICTS[2:]
+
+
+def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, int]) -> list[Stop]:
+    """Of the places that have `reached` so many repetitions, those that need no more. What they have beyond
+    is not looked at, so that whoever looks finds the same."""
+    trials = frames.trials(database, campaign, set(of_workloads(campaign).values()))
+    places = zip(trials["workload"], trials["point"], strict=True)
+    limits = np.array([reached.get(place, 0) for place in places], dtype=np.int64)
+    trials = trials[trials["repetition"].to_numpy() < limits]
+    compared = comparisons(trials, campaign)
+    verdicts: defaultdict[Place, dict[str, str]] = defaultdict(dict)
+    without_interval = {(place, variant) for place in reached for variant in compared}
+    for variant, pairing in compared.items():
+        rows = of_campaign(pairing, campaign)
+        places = zip(rows["workload"].astype(str), rows["point"].tolist(), strict=True)
+        for place, verdict, low in zip(places, rows["verdict"], rows["low"], strict=True):
+            verdicts[place][variant] = str(verdict)
+            if not math.isnan(low):
+                without_interval.discard((place, variant))
+    found = []
+    for place, repetitions in reached.items():
+        of_place = {variant: verdicts[place].get(variant, UNDECIDED) for variant in compared}
+        is_open = [variant for variant, verdict in of_place.items() if verdict == UNDECIDED]
+        is_last = repetitions == campaign.repetitions
+        is_too_soon = not is_last and campaign.statistic == "mean" and EQUIVALENT in of_place.values()
+        if not is_open and not is_too_soon:
+            why: Why = "decided"
+        elif is_last:
+            why = "most repetitions"
+        elif is_open and all((place, variant) in without_interval for variant in is_open):
+            why = "no interval"
+        else:
+            continue
+        found.append(Stop(*place, repetitions, why, of_place))
+    return found
+
+
+def sentences(campaign: CampaignInfo) -> list[str]:
+    """How many points were decided, and after how many repetitions; none of a campaign that has a fixed
+    number of them."""
+    if not campaign.until_decided:
+        return []
+    places, looks = len(campaign.points) * len(campaign.workloads), len(campaign.looks)
+    counts = Counter(stop.why for stop in campaign.stops.values())
+    rest = {
+        "are not": counts["most repetitions"],
+        "have no interval that could decide": counts["no interval"],
+        "are to be gone on with": places - len(campaign.stops),
+    }
+    parts = [f"{counts['decided']} of {places} points and workloads are decided"]
+    if spans := [stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"]:
+        parts[0] += f", after {min(spans)} to {max(spans)} repetitions"
+    parts += [f"{count} {what}" for what, count in rest.items() if count]
+    return [
+        f"Each point was run until its results decide, {campaign.repetitions} repetitions at most:"
+        f" {'; '.join(parts)}. They are looked at up to {looks} times, so an interval is of"
+        f" {100 * (1 - LEVEL / looks):.4g} %: all looks together err in no more than {100 * LEVEL:g} %."
+    ]

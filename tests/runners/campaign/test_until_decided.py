@@ -1,0 +1,279 @@
+"""Campaigns that run until their results decide: each point has as many repetitions as it needs, and no more,
+however the campaign was interrupted and whoever ran it."""
+
+import dataclasses
+import random
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs
+from fecbench.results import reading
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
+from fecbench.runners.campaign import share
+from fecbench.runners.campaign.against_itself import against_itself
+from fecbench.runners.campaign.crosscheck import sample
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.outcome import EndpointOutcome
+from tests.results.conftest import postgresql, postgresql_folder  # noqa: F401 - fixtures
+from tests.runners.campaign.conftest import Pretence, Run, Told
+
+OFF, ON = "off", "xor, 4/5"
+SAME, FASTER, SLOWER, NOISE, TIMEOUT = range(5)
+"""What the points are, at which the second variant is just as fast, and so on."""
+LOOKS = (25, 50, 100)
+ENDS = {
+    SAME: (100, "decided", "equivalent"),
+    FASTER: (25, "decided", "gain"),
+    SLOWER: (50, "decided", "harm"),
+    NOISE: (100, "most repetitions", "undecided"),
+    TIMEOUT: (25, "no interval", "undecided"),
+}
+UNTIL = """
+until = "decided"
+statistic = "mean"
+"""
+DESIGN = """
+repetitions = 100
+[plan]
+method = "list"
+points = [{ owd_ms = 10 }, { owd_ms = 20 }, { owd_ms = 30 }, { owd_ms = 40 }, { owd_ms = 50 }]
+[factors]
+owd_ms = { min = 10, max = 50 }
+[constants]
+bandwidth_mbps = 10
+"""
+TRIALS = 2 * sum(repetitions for repetitions, _, _ in ENDS.values())
+
+
+def seconds(key: TrialKey) -> float:
+    """How long a made-up trial took."""
+    random_ = random.Random(f"{key.point} {key.repetition} {key.variant}")
+    match key.point, key.variant:
+        case (0, _):
+            return 1.0
+        case (1, "xor, 4/5"):
+            return random_.gauss(0.5, 0.01)
+        case (2, "xor, 4/5"):  # faster at first, if one looked too soon
+            return random_.gauss(0.9 if key.repetition < 20 else 1.6, 0.1)
+        case (3, _):
+            return random_.uniform(0.2, 1.8)
+        case _:
+            return random_.gauss(1, 0.01)
+
+
+@dataclasses.dataclass
+class Measured(Pretence):
+    """An engine whose trials take `seconds`; it is told to end after `most` of them."""
+
+    most: int = 10**9
+    deterministic: bool = True
+    end: Callable[[TrialKey], str] = lambda key: (
+        "timeout" if key.point == TIMEOUT and key.repetition == 7 else "ok"
+    )
+
+    def run(self, tasks: Any) -> Any:
+        for finished in super().run(tasks):
+            if len(self.ran) > self.most:
+                raise KeyboardInterrupt
+            client = EndpointOutcome(metrics={"dct_s": seconds(finished.key)})
+            outcome = finished.outcome.model_copy(update={"endpoints": {"client": client}})
+            yield dataclasses.replace(finished, outcome=outcome)
+
+
+@pytest.fixture
+def wanted(write_design: Any, tmp_path: Path) -> Request:
+    path = write_design(tmp_path, DESIGN)
+    path.write_text(UNTIL + path.read_text())
+    design = designs.load(path)
+    experiment = Experiment(design, design.plan().points, ours())
+    keys = trial_keys(design, len(experiment.points))
+    return Request(experiment=experiment, keys=keys, name="x", backend="wire", jobs=1, calibrate=False)
+
+
+def ends(campaign: CampaignInfo) -> dict[int, tuple[int, str, str]]:
+    return {
+        point: (stop.repetitions, stop.why, stop.verdicts[ON])
+        for (_, point), stop in sorted(campaign.stops.items())
+    }
+
+
+def repetitions(address: str) -> Counter[tuple[str, int]]:
+    """How many trials each variant has at each point, all of which have a result and the lowest numbers."""
+    with Database.open(address) as database:
+        (campaign,) = database.campaigns()
+        keys = database.states(campaign.id).keys()
+    counts = Counter((key.variant, key.point) for key in keys)
+    assert all(key.repetition < counts[key.variant, key.point] for key in keys)
+    return counts
+
+
+EXPECTED = Counter({(label, point): end[0] for label in (OFF, ON) for point, end in ENDS.items()})
+
+
+@dataclasses.dataclass
+class Counting(Told):
+    planned: int = 0
+    rounds: list[int] = dataclasses.field(default_factory=list)
+
+    def begun(self, campaign: str, planned: int, done: int) -> None:  # noqa: ARG002
+        self.planned = planned
+        self.rounds = [planned - done]
+
+    def more(self, trials: int, why: str) -> None:
+        self.rounds.append(trials)
+        self.why = why
+
+
+def test_each_point_runs_until_it_is_decided_and_the_database_says_why_it_stopped(
+    run: Run, wanted: Request, tmp_path: Path
+) -> None:
+    engine, told = Measured(), Counting()
+    campaign = run(engine, wanted=wanted, watcher=told)
+    assert (wanted.design.looks, campaign.looks) == (LOOKS, LOOKS)
+    assert ends(campaign) == ENDS
+    assert repetitions(str(tmp_path / "x.sqlite")) == EXPECTED
+    assert len(engine.ran) == campaign.planned_trials == TRIALS
+    assert told.rounds == [2 * 25 * 5, 2 * 25 * 3, 2 * 50 * 2]
+    assert told.why == "3 of 5 points and workloads have enough repetitions"
+    with sqlite3.connect(tmp_path / "x.sqlite") as connection:
+        assert connection.execute("SELECT why FROM stops WHERE point = 3").fetchall() == [
+            ("most repetitions",)
+        ]
+
+
+def test_what_a_reader_finds_is_what_the_campaign_stopped_by(
+    run: Run, wanted: Request, tmp_path: Path
+) -> None:
+    run(Measured(), wanted=wanted)
+    with reading.Results(str(tmp_path / "x.sqlite")) as opened:
+        found = opened["x"].intervals(OFF, ON)
+    assert dict(zip(found["point"], found["verdict"], strict=True)) == {
+        point: verdict for point, (_, why, verdict) in ENDS.items() if why != "no interval"
+    }
+
+
+def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: Run, wanted: Request) -> None:
+    """Of means it is not: a long delay that is rare may have been in no trial yet."""
+    design = designs.rewritten(wanted.design, statistic="median")
+    experiment = Experiment(design, design.plan().points, ours())
+    found = ends(run(Measured(), wanted=dataclasses.replace(wanted, experiment=experiment)))
+    assert found[SAME] == (25, "decided", "equivalent")
+    assert found[NOISE] == ENDS[NOISE]
+
+
+@pytest.mark.parametrize("most", [40, 260, 345, 440])
+def test_one_that_was_interrupted_in_any_round_goes_on_to_the_same_end(
+    run: Run, wanted: Request, tmp_path: Path, most: int
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(Measured(most=most), wanted=wanted)
+    engine, told = Measured(), Counting()
+    campaign = run(engine, wanted=wanted, watcher=told)
+    assert ends(campaign) == ENDS
+    assert repetitions(str(tmp_path / "x.sqlite")) == EXPECTED
+    assert len(engine.ran) == TRIALS - most
+    assert told.planned - told.rounds[0] == most
+    again = Measured()
+    assert run(again, wanted=wanted) == campaign
+    assert not again.ran
+
+
+def test_a_trial_that_stays_invalid_does_not_keep_the_campaign_from_its_end(
+    run: Run, wanted: Request
+) -> None:
+    campaign = run(Measured(end=lambda key: "invalid" if key.repetition == 3 else "ok"), wanted=wanted)
+    assert {point: end[:2] for point, end in ends(campaign).items()} == {
+        point: end[:2] for point, end in (ENDS | {TIMEOUT: (100, "decided", "")}).items()
+    }
+
+
+def test_the_points_that_are_chosen_are_run_alone(run: Run, wanted: Request) -> None:
+    chosen = [key for key in wanted.keys if key.point in (FASTER, NOISE)]
+    campaign = run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen))
+    assert ends(campaign) == {point: ENDS[point] for point in (FASTER, NOISE)}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_several_that_run_it_at_once_come_to_the_same(
+    run: Run,
+    wanted: Request,
+    kind: str,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(share, "LOOK_S", 0.02)
+    address = str(request.getfixturevalue(kind) if kind == "postgresql" else tmp_path / "y.sqlite")
+    engines = [Measured() for _ in range(3)]
+    problems: list[Exception] = []
+
+    def one(engine: Measured) -> None:
+        try:
+            assert ends(run(engine, address, wanted=wanted)) == ENDS
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=one, args=(engine,)) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert repetitions(address) == EXPECTED
+    assert sum(len(engine.ran) for engine in engines) == TRIALS
+
+
+def test_a_database_that_is_older_than_such_campaigns_takes_one(
+    run: Run, wanted: Request, little: Request, tmp_path: Path
+) -> None:
+    run(keys=little.keys[:2])
+    with sqlite3.connect(tmp_path / "x.sqlite") as connection:
+        connection.execute("DROP TABLE stops")
+    assert ends(run(Measured(), wanted=wanted)) == ENDS
+
+
+def test_a_sample_that_is_emulated_has_what_every_point_has(wanted: Request) -> None:
+    groups = sample(wanted.design, 5, 1.0)
+    assert {group.repetition for group in groups} == set(range(LOOKS[0]))
+
+
+def test_against_itself_a_variant_has_a_fixed_number_of_repetitions(wanted: Request) -> None:
+    twice = against_itself(wanted.design, ON)
+    assert (twice.until, twice.repetitions, twice.looks) == (None, LOOKS[0], LOOKS[:1])
+
+
+@pytest.mark.parametrize("chosen", ["variant=off", "repetition=0"])
+def test_a_part_of_what_is_compared_cannot_be_chosen(
+    fecbench_here: Callable[..., Any], wanted: Request, tmp_path: Path, chosen: str
+) -> None:
+    words = ("run", wanted.design.path, "--db", tmp_path / "x.sqlite", "--filter", chosen)
+    refusal = fecbench_here(*words).refusal()
+    assert f"--filter {chosen}: the design runs until = 'decided'" in refusal
+    assert "choose by point or workload" in refusal
+
+
+def test_a_design_without_a_comparison_has_nothing_to_be_decided(
+    fecbench_here: Callable[..., Any], wanted: Request
+) -> None:
+    path = Path(wanted.design.path)
+    alone, *_ = path.read_text().rpartition("[[variants]]")
+    path.write_text(alone)
+    refusal = fecbench_here("plan", path).refusal()
+    assert "until = 'decided': no variant is compared with another" in refusal
+
+
+def test_a_plan_says_the_fewest_and_the_most_trials(
+    fecbench_here: Callable[..., Any], wanted: Request
+) -> None:
+    said = fecbench_here("plan", wanted.design.path).stdout
+    assert "x 25 to 100 repetitions = 250 to 1000 trials, until decided\n" in said
