@@ -1,6 +1,7 @@
 """An option of an implementation, or a parameter of a workload: its type, its default, what it may be."""
 
 import math
+from collections.abc import Mapping
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -25,6 +26,8 @@ class Option(BaseModel):
     choices: list[Value] | None = None
     minimum: float | None = None
     maximum: float | None = None
+    only_with: dict[str, list[Value]] = {}
+    """With which values of other options alone it is read; where one has another, it changes nothing."""
     help: str
 
     @model_validator(mode="after")
@@ -45,6 +48,14 @@ class Option(BaseModel):
                 return f"must be at least {self.minimum:g}"
             if self.maximum is not None and value > self.maximum:
                 return f"must be at most {self.maximum:g}"
+        return ""
+
+    def unread_because(self, options: Mapping[str, Value]) -> str:
+        """Why an endpoint with all these options doesn't read it, or nothing."""
+        for name, values in self.only_with.items():
+            if options[name] not in values:
+                known = " or ".join(map(repr, values))
+                return f"is read only with {name} = {known}, which is {options[name]!r} here"
         return ""
 
     @property

@@ -49,9 +49,19 @@ class Arm:
         return self.has(option) and option not in self.chosen
 
     def options_set(self, values: Values) -> dict[str, Any]:
-        """The options that are not left to the defaults; the variant's own go before those of a point."""
+        """The options that are not left to the defaults; the variant's own go before those of a point, of
+        which it gets those that it reads."""
         of_point = {name: value for name, value in _below(values, OPTION) if self.takes(name)}
-        return {**of_point, **self.chosen}
+        chosen = {**of_point, **self.chosen}
+        return {
+            name: value
+            for name, value in chosen.items()
+            if name not in of_point or self.implementation.reads(name, chosen)
+        }
+
+    def gets(self, option: str, values: Values) -> bool:
+        """Whether it gets this option at a point."""
+        return self.takes(option) and option in self.options_set(values)
 
     def options(self, values: Values) -> dict[str, Any]:
         """All options at a point. Raises Refusal for one that is unknown or out of range."""
@@ -92,7 +102,7 @@ def arm_of(design: Design, variant: designs.Variant, implementations: Implementa
             )
     server = _label(design, f"{where}: server", variant.server or variant.label)
     arm = Arm(variant.label, implementation, variant.options, tuple(variant.series), server, where)
-    arm.options({})
+    implementation.check_options(arm.chosen, where)
     return arm
 
 

@@ -60,4 +60,4 @@ def _twin(variant: Variant, design: Design, arms: Mapping[str, Arm]) -> str:
 
 def _options(arm: Arm) -> dict[str, Any]:
     """All options of a variant, without those of points."""
-    return dict(arm.implementation.options(arm.chosen, arm.where))
+    return dict(arm.implementation.with_defaults(arm.chosen))

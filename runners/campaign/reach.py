@@ -80,7 +80,14 @@ def reach(experiment: Experiment) -> dict[str, Reach]:
 def _reach(experiment: Experiment, name: str, parts: Mapping[tuple[str, str], Collection[Arm]]) -> Reach:
     if name.startswith(OPTION):
         option = name.removeprefix(OPTION)
-        return Reach([trials for trials, arms in parts.items() if any(arm.takes(option) for arm in arms)], {})
+        getting = {
+            arm.label
+            for arm in experiment.arms.values()
+            if any(arm.gets(option, experiment.values(point)) for point in range(len(experiment.points)))
+        }
+        return Reach(
+            [trials for trials, arms in parts.items() if any(arm.label in getting for arm in arms)], {}
+        )
     if name.startswith(WORKLOAD):
         taking = _taking(experiment, name.removeprefix(WORKLOAD))
         return Reach([trials for trials in parts if trials[1] in taking], {})
@@ -114,6 +121,11 @@ def _why(experiment: Experiment, name: str) -> str:
     """Why a parameter reaches nobody, and what would be right."""
     if name.startswith(OPTION):
         option = name.removeprefix(OPTION)
+        if arm := next((arm for arm in experiment.arms.values() if arm.takes(option)), None):
+            chosen = {**arm.options_set(experiment.values(0)), option: None}
+            declared = arm.implementation.declaration.options[option]
+            why = declared.unread_because(arm.implementation.with_defaults(chosen))
+            return f"it {why}, in variant {arm.label!r}"
         having = {arm.label: arm.has(option) for arm in experiment.arms.values()}
         return _why_not_taken("variant", "option", having)
     if name.startswith(WORKLOAD):

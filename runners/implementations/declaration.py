@@ -159,6 +159,15 @@ class Declaration(BaseModel):
             raise ValueError("needs local_addresses = true: a path begins at an address")
         return multipath
 
+    @field_validator("options")
+    @classmethod
+    def _options_are_read_with_others(cls, options: dict[str, Option]) -> dict[str, Option]:
+        for option in options.values():
+            for name, values in option.only_with.items():
+                for value in values:
+                    _check_known({name: value}, options)
+        return options
+
     @field_validator("fec")
     @classmethod
     def _fec_has_options(cls, fec: FecSwitch | None, info: ValidationInfo) -> FecSwitch | None:

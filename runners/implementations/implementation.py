@@ -185,7 +185,19 @@ class Implementation:
         return self.folder / DECLARATION
 
     def options(self, chosen: Mapping[str, object], where: str) -> dict[str, Value]:
-        """All options with defaults filled in. Raises Refusal for a name or value that is not allowed."""
+        """All options with defaults filled in. Raises Refusal for a name or value that is not allowed, and
+        for one that is not read beside the others."""
+        self.check_options(chosen, where)
+        options, known = self.with_defaults(chosen), self.declaration.options
+        for name in chosen:
+            if why := known[name].unread_because(options):
+                raise Refusal(
+                    f"{where}: option {name} = {chosen[name]!r} {why}; set that, or leave {name} out"
+                )
+        return options
+
+    def check_options(self, chosen: Mapping[str, object], where: str) -> None:
+        """Raises Refusal for a name or value that is not allowed."""
         known = self.declaration.options
         for name, value in chosen.items():
             if name not in known:
@@ -194,7 +206,15 @@ class Implementation:
                 )
             if problem := known[name].problem_of(value):
                 raise Refusal(f"{where}: option {name} = {value!r} {problem}")
+
+    def with_defaults(self, chosen: Mapping[str, object]) -> dict[str, Value]:
+        """These options, and the defaults of the others; nothing is checked."""
+        known = self.declaration.options
         return {name: chosen.get(name, option.default) for name, option in known.items()}  # type: ignore[misc]
+
+    def reads(self, name: str, chosen: Mapping[str, object]) -> bool:
+        """Whether an endpoint with these options reads this one of them."""
+        return not self.declaration.options[name].unread_because(self.with_defaults(chosen))
 
     def check_together(self, chosen: Mapping[str, object], where: str) -> None:
         """Ask the implementation itself whether options that are allowed one by one fit together.

@@ -16,12 +16,12 @@ from fecbench.runners.implementations.finding import ours
 IMPLEMENTATIONS = ("noq-fec", "rquic")
 # Two packets, and their repair symbol: it comes before three newer packets have QUIC declare a loss.
 PROMPT = {
-    "noq-fec": {"scheme": "rlc", "n": 3, "k": 2, "initial_window": 32},
+    "noq-fec": {"scheme": "rlc", "n": 3, "k": 2, "controller": "constant", "initial_window": 32},
     "rquic": {"scheme": "xor", "code_rate": 2 / 3},
 }
 # One for 63 packets, of which 32 are in the first flight: what that lost is sent again before it comes.
 TARDY = {
-    "noq-fec": {"scheme": "xor", "n": 64, "k": 63, "initial_window": 32},
+    "noq-fec": {"scheme": "xor", "n": 64, "k": 63, "controller": "constant", "initial_window": 32},
     "rquic": {"scheme": "xor", "code_rate": 63 / 64},
 }
 OFF = {"noq-fec": {"scheme": "none", "initial_window": 32}, "rquic": {"scheme": "none"}}

@@ -161,6 +161,7 @@ def test_an_unsupported_workload_exits_with_127(
 
 # Options whose limits fit together only with other values than the defaults.
 COMPANIONS: dict[tuple[str, str], dict[str, Any]] = {
+    ("noq-fec", "flush"): {"scheme": "none"},
     ("noq-fec", "n"): {"scheme": "none"},
     ("noq-fec", "k"): {"scheme": "none"},
     ("noq-fec", "window"): {"scheme": "none"},
@@ -207,14 +208,21 @@ def test_options_are_checked_as_impl_toml_says(
     assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1))
 
 
+CONSTANT = {"controller": "constant"}
+
+
 @pytest.mark.parametrize(
     ("name", "options", "named"),
     [
-        ("noq-fec", {"scheme": "xor", "n": 7, "k": 5}, "n = 7 with k = 5"),
-        ("noq-fec", {"n": 7, "k": 6, "window": 5}, "window = 5 with k = 6"),
-        ("noq-fec", {"n": 2}, "n = 2, k = 2"),
+        ("noq-fec", {**CONSTANT, "scheme": "xor", "n": 7, "k": 5}, "n = 7 with k = 5"),
+        ("noq-fec", {**CONSTANT, "n": 7, "k": 6, "window": 5}, "window = 5 with k = 6"),
+        ("noq-fec", {**CONSTANT, "n": 2}, "n = 2, k = 2"),
         ("noq-fec", {"interleave": 2}, "interleave = 2"),
-        ("noq-fec", {"scheme": "rs", "n": 21, "k": 20, "interleave": 13}, "interleave = 13 with k = 20"),
+        (
+            "noq-fec",
+            {**CONSTANT, "scheme": "rs", "n": 21, "k": 20, "interleave": 13},
+            "interleave = 13 with k = 20",
+        ),
         ("rquic", {"generation_max": 8}, "needs generations of 9; generation_max is 8"),
         ("rquic", {"code_rate": 0.5, "redundancies": 2}, "redundancies: 2"),
         ("rquic", {"scheme": "rlc", "packet_size": 1400}, "packet_size: 1400"),

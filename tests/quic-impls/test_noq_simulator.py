@@ -391,7 +391,9 @@ def test_each_scheme_protects_and_recovers(
 ) -> None:
     content = {"name": workload, "size_bytes": 300_000}
     asked = losing(
-        told(task, workload=content, options={"scheme": scheme}), up=Uniform(0.03), down=Uniform(0.03)
+        told(task, workload=content, options={"scheme": scheme, "controller": "constant"}),
+        up=Uniform(0.03),
+        down=Uniform(0.03),
     )
     answer = simulator.answer(asked)
     sender, receiver = metrics(answer, "server"), metrics(answer)
@@ -434,7 +436,7 @@ def test_a_client_that_has_more_time_than_the_trial_is_ended_with_it(
     ("changes", "code"),
     [
         ({"workload": {"name": "page"}}, 127),
-        ({"options": {"scheme": "xor", "n": 9, "k": 3}}, 2),
+        ({"options": {"scheme": "xor", "n": 9, "k": 3, "controller": "constant"}}, 2),
         ({"deadline_s": -1}, 2),
     ],
 )
@@ -771,7 +773,8 @@ def test_what_an_end_has_sent_over_a_path_came_to_its_link(
     simulator: Simulator, identity: dict[str, str], tmp_path: Path
 ) -> None:
     links = [link(10, 20, 0, down=Uniform(0.02)), link(5, 40, 1), link(20, 5, 2, up=Uniform(0.02))]
-    answer = simulator.answer(of_size(over(identity, tmp_path, links), 1_000_000))
+    asked = over(identity, tmp_path, links, controller="constant")
+    answer = simulator.answer(of_size(asked, 1_000_000))
     check(answer)
     for end, way in (("client", "up"), ("server", "down")):
         counted = metrics(answer, end)

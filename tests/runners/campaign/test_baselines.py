@@ -11,9 +11,12 @@ from fecbench.runners.campaign.baselines import WITH_NONE, compared_with
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.implementations.finding import ours
 
-OFF, XOR = 'options = { scheme = "none" }', 'options = { scheme = "xor", n = 3, k = 2 }'
+OFF = 'options = { scheme = "none" }'
+XOR = 'options = { scheme = "xor", n = 3, k = 2, controller = "constant" }'
 RENO_OFF = 'options = { scheme = "none", congestion_control = "newreno" }'
-RENO_XOR = 'options = { scheme = "xor", n = 3, k = 2, congestion_control = "newreno" }'
+RENO_XOR = (
+    'options = { scheme = "xor", n = 3, k = 2, controller = "constant", congestion_control = "newreno" }'
+)
 BASE = ("base", "rquic", 'options = { scheme = "none" }\nbaseline = true')
 
 

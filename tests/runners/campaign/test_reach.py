@@ -86,6 +86,14 @@ def test_an_option_that_every_variant_sets_or_lacks_is_refused(refusal: Callable
     assert line.endswith("; leave it out, or leave it to a variant that has it")
 
 
+def test_an_option_that_no_variant_reads_beside_its_others_is_refused(refusal: Callable[[str], str]) -> None:
+    """noq-fec's own default is a controller that does not read it."""
+    only_noq = without(without(options("option.n", 3, 9), "rquic"), "rquic, 10 ms")
+    line = refusal(only_noq)
+    assert "factors.option.n: reaches nobody: it is read only with controller = 'constant' or 'tail'" in line
+    assert "which is 'safe' here, in variant 'noq'" in line
+
+
 def test_an_option_that_no_implementation_has_is_refused(refusal: Callable[[str], str]) -> None:
     only_noq = without(without(options("option.bto_ms", 0, 25), "rquic"), "rquic, 10 ms")
     line = refusal(only_noq)

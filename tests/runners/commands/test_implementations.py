@@ -84,11 +84,11 @@ def test_one_of_a_given_folder_is_listed_beside_ours_and_a_broken_one_is_named(
         "options": {
             "scheme": {
                 **{"type": "string", "default": "xor", "choices": ["none", "xor"]},
-                **{"minimum": None, "maximum": None, "help": "The code."},
+                **{"minimum": None, "maximum": None, "only_with": {}, "help": "The code."},
             },
             "window": {
                 **{"type": "integer", "default": 20, "choices": None},
-                **{"minimum": 1, "maximum": None, "help": "Symbols."},
+                **{"minimum": 1, "maximum": None, "only_with": {}, "help": "Symbols."},
             },
         },
         "series": ["cwnd"],

@@ -27,7 +27,9 @@ def ends(known: Implementations, *names: str) -> list[End]:
 
 
 def test_every_client_meets_every_server(design: Design, known: Implementations) -> None:
-    pairs, cells = design_of_pairs(design, ends(known, "noq-fec", "rquic", "noq-fec:scheme=rlc,n=5,k=4"))
+    pairs, cells = design_of_pairs(
+        design, ends(known, "noq-fec", "rquic", "noq-fec:scheme=rlc,controller=tail,n=5,k=4")
+    )
     assert cells == []
     assert len(pairs.variants) == 9
     experiment = Experiment(pairs, pairs.plan().points, known)
@@ -75,8 +77,8 @@ def test_ends_that_speak_the_same_meet(
 
 
 def test_options_are_of_their_type(known: Implementations) -> None:
-    end = end_of("noq-fec:scheme=rlc,n=5,k=4,window_trim=false", known)
-    assert end.options == {"scheme": "rlc", "n": 5, "k": 4, "window_trim": False}
+    end = end_of("noq-fec:scheme=rlc,controller=tail,n=5,k=4,window_trim=false", known)
+    assert end.options == {**{"scheme": "rlc", "controller": "tail", "n": 5, "k": 4, "window_trim": False}}
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,16 @@ def rewrite(folder: Path, before: str, after: str) -> None:
             '[fec]\nrepair_may_lack = [{ window = "x" }]',
             "option window = 'x' must be of type integer",
         ),
+        (
+            'type = "integer"',
+            'type = "integer"\nonly_with = { code = ["xor"] }',
+            "there is no option 'code'",
+        ),
+        (
+            'type = "integer"',
+            'type = "integer"\nonly_with = { scheme = ["rs"] }',
+            "option scheme = 'rs' must be one of none, xor",
+        ),
         ("workloads =", 'series = ["../cwnd"]\nworkloads =', "series.0 = '../cwnd'"),
         ("workloads =", 'local_addresses = "yes"\nworkloads =', "local_addresses = 'yes'"),
         ("workloads =", "multipath = true\nworkloads =", "needs local_addresses = true"),

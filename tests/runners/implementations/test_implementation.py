@@ -45,6 +45,19 @@ def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said
     assert "\n" not in str(refusal.value)
 
 
+def test_an_option_that_is_not_read_beside_the_others_is_refused(folder: Path) -> None:
+    declared = folder / "impl.toml"
+    only_with = 'only_with = { scheme = ["xor"] }'
+    declared.write_text(declared.read_text().replace("[options.window]", f"[options.window]\n{only_with}"))
+    known = load(folder)
+    assert known.options({"scheme": "xor", "window": 7}, "x")["window"] == 7
+    assert known.options({"scheme": "none"}, "x")["window"] == 20
+    with pytest.raises(Refusal) as refused:
+        known.options({"scheme": "none", "window": 7}, "x")
+    why = "is read only with scheme = 'xor', which is 'none' here; set that, or leave window out"
+    assert str(refused.value) == f"x: option window = 7 {why}"
+
+
 def test_a_missing_program_says_how_to_build_it(folder: Path) -> None:
     command = f"python -m fecbench.runners.implementations.build {folder.parent}"
     with pytest.raises(Refusal, match=rf"^example: {folder}/build/example is missing; mend: {command}$"):
