@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         workload_names,
     )
     from fecbench.results.figures.explanation import benefit_map, effects
+    from fecbench.results.figures.gains import gains_map
     from fecbench.results.figures.kept import kept_map
     from fecbench.results.figures.nothing import NothingToDraw
     from fecbench.results.figures.over_time import trial_over_time
@@ -42,6 +43,7 @@ __all__ = [
     "dct",
     "ecdf_panels",
     "effects",
+    "gains_map",
     "heat_map",
     "kept_map",
     "latency_ecdf",
@@ -62,6 +64,7 @@ __getattr__ = names_of(
         "choosing": ("choice_map",),
         "distributions": ("boxes", "dct", "ecdf_panels", "points", "ratio_ecdf", "workload_names"),
         "explanation": ("benefit_map", "effects"),
+        "gains": ("gains_map",),
         "kept": ("kept_map",),
         "nothing": ("NothingToDraw",),
         "over_time": ("trial_over_time",),

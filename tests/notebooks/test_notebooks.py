@@ -48,6 +48,7 @@ RECORDED = {
         },
     },
     "how-much-fec.ipynb": {},
+    "which-fec.ipynb": {},
 }
 # How a notebook calls what shows the figures of a database.
 SHOW = {"": "show", "-virtual": "show_virtual", "-recovery2020": "show_2020"}

@@ -35,7 +35,11 @@ def test_content_of_any_size_is_transferred(
 def test_each_congestion_control_transfers(endpoints: Any, assignment: dict[str, Any], control: str) -> None:
     content = {"name": "download", "size_bytes": 1_000_000}
     _, server = endpoints.transfer(
-        {**assignment, "options": {"congestion_control": control}, "workload": content}
+        {
+            **assignment,
+            "options": {"controller": "constant", "congestion_control": control},
+            "workload": content,
+        }
     )
     assert server["repair_sent"] > 0
     assert server["congestion_window_bytes"] > 0

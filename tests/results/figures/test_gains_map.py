@@ -1,0 +1,49 @@
+"""A map of gains has each arm's mean and range in each group of networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fecbench.results import figures
+
+ARMS = ["safe", "tail"]
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    """Two panels of two groups; in the second panel one arm lacks a group."""
+    ratios = np.geomspace(0.5, 2, 101)
+    rows = [
+        pd.DataFrame({"panel": panel, "group": group, "arm": arm, "ratio": ratios * (1 + place)})
+        for place, (panel, group, arm) in enumerate(
+            [
+                *(("10 kB", group, arm) for group in ("none", "1 %") for arm in ARMS),
+                *(("1 MB", "none", arm) for arm in ARMS),
+                ("1 MB", "1 %", "safe"),
+            ]
+        )
+    ]
+    return pd.concat(rows, ignore_index=True)
+
+
+def test_each_arm_has_its_mean_and_nine_tenths_of_its_networks_in_each_group(table: pd.DataFrame) -> None:
+    drawn = figures.gains_map(table, ARMS, "What does it gain?", "ratios")
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["10 kB", "1 MB"]
+    for axes, count in zip(drawn.axes, (4, 3), strict=True):
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["none", "1 %"]
+        spans, means = axes.lines[:-1:2], axes.lines[1:-1:2]
+        assert len(spans) == len(means) == count
+    (mean,) = np.ravel(drawn.axes[0].lines[1].get_ydata())
+    low, high = np.ravel(drawn.axes[0].lines[0].get_ydata())
+    assert mean == pytest.approx(1)
+    assert (low, high) == pytest.approx((4**-0.45, 4**0.45))  # from 5 to 95 % of 0.5 to 2
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ARMS
+
+
+def test_whatever_is_drawn_is_seen(table: pd.DataFrame) -> None:
+    drawn = figures.gains_map(table, ARMS, "What does it gain?", "ratios")
+    for axes in drawn.axes:
+        low, high = axes.get_ylim()
+        assert all(low <= value <= high for line in axes.lines for value in np.ravel(line.get_ydata()))
