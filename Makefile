@@ -41,6 +41,7 @@ RUST_FOLDERS := $(filter-out $(ON_DEMAND),$(patsubst %/Cargo.toml,%,$(wildcard $
 LINTERS := $(CURDIR)/.build/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+VALE := github.com/errata-ai/vale/v3/cmd/vale@v3.7.1
 C_FILES := $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h' $(OTHERS:%=':!%'))
 # One more than cores, for many a test waits for the time of a trial; few, for each may hold a campaign in memory.
 PROCESSES := $(shell cores=$$(nproc); echo $$((cores < 3 ? cores + 1 : 4)))
@@ -142,8 +143,9 @@ lint: packages environment
 	@$(RUN) mypy
 	@clang-format --dry-run --Werror $(C_FILES)
 	@$(MAKE) --no-print-directory go
-	@GOBIN=$(LINTERS) go install $(STATICCHECK) && GOBIN=$(LINTERS) go install $(ACTIONLINT)
+	@for tool in $(STATICCHECK) $(ACTIONLINT) $(VALE); do GOBIN=$(LINTERS) go install $$tool || exit 1; done
 	@$(LINTERS)/actionlint
+	@$(LINTERS)/vale --output=line $$(git ls-files '*.md')
 	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	@$(MAKE) --no-print-directory -C quic-impls/rquic patched
 	@for folder in $(GO_FOLDERS); do (cd $$folder && go vet ./... && $(LINTERS)/staticcheck ./...); done

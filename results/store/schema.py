@@ -179,7 +179,7 @@ tasks = sa.Table(
     sa.UniqueConstraint("campaign_id", "digest"),
     info={
         "meaning": (
-            "What trials were asked for, but their seeds. Many trials have the same task: it is stored once."
+            "The tasks of trials, without their seeds. Many trials have the same task: it is stored once."
         )
     },
 )
