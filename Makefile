@@ -58,7 +58,7 @@ NOT_OTHERS := $(OTHERS:%=--extend-exclude %)
 demo: UNBUILT := || true
 demo: build
 	@$(RUN) fecbench.runners.campaign.aside designs/catalog/demo.toml $(OUT)/demo.sqlite
-	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --engine virtual --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
+	@$(VENV)/bin/fecbench run designs/catalog/demo.toml --engine virtual --db $(OUT)/demo.sqlite || [ $$? = 1 ]
 	@$(VENV)/bin/fecbench crosscheck designs/catalog/demo.toml --share 4% --jobs auto --db $(OUT)/demo.sqlite || [ $$? = 1 ]
 	@[ $(OUT)/demo/report.html -nt $(OUT)/demo.sqlite ] || \
 	    $(VENV)/bin/fecbench report --db $(OUT)/demo.sqlite --output $(OUT)/demo >/dev/null

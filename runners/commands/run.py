@@ -43,7 +43,14 @@ def run(
             " to before is kept as an earlier attempt.",
         ),
     ] = None,
-    jobs: arguments.Jobs = "1",
+    jobs: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto",
+            help="Trials at a time; auto: as many as do not disturb each other. By default 1, and in virtual"
+            " time auto: one on each core.",
+        ),
+    ] = "",
     engine: Annotated[
         EngineName,
         typer.Option(
@@ -97,7 +104,7 @@ def run(
         implementations_in(implementations),
         name=name,
         backend=_carrier(engine, link),
-        jobs=parse_jobs("--jobs", jobs),
+        jobs=parse_jobs("--jobs", jobs or ("auto" if engine == "virtual" and not cluster else "1")),
         resume=resume,
         retry=again,
         filters=filters or [],

@@ -587,3 +587,14 @@ def test_a_user_without_rights_runs_and_replays_a_campaign(
     fecbench = str(Path(sys.executable).parent / "fecbench")
     words = ("replay", 1, "--db", theirs, "--output", of_nobody / "replayed", *FOLDER)
     assert "as recorded" in as_nobody(fecbench, *map(str, words))
+
+
+def test_each_core_has_a_simulator_unless_fewer_are_asked_for(
+    made_up: WriteDesign, run: Run, tmp_path: Path
+) -> None:
+    design, asked = made_up(), []
+    for name, options in (("usual", ()), ("one", ("--jobs", 1))):
+        assert run(design, tmp_path / f"{name}.sqlite", *options).returncode == 0
+        with Database.open(str(tmp_path / f"{name}.sqlite")) as database:
+            asked += [campaign.provenance["jobs"] for campaign in database.campaigns()]
+    assert asked == ["auto", 1]
