@@ -66,14 +66,14 @@ def sentences(campaign: CampaignInfo) -> list[str]:
     places, looks = len(campaign.points) * len(campaign.workloads), len(campaign.looks)
     counts = Counter(stop.why for stop in campaign.stops.values())
     rest = {
-        "are not": counts["most repetitions"],
-        "have no interval that could decide": counts["no interval"],
-        "are to be gone on with": places - len(campaign.stops),
+        "not decided": counts["most repetitions"],
+        "without an interval that could decide": counts["no interval"],
+        "to be gone on with": places - len(campaign.stops),
     }
     parts = [f"{counts['decided']} of {places} points and workloads are decided"]
-    if spans := [stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"]:
-        parts[0] += f", after {min(spans)} to {max(spans)} repetitions"
-    parts += [f"{count} {what}" for what, count in rest.items() if count]
+    if spans := sorted({stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"}):
+        parts[0] += f", after {' to '.join(map(str, dict.fromkeys((spans[0], spans[-1]))))} repetitions"
+    parts += [f"{what}: {count}" for what, count in rest.items() if count]
     return [
         f"Each point was run until its results decide, {campaign.repetitions} repetitions at most:"
         f" {'; '.join(parts)}. They are looked at up to {looks} times, so an interval is of"

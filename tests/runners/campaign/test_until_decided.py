@@ -14,6 +14,7 @@ import pytest
 
 from fecbench import designs
 from fecbench.results import reading
+from fecbench.results.analysis import deciding
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey
 from fecbench.runners.campaign import share
@@ -169,6 +170,14 @@ def test_of_medians_that_nothing_differs_is_known_as_soon_as_anything_else(run: 
     found = ends(run(Measured(), wanted=dataclasses.replace(wanted, experiment=experiment)))
     assert found[SAME] == (25, "decided", "equivalent")
     assert found[NOISE] == ENDS[NOISE]
+
+
+def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, wanted: Request) -> None:
+    chosen = [key for key in wanted.keys if key.point != SAME]
+    (sentence,) = deciding.sentences(run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen)))
+    assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
+    assert "not decided: 1; without an interval that could decide: 1; to be gone on with: 1." in sentence
+    assert "an interval is of 98.33 %" in sentence
 
 
 @pytest.mark.parametrize("most", [40, 260, 345, 440])
