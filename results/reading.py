@@ -24,13 +24,14 @@ import pandas as pd
 
 from fecbench.hints import nearest
 from fecbench.results.analysis import attempts, frames, intervals
-from fecbench.results.analysis.pairing import Pairing, paired
+from fecbench.results.analysis.pairing import Pairing, comparisons, paired
 from fecbench.results.metrics import choose, of_workloads
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.records import CampaignInfo
 
-Table = Literal["trials", "points", "metrics", "series"]
-"""A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."""
+Table = Literal["trials", "points", "ratios", "metrics", "series"]
+"""A row a trial, a row a point, a row a ratio of a variant to its baseline at a point, a row a metric of a
+trial, or a row of a series of a trial."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,35 @@ class Campaign:
         """One of the tables that `results.store.export` writes; `series` names the one of that kind."""
         if kind == "series":
             return self.series(series)
-        tables = {"trials": self.trials, "points": self.points, "metrics": self.metrics}
+        tables = {
+            "trials": self.trials,
+            "points": self.points,
+            "ratios": self.ratios,
+            "metrics": self.metrics,
+        }
         return tables[kind]()
+
+    def ratios(self, metric: str = "") -> pd.DataFrame:
+        """One row a (variant, workload, point) that has a ratio to the variant's baseline, by a metric, by
+        default that of each workload: `variant`, `workload`, `point`, the factors, `compared_with` (the
+        baseline's label), `metric`, `pairs`, `baseline_value` and `variant_value` (in the metric's unit),
+        `ratio`, its interval `low` to `high`, `margin`, `verdict` and `discovery`
+        (`intervals.ratio_intervals`)."""
+        info = choose(self.info, metric)
+        trials = self.trials(list(dict.fromkeys(of_workloads(info).values())))
+        key = ["variant", "workload", "point"]
+        columns = [*key, "compared_with", "metric", "pairs", "baseline_value", "variant_value"]
+        columns += ["ratio", "low", "high", "margin", "verdict", "discovery"]
+        parts = [
+            intervals.of_campaign(pairing, info)
+            .rename(columns={"baseline": "baseline_value", "variant": "variant_value"})
+            .assign(variant=variant, compared_with=pairing.baseline_label)
+            for variant, pairing in comparisons(trials, info).items()
+        ]
+        found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+        whole = found[columns].merge(self.points(), on="point", how="left", validate="many_to_one")
+        factors = [name for name in self.points() if name != "point"]
+        return whole[[*key, *factors, *columns[len(key) :]]]
 
     def paired(
         self, baseline: str, variant: str, metric: str = "", *, first_attempts: bool = False

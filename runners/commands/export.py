@@ -20,7 +20,8 @@ def export(
     table: Annotated[
         Table,
         typer.Option(
-            help="A row a trial, a row a point, a row a metric of a trial, or a row of a series of a trial."
+            help="A row a trial, a row a point, a row a ratio to the baseline at a point (with its interval"
+            " and verdict), a row a metric of a trial, or a row of a series of a trial."
         ),
     ] = "trials",
     metrics: Annotated[
@@ -33,8 +34,10 @@ def export(
     check_file("--output", output, SUFFIXES)  # before minutes of reading
     if bool(series) != (table == "series"):
         raise Refusal(f"--series {series}: --table series and --series NAME need each other")
-    if metrics and table not in ("trials", "metrics"):
+    if metrics and table not in ("trials", "metrics", "ratios"):
         raise Refusal(f"--metric {metrics[0]}: a table of {table} has no metrics: leave it out")
+    if metrics and table == "ratios" and len(metrics) > 1:
+        raise Refusal(f"--metric {metrics[1]}: ratios are of one metric: leave it out")
     with open_database(db) as database:
         chosen = Campaign(database, one_campaign(database, campaign))
         match table:
@@ -42,6 +45,8 @@ def export(
                 frame = chosen.trials(metrics)
             case "metrics":
                 frame = chosen.metrics(metrics)
+            case "ratios":
+                frame = chosen.ratios(*(metrics or []))
             case _:
                 frame = chosen.table(table, series)
     write(frame, output)

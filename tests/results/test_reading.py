@@ -275,6 +275,7 @@ def test_every_table_can_be_written_and_holds_what_the_notebook_reads(
     read = {
         "trials": with_series.trials,
         "points": with_series.points,
+        "ratios": with_series.ratios,
         "metrics": with_series.metrics,
         "series": lambda: with_series.series("cwnd"),
     }

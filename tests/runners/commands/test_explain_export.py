@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fecbench.results import reading
+
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
 
@@ -124,7 +126,9 @@ def test_explain_refuses_in_one_line(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-@pytest.mark.parametrize(("table", "rows"), [("trials", 180), ("points", 60), ("metrics", 360)])
+@pytest.mark.parametrize(
+    ("table", "rows"), [("trials", 180), ("points", 60), ("metrics", 360), ("ratios", 120)]
+)
 def test_export_writes_every_row_of_a_table(
     fecbench_here: Any, planted: Path, tmp_path: Path, suffix: str, table: str, rows: int
 ) -> None:
@@ -133,6 +137,21 @@ def test_export_writes_every_row_of_a_table(
     assert done.returncode == 0, done.stderr
     assert f"{rows} rows" in done.stdout
     assert len(pd.read_csv(path) if suffix == ".csv" else pd.read_parquet(path)) == rows
+
+
+def test_ratios_are_those_that_a_notebook_reads(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "ratios.parquet"
+    fecbench_here("export", "--db", planted, "--output", path, "--table", "ratios")
+    exported = pd.read_parquet(path)
+    with reading.Results(str(planted)) as opened:
+        (name,) = opened.campaigns()["campaign"]
+        expected, points = opened[name].intervals(OFF, XOR), opened[name].points()
+    assert set(exported["compared_with"]) == {OFF}
+    exported = exported[exported["variant"] == XOR].reset_index(drop=True)
+    same = ["workload", "point", "metric", "pairs", "ratio", "low", "high", "margin", "verdict", "discovery"]
+    pd.testing.assert_frame_equal(exported[same], expected[same], check_dtype=False, check_categorical=False)
+    assert exported["variant_value"].tolist() == expected["variant"].tolist()
+    pd.testing.assert_frame_equal(exported[list(points)], points, check_dtype=False)
 
 
 def test_export_writes_a_series(fecbench_here: Any, planted: Path, tmp_path: Path) -> None:
@@ -157,6 +176,10 @@ def test_export_writes_a_series(fecbench_here: Any, planted: Path, tmp_path: Pat
         (
             ["--output", "x.csv", "--table", "points", "--metric", "client.dct_s"],
             "has no metrics: leave it out",
+        ),
+        (
+            ["--output", "x.csv", "--table", "ratios", "--metric", "client.dct_s", "--metric", "x"],
+            "--metric x: ratios are of one metric",
         ),
         (["--output", "x.csv", "--campaign", "plant"], "did you mean 'planted'"),
     ],
