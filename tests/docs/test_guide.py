@@ -101,10 +101,10 @@ class Reader:
                 self.printed = done.stderr
             case "sh", "long":
                 command, *others = commands_of(block)
-                workload = design_of(Path(command.split()[2])).workloads[0].label
-                self.printed = self._run(
-                    f'{command} --filter point=0 --filter repetition=0 --filter "workload={workload}"'
-                )
+                design = design_of(Path(command.split()[2]))
+                chosen = ["point=0", f'"workload={design.workloads[0].label}"']
+                chosen += [] if design.until else ["repetition=0"]  # which decides nothing alone
+                self.printed = self._run(" --filter ".join([command, *chosen]))
                 self.printed += "".join(self._run(other) for other in others)
             case "sh", "setup":
                 assert all(command.split()[0] in ("make", "source") for command in commands_of(block))
