@@ -1,8 +1,8 @@
 """Where the results of a campaign decide, so that it need not go on there (`until = "decided"`).
 
-A point may stop before it has all repetitions when every comparison there is decided. Of means, that there is
-no difference that matters is known at the end alone: while no trial of a point has had a rare long delay, its
-values have next to no spread (`bench.coverage.wrongly_equal_so_far`).
+A point may stop before it has all repetitions when every comparison there is decided. With means, it never
+stops early while one of them says "no difference that matters": before the first rare long delay, values have
+next to no spread (`bench.coverage.wrongly_equal_so_far`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, in
     places = zip(trials["workload"], trials["point"], strict=True)
     limits = np.array([reached.get(place, 0) for place in places], dtype=np.int64)
     trials = trials[trials["repetition"].to_numpy() < limits]
+    invalid = trials[trials["state"] == "invalid"]
+    may_be_mended = set(zip(invalid["workload"], invalid["point"], strict=True))
     compared = comparisons(trials, campaign)
     verdicts: defaultdict[Place, dict[str, str]] = defaultdict(dict)
     without_interval = {(place, variant) for place in reached for variant in compared}
@@ -46,11 +48,13 @@ def stops(database: Database, campaign: CampaignInfo, reached: Mapping[Place, in
         is_open = [variant for variant, verdict in of_place.items() if verdict == UNDECIDED]
         is_last = repetitions == campaign.repetitions
         is_too_soon = not is_last and campaign.statistic == "mean" and EQUIVALENT in of_place.values()
-        if not is_open and not is_too_soon:
+        if is_too_soon:
+            continue
+        if not is_open:
             why: Why = "decided"
         elif is_last:
             why = "most repetitions"
-        elif is_open and all((place, variant) in without_interval for variant in is_open):
+        elif place not in may_be_mended and all((place, variant) in without_interval for variant in is_open):
             why = "no interval"
         else:
             continue
@@ -68,7 +72,7 @@ def sentences(campaign: CampaignInfo) -> list[str]:
     rest = {
         "not decided": counts["most repetitions"],
         "without an interval that could decide": counts["no interval"],
-        "to be gone on with": places - len(campaign.stops),
+        "still to be run": places - len(campaign.stops),
     }
     parts = [f"{counts['decided']} of {places} points and workloads are decided"]
     if spans := sorted({stop.repetitions for stop in campaign.stops.values() if stop.why == "decided"}):

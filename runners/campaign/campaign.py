@@ -45,7 +45,7 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     _log.info("%d of %d trials are to be run", len(trials), rounds.planned)
     if stored is not None and not trials:
         watcher.begun(stored.name, rounds.planned, rounds.planned)
-        return stored
+        return database.campaign(stored.name) or stored  # the last look may have been missing alone
     now["calibration"] = [_calibration(request, trials)]
     campaign, start = _started(request, database, stored, now)
     watcher.begun(campaign.name, rounds.planned, rounds.planned - len(trials))

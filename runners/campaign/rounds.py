@@ -28,7 +28,7 @@ class Rounds:
         """The trials of rounds before."""
         self.planned = 0
         """How many trials are to have a result after the last round that was given."""
-        self._places = dict.fromkeys(map(_place, request.keys))
+        self._places = dict.fromkeys(map(_place, request.keys)) if self._is_until_decided else {}
         self._stopped = 0
 
     def first(self, campaign: CampaignInfo | None) -> Due:

@@ -237,19 +237,23 @@ class Implementation:
                 raise Refusal(f"{where}: {options}: {reason}")
 
     def options_with_fec(self) -> dict[str, Value] | None:
-        """None of them where FEC is on by default, else one that turns it on; None where none does."""
+        """None of them where FEC is on by default, else one that turns it on; None where none does.
+
+        Those with which every transfer has a repair symbol go before others.
+        """
         name, fec = self.declaration.name, self.declaration.fec
         if fec is None:
             return None
+        named = dict.fromkeys([*fec.off, *(one for one, _ in fec.all_options)])
         choices: list[dict[str, Value]] = [{}]
-        choices += [{one: value} for one in fec.off for value in self.declaration.options[one].samples]
-        for chosen in choices:
-            if fec.is_on(self.options(chosen, name)):
-                try:
-                    self.check_together(chosen, name)
-                except Refusal:
-                    continue
-                return chosen
+        choices += [{one: value} for one in named for value in self.declaration.options[one].samples]
+        is_on = [chosen for chosen in choices if fec.is_on(self.with_defaults(chosen))]
+        for chosen in sorted(is_on, key=lambda some: not fec.owes_repair(self.with_defaults(some))):
+            try:
+                self.check_together(chosen, name)
+            except Refusal:
+                continue
+            return chosen
         return None
 
     def _asked(self, questions: Sequence[tuple[list[str], str]]) -> Iterator[Answer]:

@@ -74,6 +74,11 @@ def comparing(
             f"--statistic {P95}: needs {FEWEST_OF_P95} repetitions or more; campaign {campaign.name!r} has"
             f" {campaign.repetitions}"
         )
+    if campaign.until_decided and statistic not in (None, campaign.statistic):
+        raise Refusal(
+            f"--statistic {statistic}: campaign {campaign.name!r} stopped where its {campaign.statistic}"
+            f" decided: run the design with statistic = {statistic!r} instead"
+        )
     campaign = dataclasses.replace(
         campaign,
         margin=campaign.margin if margin is None else margin,

@@ -176,7 +176,7 @@ def test_whoever_reads_it_is_told_how_far_it_was_run(run: Run, wanted: Request) 
     chosen = [key for key in wanted.keys if key.point != SAME]
     (sentence,) = deciding.sentences(run(Measured(), wanted=dataclasses.replace(wanted, keys=chosen)))
     assert "100 repetitions at most: 2 of 5 points and workloads are decided, after 25 to 50" in sentence
-    assert "not decided: 1; without an interval that could decide: 1; to be gone on with: 1." in sentence
+    assert "not decided: 1; without an interval that could decide: 1; still to be run: 1." in sentence
     assert "an interval is of 98.33 %" in sentence
 
 
@@ -204,6 +204,57 @@ def test_a_trial_that_stays_invalid_does_not_keep_the_campaign_from_its_end(
     assert {point: end[:2] for point, end in ends(campaign).items()} == {
         point: end[:2] for point, end in (ENDS | {TIMEOUT: (100, "decided", "")}).items()
     }
+
+
+THIRD = """
+[[variants]]
+label = "third"
+implementation = "rquic"
+options = { scheme = "xor", code_rate = 0.9 }
+"""
+
+
+def test_a_variant_without_an_interval_lets_no_mean_of_another_be_called_equal_early(
+    run: Run, wanted: Request
+) -> None:
+    path = Path(wanted.design.path)
+    path.write_text(path.read_text() + THIRD)
+    design = designs.load(path)
+    experiment = Experiment(design, design.plan().points, ours())
+    keys = [key for key in trial_keys(design, 5) if key.point == SAME]
+    engine = Measured(end=lambda key: "timeout" if (key.variant, key.repetition) == ("third", 7) else "ok")
+    campaign = run(engine, wanted=dataclasses.replace(wanted, experiment=experiment, keys=keys))
+    (stop,) = campaign.stops.values()
+    assert (stop.repetitions, stop.verdicts) == (100, {ON: "equivalent", "third": "undecided"})
+
+
+def test_a_point_that_lacks_an_interval_for_invalid_trials_alone_is_run_on(run: Run, wanted: Request) -> None:
+    keys = [key for key in wanted.keys if key.point == NOISE]
+    engine = Measured(end=lambda key: "invalid" if 3 < key.repetition < 25 else "ok")
+    (stop,) = run(engine, wanted=dataclasses.replace(wanted, keys=keys)).stops.values()
+    assert (stop.repetitions, stop.why) == (100, "most repetitions")
+
+
+def test_a_last_look_that_was_missing_alone_is_in_what_is_returned(
+    run: Run, wanted: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as killed:
+        killed.setattr(Database, "stop", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            run(
+                Measured(),
+                wanted=dataclasses.replace(wanted, keys=[k for k in wanted.keys if k.point == FASTER]),
+            )
+    only = dataclasses.replace(wanted, keys=[key for key in wanted.keys if key.point == FASTER])
+    assert ends(run(Measured(), wanted=only)) == {FASTER: ENDS[FASTER]}
+
+
+def test_another_statistic_than_it_stopped_by_is_refused(
+    run: Run, wanted: Request, fecbench_here: Callable[..., Any], tmp_path: Path
+) -> None:
+    run(Measured(), wanted=wanted)
+    refusal = fecbench_here("show", "--db", tmp_path / "x.sqlite", "--statistic", "median").refusal()
+    assert "--statistic median: campaign 'x' stopped where its mean decided" in refusal
 
 
 def test_the_points_that_are_chosen_are_run_alone(run: Run, wanted: Request) -> None:

@@ -282,3 +282,13 @@ def test_options_that_turn_fec_on_are_found(
     assert right in path.read_text()
     path.write_text(path.read_text().replace(right, wrong))
     assert load(folder).options_with_fec() == options
+
+
+def test_options_that_owe_repair_turn_fec_on_before_a_default_that_owes_none(folder: Path) -> None:
+    """Or a check of FEC would be content with none."""
+    path = folder / "impl.toml"
+    lacking = 'repair_may_lack = [{ scheme = "xor", window = 20 }]'
+    path.write_text(
+        path.read_text().replace('default = "none"', 'default = "xor"').replace("[fec]", f"[fec]\n{lacking}")
+    )
+    assert load(folder).options_with_fec() == {"window": 21}
