@@ -34,7 +34,7 @@ HANDSHAKE = "client.handshake_s"
 ENDPOINTS = ("client", "server", "background_client", "background_server")
 """The background is a transfer that competes with the measured one."""
 
-SOURCES = (*ENDPOINTS, "competition", "messages")
+SOURCES = (*ENDPOINTS, "competition", "messages", "video")
 """What stands before the dot of a metric's name, but for those of links."""
 
 _TIMES = {UNITS[suffix] for suffix in ("s", "ms", "us")}
@@ -658,6 +658,146 @@ _OF_SENDING_MESSAGES = (
     ),
 )
 
+_RESOLUTION = "RESOLUTION"
+"""In names of the registry, this stands for the size of a picture: `share_1280x720`."""
+
+# Of the workload `video`: the harness computes them from the session of each trial (`workloads/video/`).
+_OF_VIDEO = (
+    Metric(
+        "video.mean_kbps",
+        "kbit/s",
+        "The mean bit rate of the levels of all segments that arrived.",
+        "more",
+        "harness",
+        "mean bit rate of the video",
+        "",
+        "How good is the picture?",
+    ),
+    Metric(
+        "video.startup_s",
+        "s",
+        "From when the viewer asked for the video until its first picture; none where there never was one.",
+        "less",
+        "harness",
+        "time before the first picture",
+        "",
+        "How long does a viewer wait for the first picture?",
+        absent_is_worst=True,
+    ),
+    Metric(
+        "video.stalls",
+        "stalls",
+        "How often the picture stood still since nothing more had arrived.",
+        "less",
+        "harness",
+        "number of stalls",
+    ),
+    Metric(
+        "video.stall_s",
+        "s",
+        "For how long the picture stood still in all, without the time before the first picture.",
+        "less",
+        "harness",
+        "time in which the picture stood still",
+    ),
+    Metric(
+        "video.stall_ratio",
+        "",
+        "That time divided by itself and the time that was played; none where nothing was.",
+        "less",
+        "harness",
+        "share of time in which the picture stood still",
+        "",
+        "For how much of the time does the picture stand still?",
+        absent_is_worst=True,
+        is_share=True,
+    ),
+    Metric(
+        "video.switches",
+        "changes",
+        "How often a segment had another level than the one before.",
+        "less",
+        "harness",
+        "number of changes of the level",
+    ),
+    Metric(
+        "video.qoe_lin",
+        "Mbit/s",
+        "Quality of experience (Yin et al. 2015, balanced) a segment: the mean bit rate, less the mean of all"
+        " changes of it, less 3 Mbit/s for each second without a picture, divided by the segments. It may be"
+        " negative, so compare differences, not ratios.",
+        "more",
+        "harness",
+        "quality of experience by the bit rate",
+        "QoE",
+        "What is the session worth to a viewer?",
+    ),
+    Metric(
+        "video.qoe_log",
+        "",
+        "The same by the logarithm of the bit rate over that of the lowest level, with a weight of 2.66 for"
+        " each second without a picture (Mao et al. 2017).",
+        "more",
+        "harness",
+        "quality of experience by the logarithm of the bit rate",
+    ),
+    Metric(
+        f"video.share_{_RESOLUTION}",
+        "",
+        "Share of the segments that arrived whose picture has this size.",
+        None,
+        "harness",
+        f"share of segments of {_RESOLUTION}",
+        is_share=True,
+    ),
+    Metric(
+        "video.objects",
+        "objects",
+        "Segments that arrived, of live video chunks.",
+        None,
+        "harness",
+        "number of segments that arrived",
+    ),
+    Metric(
+        "video.unplayed_s",
+        "s",
+        "Video that was never shown, since the viewer left before.",
+        "less",
+        "harness",
+        "length of the video that was never shown",
+    ),
+    Metric(
+        "video.request_lag_p99_ms",
+        "ms",
+        "By how much the client read a request later than the player had decided it: 99 % of requests were"
+        " not later. 0 in virtual time; above 2 ms, this machine took part in the session.",
+        "less",
+        "harness",
+        "99th percentile of the lag of requests",
+    ),
+    *(
+        Metric(
+            f"video.latency_p{percent}_s",
+            "s",
+            f"How late live video was shown after it was taken: for {percent} % of the time no later.",
+            "less",
+            "harness",
+            f"{percent}th percentile of the latency of live video",
+            f"p{percent} live latency",
+            absent_is_worst=True,
+        )
+        for percent in (50, 95)
+    ),
+    Metric(
+        "video.skipped_s",
+        "s",
+        "Live video that was passed over since the player was far too late.",
+        "less",
+        "harness",
+        "length of the live video that was passed over",
+    ),
+)
+
 _OF_HARNESS = (
     Metric(
         "competition.filling_s",
@@ -878,12 +1018,13 @@ _OF_LINKS = (
 
 ALL = (
     *(*_OF_TRANSFERS, *_OF_PAGES, *_OF_SENDING_MESSAGES, *_OF_RQUIC, *_OF_NOQ_FEC, *_OF_PATHS),
-    *(*_OF_MESSAGES, *_OF_HARNESS, *_OF_LINKS),
+    *(*_OF_MESSAGES, *_OF_VIDEO, *_OF_HARNESS, *_OF_LINKS),
 )
 """Every registered metric, each once: those of endpoints without the endpoint."""
 
 _BY_NAME = {metric.name: metric for metric in ALL}
 _AT_PLAYOUT = re.compile(r"(messages\.on_time_ratio_)([0-9.e+]+)(ms)")
+_OF_SIZE = re.compile(r"video\.share_(\d+x\d+)")
 
 
 def of(name: str) -> Metric:
@@ -897,6 +1038,9 @@ def of(name: str) -> Metric:
         entry = _BY_NAME.get(f"{_PLACE}.{name.rpartition('.')[2]}")
     if at := _AT_PLAYOUT.fullmatch(name):
         entry = _at_playout(_BY_NAME[f"{at[1]}{_PLAYOUT}{at[3]}"], at[2])
+    if size := _OF_SIZE.fullmatch(name):
+        share = _BY_NAME[f"video.share_{_RESOLUTION}"]
+        entry = replace(share, words=share.words.replace(_RESOLUTION, size[1]))
     return replace(entry, name=name) if entry else Metric(name, unit_of(name), "", None, None)
 
 

@@ -27,7 +27,7 @@ class Assignment:
     address: str
     port: int
     server_name: str
-    method: Literal["GET", "PUT"]
+    workload: Literal["download", "upload", "requests"]
     size_bytes: int
     content_seed: int
     congestion_control: str
@@ -42,7 +42,12 @@ class Assignment:
     @property
     def transfer(self) -> str:
         """The workload in words."""
-        return f"{'download' if self.method == 'GET' else 'upload'} of {self.size_bytes} bytes"
+        return self.workload if self.workload == "requests" else f"{self.workload} of {self.size_bytes} bytes"
+
+    @property
+    def method(self) -> Literal["GET", "PUT"]:
+        """That of its requests."""
+        return "PUT" if self.workload == "upload" else "GET"
 
 
 def read(path: Path) -> Assignment:
@@ -66,8 +71,9 @@ def _assignment(document: dict[str, Any]) -> Assignment:
     role = _choice(document, "role", ("client", "server"))
     for name in document.get("series", []):
         raise UnsupportedError(f"series {name!r} is not supported")
-    if workload.get("name") not in ("download", "upload"):
-        raise UnsupportedError(f"workload {workload.get('name')!r} is not supported")
+    asked = workload.get("name")
+    if asked not in ("download", "upload", "requests"):
+        raise UnsupportedError(f"workload {asked!r} is not supported")
     known = {"congestion_control", "initial_window", "packet_size"}
     for name in options.keys() - known:
         raise WrongError(f"options.{name}: unknown; there are {', '.join(sorted(known))}")
@@ -83,8 +89,8 @@ def _assignment(document: dict[str, Any]) -> Assignment:
         address=str(document.get("address")),
         port=_integer(document, "port", 1, 65535),
         server_name=document.get("server_name", ""),
-        method="GET" if workload["name"] == "download" else "PUT",
-        size_bytes=_integer(workload, "size_bytes", 0, LARGEST),
+        workload=asked,
+        size_bytes=0 if asked == "requests" else _integer(workload, "size_bytes", 0, LARGEST),
         content_seed=_integer(document, "content_seed", 0, 2**64 - 1),
         congestion_control=_choice(options, "congestion_control", CONTROLLERS),
         initial_window=_integer(options, "initial_window", 2, 64),

@@ -27,6 +27,7 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.logger import QuicLogger
 from aioquic.quic.packet import QuicPacketType, pull_quic_header
+from asking import AskingError, Requests
 from assignment import LARGEST, Assignment, UnsupportedError, WrongError, read
 from content import content, content_hash
 
@@ -220,6 +221,8 @@ class Wire:
             self._socket.setsockopt(socket.SOL_SOCKET, buffer, SOCKET_BUFFER_BYTES)
         self._socket.bind(address or ("", 0))
         self.is_interrupted = False
+        self.input: Requests | None = None
+        """What a client reads besides."""
         self._woken, waker = socket.socketpair()
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.detach())
@@ -252,7 +255,8 @@ class Wire:
         """For a datagram or a signal, at most until a time."""
         timeout = None if until is None else max(0.0, until - time.monotonic())
         if not self.is_interrupted:
-            select.select([self._socket, self._woken], [], [], timeout)
+            inputs = [self._socket, self._woken, *([self.input] if self.input is not None else [])]
+            select.select(inputs, [], [], timeout)
 
 
 class Side:
@@ -342,7 +346,10 @@ def reason_of(event: events.ConnectionTerminated) -> str:
 
 def run_client(assignment: Assignment) -> None:
     """Transfer. Raises FailedError when that fails."""
-    side, request = Side(assignment, None), Request(assignment)
+    side = Side(assignment, None)
+    asking = Requests(assignment, say) if assignment.workload == "requests" else None
+    request = asking or Request(assignment)
+    side.wire.input = asking
     connection = QuicConnection(configuration=side.configuration())
     side.connections.append(connection)
     peer = (assignment.address, assignment.port)
@@ -353,6 +360,8 @@ def run_client(assignment: Assignment) -> None:
         while request.ended is None:
             side.transmit()
             side.wire.wait(min(deadline, side.timer() or deadline))
+            if asking is not None:
+                asking.read(time.monotonic())
             _turn(side, connection, request, peer)
             if request.ended is not None:
                 break
@@ -371,7 +380,7 @@ def run_client(assignment: Assignment) -> None:
     say({"event": "done", "metrics": {**side.metrics(), **times}})
 
 
-def _turn(side: Side, connection: QuicConnection, request: Request, peer: tuple[str, int]) -> None:
+def _turn(side: Side, connection: QuicConnection, request: Request | Requests, peer: tuple[str, int]) -> None:
     for _ in range(BATCH):
         received = side.wire.receive()
         if received is None:
@@ -385,7 +394,7 @@ def _turn(side: Side, connection: QuicConnection, request: Request, peer: tuple[
     request.proceed(connection)
 
 
-def _pass_on(connection: QuicConnection, request: Request, now: float) -> None:
+def _pass_on(connection: QuicConnection, request: Request | Requests, now: float) -> None:
     drain(connection, lambda event: request.on_event(connection, event, now))
 
 
@@ -464,7 +473,7 @@ def main() -> None:
     logging.disable()  # a failure is one line of ours
     try:
         (run_client if assignment.role == "client" else run_server)(assignment)
-    except (FailedError, OSError, ValueError) as error:
+    except (FailedError, AskingError, OSError, ValueError) as error:
         end(EXIT_FAILURE, f"{assignment.role}: {error}")
 
 

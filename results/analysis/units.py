@@ -8,6 +8,7 @@ from __future__ import annotations
 # As people write the unit that a name ends with.
 UNITS = {
     "mbps": "Mbit/s",
+    "kbps": "kbit/s",
     "us": "µs",
     "ms": "ms",
     "s": "s",

@@ -160,6 +160,7 @@ class Experiment:
             workload=transfer.workload,
             demand=transfer.demand,
             playout_ms=list(transfer.playout_ms),
+            session=None if transfer.session is None else dict(transfer.session),
         )
 
     def server_of(self, transfer: Transfer, activity: Activity) -> Arm:

@@ -25,6 +25,7 @@ COMMANDS = {
     "losses": "Predict which packets a loss model and a seed drop.",
     "page": "Make a web page's graph for the workload page.",
     "trace": "Make a trace for the workload messages.",
+    "video": "Make a ladder for the workload video.",
     "run": "Run the trials of a design into a results database.",
     "worker": "Run trials of campaigns of a cluster on this host.",
     "cluster": "Make a cluster's certificates, and run its scheduler.",

@@ -202,6 +202,12 @@ class Examination:
         self._note(
             f"{name}: {SAMPLE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
         )
+        if self._loopback.dialogue is not None and name == "requests":
+            said = len(self._loopback.dialogue.objects)
+            problem = "" if said else "the client read what to ask for, and said nothing of an object"
+            self._note(
+                f"{name}: objects", problem, f"the client said of {said} objects that they have arrived"
+            )
         self._note(f"{name}: the client's done", problem_of_done("client", client), _reported(client))
         if client.metrics is not None:
             problem = problem_of_metrics(client.metrics, lasted_s)

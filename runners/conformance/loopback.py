@@ -8,13 +8,16 @@ from types import MappingProxyType
 from typing import Any
 
 from fecbench.runners.implementations.implementation import Implementation, environment
+from fecbench.runners.tasks.requests import Dialogue
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
 from fecbench.runners.trial import ends
+from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
-from fecbench.runners.trial.confinement import PIPES, Cell
+from fecbench.runners.trial.confinement import Cell, pipes
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
 from fecbench.runners.trial.transfer import READY_LIMIT_S
+from fecbench.runners.workloads import TOLD
 
 ADDRESS = "127.0.0.1"
 CONTENT_SEED = 2**64 - 1
@@ -33,6 +36,8 @@ class Loopback:
         self._supervisor = Supervisor()
         self.log_folders: dict[Role, Path] = {}
         """Of the endpoints that were started last."""
+        self.dialogue: Dialogue | None = None
+        """With the client that was started last, of those that are told what to ask for."""
         self._folder = folder
         self._port = port
 
@@ -75,19 +80,35 @@ class Loopback:
             deadline_s=DEADLINE_S if deadline_s is None else deadline_s,
             port=self._port,
         )
-        return self._supervisor.follow(role, self._popen(role, document, log_folder))
+        known = TOLD.get(workload["name"]) if role == "client" else None
+        asks = known.conversation(known.sample_session) if known is not None else None
+        process = self._popen(role, document, log_folder, reads=asks is not None)
+        endpoint = self._supervisor.follow(role, process)
+        if asks is not None:
+            self.dialogue = Dialogue(asks)
+            Asker(endpoint, self.dialogue, self._supervisor)
+        return endpoint
 
-    def _popen(self, role: Role, document: dict[str, Any], log_folder: Path) -> "subprocess.Popen[bytes]":
+    def _popen(
+        self, role: Role, document: dict[str, Any], log_folder: Path, *, reads: bool
+    ) -> "subprocess.Popen[bytes]":
         arguments = self.implementation.command(role)
         if self._first_user is None:
             log_folder.mkdir(parents=True)
             started = command(arguments, document, log_folder.parent)
-            return _popen(started, cwd=log_folder, env=environment(log_folder), **PIPES)
+            return _popen(started, cwd=log_folder, env=environment(log_folder), **pipes(reads=reads))
         cell = Cell(role, self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
         started = command(arguments, document, log_folder.parent)
         folders = [self.implementation.folder]
-        return cell.start(_popen, started, folders=folders, papers=papers(started, document), variables={})
+        return cell.start(
+            _popen,
+            started,
+            folders=folders,
+            papers=papers(started, document),
+            variables={},
+            reads=reads,
+        )
 
     def await_ready(self, server: Endpoint) -> None:
         """Follow it until it is ready, has ended, or takes too long."""

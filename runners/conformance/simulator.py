@@ -77,6 +77,7 @@ def _task(implementation: Implementation, transfer: str, seed: int) -> Task:
                 server=end,
                 workload=dict(workload.sample),
                 demand=workload.demand_of(workload.sample),
+                session=None if workload.sample_session is None else dict(workload.sample_session),
             )
         ],
         completion=COMPLETION,

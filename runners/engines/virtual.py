@@ -20,12 +20,13 @@ from types import TracebackType
 from typing import Self
 
 from fecbench.results.store.records import TrialKey
-from fecbench.runners import scratch
+from fecbench.runners import scratch, workloads
 from fecbench.runners.engines.admission import Jobs
 from fecbench.runners.engines.engine import EngineError, Finished
 from fecbench.runners.engines.simulator import Simulator, SimulatorEnded
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.requests import Dialogue
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, Task, endpoint_name
 from fecbench.runners.trial import certificates, cgroup, logs, simulation
@@ -49,6 +50,8 @@ class Errand:
     task: Task
     number: int
     place: Place
+    dialogue: Dialogue | None
+    """With its client; None: it is told nothing in the course of the trial."""
 
 
 @dataclass
@@ -151,7 +154,7 @@ class VirtualEngine:
         if implementation not in seat.simulators:
             seat.simulators[implementation] = self._start(implementation)
         simulator = seat.simulators[implementation]
-        errand = Errand(key, task, self._begun, self._make_place(task, simulator))
+        errand = Errand(key, task, self._begun, self._make_place(task, simulator), _dialogue(task))
         self._begun += 1
         if not seat.errands:
             seat.implementation, seat.begun = implementation, time.monotonic()
@@ -217,6 +220,10 @@ class VirtualEngine:
                 if not (seat.errands and at_work):
                     raise AnswerError(f"answered {line[:80]!r}, and was not asked")
                 errand = seat.errands[0]
+                if simulation.is_question(line):
+                    reply = simulation.reply_to(line, errand.dialogue, errand.number)
+                    seat.simulators[implementation].send(reply)
+                    continue
                 outcome = simulation.outcome_of(line, errand.task, errand.number)
                 self._failures[implementation] = 0
                 yield self._finished(seat, outcome, at_once)
@@ -230,6 +237,8 @@ class VirtualEngine:
         """The first errand of a seat has ended so."""
         errand, now = seat.errands.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
+        if errand.dialogue is not None:
+            outcome.objects = errand.dialogue.objects
         folder = None
         if simulation.leaves_files(errand.task):
             folder = self._folder / errand.place.logs.name
@@ -267,6 +276,12 @@ class VirtualEngine:
             self._given_up[implementation] = (
                 f"the simulator of {implementation} failed {MOST_FAILURES} times, one after another: it {why}"
             )
+
+
+def _dialogue(task: Task) -> Dialogue | None:
+    pair = task.pairs[0]
+    conversation = workloads.of(pair.workload).conversation(pair.session)
+    return None if conversation is None else Dialogue(conversation)
 
 
 def _collect(task: Task, copied: Place, outcome: Outcome) -> None:

@@ -68,6 +68,9 @@ class PairTask(_Part):
     """What the transfer cannot do without."""
     playout_ms: list[float] = []
     """The playout delays at which its messages are asked for; of other workloads none."""
+    session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
+    """What decides what the harness asks the client for in the course of the trial. None: it asks nothing;
+    documents leave it out then, as those of older tasks do."""
 
     def end(self, role: Role) -> EndpointTask:
         return self.client if role == "client" else self.server

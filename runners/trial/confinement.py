@@ -26,10 +26,18 @@ CANNOT_START = 126
 LIMITS = {**rights.LIMITS, resource.RLIMIT_FSIZE: logs.SIZE_BYTES}
 LIMIT_OF_MEMORY = {resource.RLIMIT_DATA: cgroup.MEMORY_BYTES}
 """Where no cgroup counts it. Address space is no measure: Go and others reserve much more than they use."""
-PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 """As subprocess.Popen; what it starts has a session of its own."""
+
+
+def pipes(*, reads: bool = False) -> dict[str, int]:
+    """The standard streams of an endpoint."""
+    return {
+        "stdin": subprocess.PIPE if reads else subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
 
 
 class FileSystem(Protocol):
@@ -73,20 +81,28 @@ class Cell:
         folders: Sequence[Path],
         papers: Mapping[Path, bytes],
         variables: Mapping[str, str],
+        reads: bool = False,
     ) -> "subprocess.Popen[bytes]":
-        """Start the endpoint. It can read `folders` wherever they lie, and `papers` at these paths.
+        """Start the endpoint. It can read `folders` wherever they lie, and `papers` at these paths; its
+        standard input is a pipe if it `reads`.
 
         Raises StartError when its program cannot be executed, ConfinementError when it cannot be confined.
         """
         view = View(self.user, self.log_folder, self.readable(command, folders), papers)
-        return self.start_in(view, popen, command, variables)
+        return self.start_in(view, popen, command, variables, reads=reads)
 
     def readable(self, command: Sequence[str], folders: Sequence[Path]) -> list[Path]:
         """The folders that an endpoint with this command needs."""
         return [*folders, *rights.prefixes(Path(command[0]))]
 
     def start_in(
-        self, view: FileSystem, popen: Start, command: Sequence[str], variables: Mapping[str, str]
+        self,
+        view: FileSystem,
+        popen: Start,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        *,
+        reads: bool = False,
     ) -> "subprocess.Popen[bytes]":
         """Start the endpoint with this view of the file system. Raises as `start`."""
         parent = os.getpid()
@@ -105,7 +121,7 @@ class Cell:
                 preexec_fn=enter,
                 cwd=self.log_folder,
                 env={**environment(self.log_folder), **variables},
-                **PIPES,
+                **pipes(reads=reads),
             )
         except subprocess.SubprocessError as error:
             os.set_blocking(reading, False)

@@ -7,11 +7,13 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from fecbench.runners.refusal import first_problem
+from fecbench.runners.tasks.requests import Object
 from fecbench.runners.trial.plain_text import plain
 
 MESSAGE_LIMIT_BYTES = 1 << 16
@@ -48,6 +50,8 @@ class Endpoint:
         self.process = process
         self.events: list[Literal["ready", "done"]] = []
         self.ready = False
+        self.hear: Callable[[Object], None] | None = None
+        """Takes what it says has arrived; None: it is asked for nothing in the course of the trial."""
         self.metrics: dict[str, float] | None = None
         # What was wrong with its messages, if anything.
         self.complaint = ""
@@ -80,7 +84,7 @@ class Endpoint:
         for line in lines:
             self._take_message(line)
         if len(self._line) > MESSAGE_LIMIT_BYTES:
-            self._refuse(f"wrote a message of more than {MESSAGE_LIMIT_BYTES} bytes")
+            self.refuse(f"wrote a message of more than {MESSAGE_LIMIT_BYTES} bytes")
 
     def take_stderr(self, data: bytes) -> None:
         self._stderr = (self._stderr + data)[-STDERR_TAIL_BYTES:]
@@ -88,15 +92,23 @@ class Endpoint:
     def _take_message(self, line: bytes) -> None:
         if self.complaint:
             return
+        kind: type[Message | Object] = Object if self.hear and b'"object"' in line[:40] else Message
         try:
-            message = Message.model_validate_json(line)
+            message = kind.model_validate_json(line)
         except ValidationError as error:
             cause = " ".join(first_problem(error).split())[:200]
-            self._refuse(f"wrote {line[:80]!r}, which is neither a ready nor a done message: {cause}")
+            known = "no object message" if kind is Object else "neither a ready nor a done message"
+            self.refuse(f"wrote {line[:80]!r}, which is {known}: {cause}")
             return
-        if "done" in self.events or message.event in self.events:
+        if (
+            "done" in self.events or message.event in self.events
+        ):  # an object is said as often as there is one
             before = " and ".join(self.events)
-            self._refuse(f"wrote {line[:80]!r} after {before}: each is said once, and done is the last line")
+            self.refuse(f"wrote {line[:80]!r} after {before}: each is said once, and done is the last line")
+            return
+        if isinstance(message, Object):
+            assert self.hear
+            self.hear(message)
             return
         self.events.append(message.event)
         if message.event == "ready":
@@ -104,7 +116,8 @@ class Endpoint:
         else:
             self.metrics = message.metrics
 
-    def _refuse(self, complaint: str) -> None:
+    def refuse(self, complaint: str) -> None:
+        """What it says is wrong: it is killed."""
         self.complaint = complaint
         self.signal(signal.SIGKILL)
 

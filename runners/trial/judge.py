@@ -78,6 +78,8 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
         return Judgement("invalid", outcome.failure)
     if outcome.no_answer:
         return Judgement("failed", outcome.no_answer)
+    workload = workloads.of(task.pairs[0].workload)
+    task = workload.settled(task, outcome)
     checks = _checks(task, outcome)
     if doubts := list(_doubts(task, outcome, checks)):
         return Judgement("invalid", "; ".join(doubts), checks)
@@ -87,7 +89,6 @@ def judge(task: Task, outcome: Outcome) -> Judgement:
         state, reason = "failed", problem
     if state != "ok":
         return Judgement(state, reason, checks, tables)
-    workload = workloads.of(task.pairs[0].workload)
     try:
         measured = workload.measure(task, outcome)
     except (SeriesError, Impossible) as error:

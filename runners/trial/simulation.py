@@ -17,6 +17,7 @@ from fecbench.dropper.command import Counters
 from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
 from fecbench.runners.refusal import first_problem
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
+from fecbench.runners.tasks.requests import Dialogue, Instant, Object
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
 from fecbench.runners.trial import competition
 from fecbench.runners.trial.assignment import assignment
@@ -220,6 +221,33 @@ class _Error(_Part):
 class _Disturbance(_Part):
     number: int
     invalid: str
+
+
+class _Asked(_Part):
+    number: int
+    objects: list[Object]
+    now_s: Instant
+
+
+def is_question(line: bytes) -> bool:
+    """Whether a simulator asks what its client is to read, in the middle of a trial."""
+    return b'"objects":' in line[:60]
+
+
+def reply_to(line: bytes, dialogue: Dialogue | None, number: int) -> bytes:
+    """What the client is to read, as the line that tells the simulator. Raises AnswerError."""
+    try:
+        asked = _Asked.model_validate_json(line)
+    except ValidationError as error:
+        problem = one_line(first_problem(error))[:200]
+        raise AnswerError(f"asked {line[:80]!r}, which is no question: {problem}") from None
+    if asked.number != number or dialogue is None:
+        raise AnswerError(f"asked {line[:80]!r}, and nothing is to be read in task {number}")
+    if len(asked.objects) > 1 or bool(asked.objects) == (dialogue.begun is False):
+        raise AnswerError(f"asked {line[:80]!r}: one object is told at a time, and none at first")
+    lines = dialogue.heard(asked.objects[0]) if asked.objects else dialogue.begin(asked.now_s)
+    told = [[round(1e9 * each.at_s), each.text] for each in lines]
+    return json.dumps({"number": number, "lines": told}, separators=(",", ":")).encode() + b"\n"
 
 
 def outcome_of(line: bytes, task: Task, number: int) -> Outcome:

@@ -27,6 +27,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self.endpoints: list[Endpoint] = []
         self._watch: Watch | None = None
+        self._alarms: dict[str, tuple[float, Callable[[], None]]] = {}
 
     @contextmanager
     def watching(self, endpoints: Iterable[Endpoint]) -> Iterator[Watch]:
@@ -61,6 +62,19 @@ class Supervisor:
         """Call `take` whenever there is something to read of this descriptor."""
         self._selector.register(descriptor, selectors.EVENT_READ, take)
 
+    def set_alarm(self, name: str, at_s: float | None, call: Callable[[], None]) -> None:
+        """Call `call` once at a time of the monotonic clock, in the place of what was to be called by this
+        name; None: never."""
+        self._alarms.pop(name, None)
+        if at_s is not None:
+            self._alarms[name] = (at_s, call)
+
+    def _ring(self) -> None:
+        for name, (at_s, call) in list(self._alarms.items()):
+            if at_s <= time.monotonic():
+                del self._alarms[name]
+                call()
+
     def _read(self, stream: IO[bytes], take: Callable[[bytes], None]) -> None:
         descriptor = stream.fileno()
         os.set_blocking(descriptor, False)
@@ -78,11 +92,14 @@ class Supervisor:
         """Follow the endpoints until `until()` holds (True) or the limit passes (False)."""
         deadline = time.monotonic() + limit_s
         while not until():
-            left = deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= deadline:
                 return False
+            until_s = min([deadline, *(at_s for at_s, _ in self._alarms.values())])
+            left = max(0.0, until_s - now)
             for key, _ in self._selector.select(left if self._watch is None else min(left, INTERVAL_S)):
                 key.data()
+            self._ring()
             if self._watch is not None and self._watch.is_due:
                 self._watch.sample()
         return True

@@ -4,12 +4,15 @@ import math
 import time
 from pathlib import Path
 
+from fecbench.runners import workloads
 from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
+from fecbench.runners.tasks.requests import Dialogue, Object
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
 from fecbench.runners.trial import competition, logs, starvation
+from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
 from fecbench.runners.trial.endpoint import Endpoint
@@ -49,6 +52,7 @@ def run_endpoints(
     outcome.endpoints |= {
         endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
     }
+    outcome.objects = runs[0].objects
     with phases("logs"):
         for run in runs:
             run.keep_logs()
@@ -101,6 +105,8 @@ class _Run:
         self._started: dict[Role, Endpoint] = {}
         self._log_folders: list[Path] = []
         self._stage = Stage(task, site, number, self.hosts, pair_folder(site, number))
+        self._dialogue: Dialogue | None = None
+        self._asker: Asker | None = None
         self.timing: Timing | None = None
         """Of a client of the interop contract."""
 
@@ -140,9 +146,16 @@ class _Run:
             folders=self._site.folders(end.implementation),
             papers=papers(started, document),
             variables=_recorded(log_folder) if task.capture else {},
+            reads=role == "client" and self._pair.session is not None,
         )
-        self._started[role] = self._supervisor.follow(cell.endpoint, process)
-        return self._started[role]
+        self._started[role] = endpoint = self._supervisor.follow(cell.endpoint, process)
+        asks = (
+            workloads.of(self._pair.workload).conversation(self._pair.session) if role == "client" else None
+        )
+        if asks is not None:
+            self._dialogue = Dialogue(asks)
+            self._asker = Asker(endpoint, self._dialogue, self._supervisor)
+        return endpoint
 
     def _start_interop(self, role: Role, end: EndpointTask, cell: Cell) -> Endpoint:
         process = self._stage.start(role, end, cell)
@@ -157,8 +170,15 @@ class _Run:
 
     def end(self) -> None:
         """The client first: a server that is ended serves nobody any more."""
+        if self._asker is not None:
+            self._asker.close()
         for endpoint in self.endpoints.values():
             self._supervisor.end(endpoint)
+
+    @property
+    def objects(self) -> list[Object]:
+        """What the client said has arrived."""
+        return self._dialogue.objects if self._dialogue is not None else []
 
     def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
         outcome = EndpointOutcome(

@@ -11,17 +11,18 @@ from fecbench.runners.workloads.bulk import Download, Upload
 from fecbench.runners.workloads.competing import Competing
 from fecbench.runners.workloads.messages.form import Messages
 from fecbench.runners.workloads.page.form import Page
+from fecbench.runners.workloads.video.form import Video
 from fecbench.runners.workloads.workload import Workload
 
 WORKLOADS: dict[str, Workload] = {
-    workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages())
+    workload.name: workload for workload in (Download(), Upload(), Competing(), Page(), Messages(), Video())
 }
 TOLD: dict[str, Workload] = {
-    name: workload for name, workload in WORKLOADS.items() if workload.asked_for == name
+    workload.asked_for: workload for workload in WORKLOADS.values() if workload.sample
 }
 """Those that endpoints know, by the name that they are told."""
 KINDS: tuple[str, ...] = tuple(workload.documents for workload in TOLD.values() if workload.documents)
-"""The kinds of documents that campaigns keep: pages, traces."""
+"""The kinds of documents that campaigns keep: pages, traces, videos."""
 
 
 def find(name: str, where: str) -> Workload:

@@ -15,6 +15,7 @@ from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.requests import Conversation
 from fecbench.runners.tasks.task import Role, Task
 from fecbench.topologies.link import LinkSettings
 
@@ -39,6 +40,8 @@ class Transfer:
     demand: Demand = field(default_factory=Demand)
     playout_ms: tuple[float, ...] = ()
     """The playout delays at which its messages are asked for; of other workloads none."""
+    session: Mapping[str, Any] | None = None
+    """What decides what the harness asks the client for in the course of the trial; None: it asks nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,10 @@ class Workload:
     parameters: ClassVar[Mapping[str, Option]]
     asked_for: ClassVar[str]
     """The workload that implementations have to support."""
-    sample: ClassVar[Mapping[str, Any]]
-    """What implementations are tried with: the `workload` of an assignment, small."""
+    sample: ClassVar[Mapping[str, Any]] = {}
+    """What implementations are tried with: the `workload` of an assignment, small. Empty: that of another."""
+    sample_session: ClassVar[Mapping[str, Any] | None] = None
+    """The `session` of that."""
     verifier: ClassVar[Role] = "client"
     """The end that receives the content, and so can tell whether it is right."""
     pairs: ClassVar[int] = 1
@@ -141,6 +146,15 @@ class Workload:
         Raises Refusal.
         """
         raise NotImplementedError
+
+    def conversation(self, session: Mapping[str, Any] | None) -> Conversation | None:  # noqa: ARG002
+        """What the harness asks the client for in the course of a trial, by the `session` of its pair; None:
+        nothing."""
+        return None
+
+    def settled(self, task: Task, outcome: Outcome) -> Task:  # noqa: ARG002
+        """The task with what is known of its demand when it is over."""
+        return task
 
     def measure(self, task: Task, outcome: Outcome) -> Measured | None:  # noqa: ARG002
         """What the harness measures of a trial whose endpoints succeeded; None: nothing.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::implementation::Implementation;
 use crate::messages::Messages;
+use crate::requests::{self, Object};
 
 const EXIT_FAILURE: u8 = 1;
 pub const EXIT_BAD_INPUT: u8 = 2;
@@ -22,7 +23,7 @@ pub const EXIT_BAD_INPUT: u8 = 2;
 const EXIT_UNSUPPORTED: u8 = 127;
 
 /// The largest transfer, in bytes.
-const LARGEST: u64 = 1 << 40;
+pub(crate) const LARGEST: u64 = 1 << 40;
 
 /// What an endpoint has to do, with the options of its implementation.
 #[derive(Debug)]
@@ -82,6 +83,8 @@ impl<O> Assignment<O> {
 pub enum Workload {
     Transfer(Transfer),
     Messages(Arc<Messages>),
+    /// Downloads that the client is asked for in the course of the trial.
+    Requests,
 }
 
 impl Workload {
@@ -89,6 +92,7 @@ impl Workload {
         match self {
             Self::Transfer(transfer) => transfer.direction,
             Self::Messages(messages) => messages.direction,
+            Self::Requests => Direction::Download,
         }
     }
 }
@@ -98,6 +102,7 @@ impl Display for Workload {
         match self {
             Self::Transfer(transfer) => transfer.fmt(f),
             Self::Messages(messages) => messages.fmt(f),
+            Self::Requests => f.write_str(requests::NAME),
         }
     }
 }
@@ -288,6 +293,7 @@ fn parse_workload<I: Implementation>(values: Map<String, Value>) -> Result<Workl
         other => return wrong(format!("workload.name: {other} is not one of {}", I::WORKLOADS.join(", "))),
     };
     let workload = match name.as_str() {
+        requests::NAME => Workload::Requests,
         "messages" => Workload::Messages(Arc::new(Messages::parse(&mut values)?)),
         name => {
             let direction = if name == "upload" { Direction::Upload } else { Direction::Download };
@@ -371,12 +377,15 @@ pub enum Event {
     Ready,
     /// An endpoint has ended, and was a success.
     Done(Metrics),
+    /// Something that was asked for has arrived.
+    Object(Object),
 }
 
 impl Event {
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Ready => writeln!(out, r#"{{"event": "ready"}}"#)?,
+            Self::Object(object) => writeln!(out, "{}", object.json())?,
             Self::Done(metrics) => {
                 let metrics = serde_json::to_string(metrics)?;
                 writeln!(out, r#"{{"event": "done", "metrics": {metrics}}}"#)?;

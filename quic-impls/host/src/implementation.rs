@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::contract::{Assignment, Event, Result, Values};
+use crate::requests::Input;
 
 /// One of the implementations, as its impl.toml declares it.
 pub trait Implementation: Sized + 'static {
@@ -81,6 +82,9 @@ pub trait Host {
 
     /// The next datagram that has arrived.
     fn receive(&mut self) -> io::Result<Option<Received<'_>>>;
+
+    /// What is there of its standard input, of a client of the workload `requests`.
+    fn read(&mut self) -> io::Result<Option<Input>>;
 
     /// On standard output.
     fn say(&mut self, event: Event) -> io::Result<()>;

@@ -7,6 +7,7 @@
 //! | [`contract`] | assignments, events, exit codes |
 //! | [`content`] | the content of a transfer |
 //! | [`messages`] | the workload `messages`: timetable, what has arrived, the series |
+//! | [`requests`] | the workload `requests`: what a client reads, asks for and says |
 //! | [`coding`] | the options of erasure codes, and what they make |
 //! | [`program`] | the command line |
 //! | [`process`] | an endpoint over a socket, by the machine's clock |
@@ -24,5 +25,6 @@ pub mod lane;
 pub mod messages;
 pub mod process;
 pub mod program;
+pub mod requests;
 pub mod simulator;
 pub mod socket;

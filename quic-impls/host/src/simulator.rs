@@ -20,7 +20,7 @@ mod task;
 mod trial;
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
@@ -33,25 +33,65 @@ use serde_json::Value;
 use crate::contract::Role;
 use crate::implementation::Implementation;
 use crate::lane::Lane;
+use crate::requests::Reply;
 use answer::Answer;
 use task::Task;
-use trial::Trial;
+use trial::{Harness, Trial};
 
 /// From 1970 to 2000, when virtual time begins.
 pub const VIRTUAL_TIME_BEGINS: Duration = Duration::from_secs(946_684_800);
 
 /// Answers tasks until their end.
-pub fn run<I: Implementation>(mut tasks: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+pub fn run<I: Implementation>(tasks: impl BufRead, answers: impl Write) -> io::Result<()> {
     let mut simulator = Simulator::<I>::default();
-    let mut line = Vec::new();
-    while tasks.read_until(b'\n', &mut line)? > 0 {
-        let mut answer = simulator.answer(&line);
-        answer.push('\n');
-        answers.write_all(answer.as_bytes())?;
-        answers.flush()?;
-        line.clear();
+    let mut wire = Wire { lines: tasks, answers, ahead: VecDeque::new() };
+    while let Some(line) = wire.next_task()? {
+        let answer = simulator.answer(&line, &mut wire);
+        wire.write(&answer)?;
     }
     Ok(())
+}
+
+/// The harness, at the other end of our input and output.
+struct Wire<R, W> {
+    lines: R,
+    answers: W,
+    /// Tasks that came before the reply that was waited for.
+    ahead: VecDeque<Vec<u8>>,
+}
+
+impl<R: BufRead, W: Write> Wire<R, W> {
+    fn next_task(&mut self) -> io::Result<Option<Vec<u8>>> {
+        match self.ahead.pop_front() {
+            Some(line) => Ok(Some(line)),
+            None => self.next_line(),
+        }
+    }
+
+    fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::new();
+        Ok((self.lines.read_until(b'\n', &mut line)? > 0).then_some(line))
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        self.answers.write_all(line.as_bytes())?;
+        self.answers.write_all(b"\n")?;
+        self.answers.flush()
+    }
+}
+
+impl<R: BufRead, W: Write> Harness for Wire<R, W> {
+    fn ask(&mut self, question: &str) -> Result<Reply, String> {
+        self.write(question).map_err(|error| format!("no question can be asked: {error}"))?;
+        loop {
+            let line = self.next_line().map_err(|error| format!("no reply: {error}"))?;
+            let line = line.ok_or("no reply: the input has ended")?;
+            match serde_json::from_slice(&line) {
+                Ok(reply) => return Ok(reply),
+                Err(_) => self.ahead.push_back(line), // a task: it is told what is wrong with it in its turn
+            }
+        }
+    }
 }
 
 /// What is kept from trial to trial.
@@ -96,8 +136,8 @@ struct Refusal {
 
 impl<I: Implementation> Simulator<I> {
     /// The answer to the line of a task, as a line without its end.
-    pub fn answer(&mut self, line: &[u8]) -> String {
-        match self.survive(|simulator| simulator.carry_out(line)) {
+    fn answer(&mut self, line: &[u8], harness: &mut dyn Harness) -> String {
+        match self.survive(|simulator| simulator.carry_out(line, harness)) {
             Ok(answer) => json(&answer),
             Err(error) => {
                 let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -115,10 +155,10 @@ impl<I: Implementation> Simulator<I> {
     }
 
     /// An error is why there can be no such trial.
-    fn carry_out(&mut self, line: &[u8]) -> Result<Answer, String> {
+    fn carry_out(&mut self, line: &[u8], harness: &mut dyn Harness) -> Result<Answer, String> {
         let task = Task::<I>::parse(line)?;
         self.check_certificates(&task)?;
-        Trial::new(task, &mut self.lanes, self.zero)?.run()
+        Trial::new(task, &mut self.lanes, self.zero, harness)?.run()
     }
 
     /// Refuses servers that would differ from run to run. The files stay as they are while we run.
@@ -225,10 +265,30 @@ mod tests {
         assert_eq!(simulator.survive(|_| Ok(3)), Ok(3));
     }
 
+    /// Nobody is asked.
+    struct Silent;
+
+    impl Harness for Silent {
+        fn ask(&mut self, _question: &str) -> Result<Reply, String> {
+            Err("nobody answers".into())
+        }
+    }
+
+    #[test]
+    fn a_reply_is_told_from_tasks_that_come_before_it() {
+        let input = b"{\"version\": 1}\n{\"number\": 3, \"lines\": [[5, \"x\"], [9, null]]}\n";
+        let mut wire = Wire { lines: &input[..], answers: Vec::new(), ahead: VecDeque::new() };
+        let reply = wire.ask("what now?").unwrap();
+        assert_eq!((reply.number, reply.lines), (3, vec![(5, Some("x".into())), (9, None)]));
+        assert_eq!(wire.next_task().unwrap().as_deref(), Some(&b"{\"version\": 1}\n"[..]));
+        assert_eq!((wire.next_task().unwrap(), &wire.answers[..]), (None, &b"what now?\n"[..]));
+        assert!(wire.ask("and now?").unwrap_err().contains("has ended"));
+    }
+
     #[test]
     fn an_error_has_the_number_of_its_task_if_that_has_one() {
         let mut simulator = Simulator::<Idle>::default();
-        assert!(simulator.answer(br#"{"number": 5}"#).starts_with(r#"{"number":5,"error":"no task"#));
-        assert!(simulator.answer(b"five").starts_with(r#"{"number":null,"error":"no task"#));
+        assert!(simulator.answer(br#"{"number": 5}"#, &mut Silent).starts_with(r#"{"number":5,"error":"no task"#));
+        assert!(simulator.answer(b"five", &mut Silent).starts_with(r#"{"number":null,"error":"no task"#));
     }
 }

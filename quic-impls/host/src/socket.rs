@@ -95,11 +95,12 @@ impl Socket {
         Ok(None)
     }
 
-    /// Waits for a datagram or a signal, at most until a time.
-    pub fn wait(&self, until: Option<Instant>) -> io::Result<Woken> {
+    /// Waits for a datagram or a signal, or for this input, at most until a time.
+    pub fn wait(&self, until: Option<Instant>, input: Option<&impl AsRawFd>) -> io::Result<Woken> {
         let timeout = until.map(|time| time.saturating_duration_since(Instant::now()));
         let mut wanted = vec![pollable(&self.signals.0, libc::POLLIN)];
         wanted.extend(self.bound.iter().map(|bound| pollable(&bound.socket, libc::POLLIN)));
+        wanted.extend(input.map(|input| pollable(input, libc::POLLIN)));
         poll(&mut wanted, timeout)?;
         match wanted[0].revents {
             0 => Ok(Woken::Proceed),

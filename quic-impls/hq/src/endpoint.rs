@@ -8,6 +8,7 @@ use host::implementation::{self, Host, Received, Turn};
 
 use crate::answers::Answers;
 use crate::request::Request;
+use crate::requests::Requests;
 use crate::stack::Stack;
 
 /// Datagrams that are received before others are sent.
@@ -21,8 +22,31 @@ pub struct Endpoint<S> {
 }
 
 enum Work {
-    Client { request: Box<Request>, start: Instant, deadline: Duration, workload: Workload },
+    Client { task: ClientTask, start: Instant, deadline: Duration, workload: Workload },
     Server(Answers),
+}
+
+/// What a client has to do.
+enum ClientTask {
+    Transfer(Box<Request>),
+    Requests(Box<Requests>),
+}
+
+impl ClientTask {
+    /// How and when it has ended, if it has.
+    fn take_outcome(&mut self) -> Option<(Instant, Result<(), String>)> {
+        match self {
+            Self::Transfer(request) => request.outcome.take(),
+            Self::Requests(requests) => requests.take_outcome(),
+        }
+    }
+
+    fn connected(&self) -> Option<Instant> {
+        match self {
+            Self::Transfer(request) => request.connected,
+            Self::Requests(requests) => requests.connected,
+        }
+    }
 }
 
 impl<S: Stack> Endpoint<S> {
@@ -34,19 +58,23 @@ impl<S: Stack> Endpoint<S> {
         start: Instant,
         host: &mut impl Host,
     ) -> Result<Self, String> {
-        let Workload::Transfer(transfer) = &assignment.workload else {
-            unreachable!("the contract refuses a workload that an implementation does not name");
-        };
+        let seed = assignment.content_seed;
         let work = match assignment.role {
             Role::Client => Work::Client {
-                request: Box::new(Request::new(*transfer, assignment.content_seed)),
+                task: match &assignment.workload {
+                    Workload::Transfer(transfer) => ClientTask::Transfer(Box::new(Request::new(*transfer, seed))),
+                    Workload::Requests => ClientTask::Requests(Box::new(Requests::new(seed))),
+                    Workload::Messages(_) => {
+                        unreachable!("the contract refuses a workload that an implementation does not name")
+                    }
+                },
                 start,
                 deadline: assignment.deadline,
                 workload: assignment.workload.clone(),
             },
             Role::Server => {
                 say(host, Event::Ready)?;
-                Work::Server(Answers::new(assignment.content_seed))
+                Work::Server(Answers::new(seed))
             }
         };
         let side = Side { stack, name, bytes_sent: 0, bytes_received: 0, datagram: Vec::new() };
@@ -56,7 +84,14 @@ impl<S: Stack> Endpoint<S> {
 
 impl<S: Stack> implementation::Endpoint for Endpoint<S> {
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
+        if let Work::Client { task: ClientTask::Requests(requests), .. } = &mut self.work {
+            requests.list.read(host)?;
+            requests.ask(&mut self.side.stack)?;
+        }
         self.side.receive(&mut self.work, host)?;
+        if let Work::Client { task: ClientTask::Requests(requests), .. } = &mut self.work {
+            requests.list.say(host)?;
+        }
         let outcome = self.outcome(host.now());
         if outcome.is_some() {
             self.side.stack.close(host.now(), "");
@@ -87,11 +122,11 @@ impl<S> Endpoint<S> {
 
     /// How it has ended, if it has: with the metrics that its role alone has, or an error.
     fn outcome(&mut self, now: Instant) -> Option<Result<Metrics, String>> {
-        let Work::Client { request, start, deadline, workload } = &mut self.work else {
+        let Work::Client { task, start, deadline, workload } = &mut self.work else {
             return self.is_interrupted.then(|| Ok(Metrics::new()));
         };
-        if let Some((end, outcome)) = request.outcome.take() {
-            let connected = request.connected;
+        if let Some((end, outcome)) = task.take_outcome() {
+            let connected = task.connected();
             let since = |time: Instant| time.duration_since(*start).as_secs_f64();
             return Some(outcome.map(|()| {
                 let connected = connected.expect("a transfer ends after its handshake");
@@ -161,7 +196,12 @@ impl<S: Stack> Side<S> {
         while let Some(event) = self.stack.next_event() {
             has_happened = true;
             match work {
-                Work::Client { request, .. } => request.on_event(now, &mut self.stack, event),
+                Work::Client { task: ClientTask::Transfer(request), .. } => {
+                    request.on_event(now, &mut self.stack, event);
+                }
+                Work::Client { task: ClientTask::Requests(requests), .. } => {
+                    requests.on_event(now, &mut self.stack, event);
+                }
                 Work::Server(answers) => {
                     if let Some(refusal) = answers.on_event(&mut self.stack, event) {
                         host.complain(&format!("{}: {refusal}", self.name));

@@ -6,6 +6,7 @@
 //! | [`content`] | the hash of a transfer's content |
 //! | [`outgoing`] | what a stream has to send |
 //! | [`request`] | a client's request, and its answer |
+//! | [`requests`] | those of a client that is told in the course of a trial what to ask for |
 //! | [`answers`] | a server's answers |
 //! | [`endpoint`] | client and server, from their start to their report |
 //! | [`records`] | where qlog and TLS secrets go |
@@ -16,6 +17,7 @@ pub mod endpoint;
 pub mod outgoing;
 pub mod records;
 pub mod request;
+pub mod requests;
 pub mod stack;
 
 pub const ALPN: &[u8] = b"hq-interop";
@@ -25,4 +27,4 @@ pub const ALPN: &[u8] = b"hq-interop";
 pub const FLOW_CONTROL_WINDOW: u32 = 64 << 20;
 
 /// The workloads of endpoints that do what this crate does.
-pub const WORKLOADS: &[&str] = &["download", "upload"];
+pub const WORKLOADS: &[&str] = &["download", "upload", host::requests::NAME];

@@ -7,9 +7,10 @@ use std::time::Instant;
 use host::contract::{Event, Metrics, Role, Workload};
 use host::implementation::{self, Host, Received, Turn};
 use host::messages::{self, Delivery, Recorded};
-use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, VarInt};
+use host::requests::{self, Requests};
+use noq_proto::{ClientConfig, Connection, EndpointConfig, ServerConfig, StreamId, VarInt};
 
-use crate::hq::{Answers, Request};
+use crate::hq::{self, Answers, Request};
 use crate::messages::Exchange;
 use crate::options::Http;
 use crate::paths::PathCounters;
@@ -100,6 +101,8 @@ enum Work {
     Answers(Answers),
     Http3Request(Box<h3::Request>),
     Http3Answers(Box<h3::Answers>),
+    Requests(hq::Requests),
+    Http3Requests(Box<h3::Requests>),
     Exchange(Exchange),
 }
 
@@ -111,6 +114,10 @@ impl Work {
             (Workload::Transfer(transfer), Http::H3) => {
                 Self::Http3Request(Box::new(h3::Request::new(*transfer, seed, &assignment.server_name)))
             }
+            (Workload::Requests, Http::Hq) => Self::Requests(hq::Requests::new(seed)),
+            (Workload::Requests, Http::H3) => {
+                Self::Http3Requests(Box::new(h3::Requests::new(seed, &assignment.server_name)))
+            }
             (Workload::Messages(_), _) => Self::of_server(assignment),
         }
     }
@@ -118,8 +125,10 @@ impl Work {
     fn of_server(assignment: &Assignment) -> Self {
         let seed = assignment.content_seed;
         match (&assignment.workload, assignment.options.http) {
-            (Workload::Transfer(_), Http::Hq) => Self::Answers(Answers::new(seed)),
-            (Workload::Transfer(_), Http::H3) => Self::Http3Answers(Box::new(h3::Answers::new(seed))),
+            (Workload::Transfer(_) | Workload::Requests, Http::Hq) => Self::Answers(Answers::new(seed)),
+            (Workload::Transfer(_) | Workload::Requests, Http::H3) => {
+                Self::Http3Answers(Box::new(h3::Answers::new(seed)))
+            }
             (Workload::Messages(messages), _) => Self::Exchange(Exchange::new(assignment.role, messages.clone(), seed)),
         }
     }
@@ -130,6 +139,8 @@ impl Work {
             Self::Answers(answers) => answers,
             Self::Http3Request(request) => request.as_mut(),
             Self::Http3Answers(answers) => answers.as_mut(),
+            Self::Requests(requests) => requests,
+            Self::Http3Requests(requests) => requests.as_mut(),
             Self::Exchange(exchange) => exchange,
         }
     }
@@ -138,6 +149,8 @@ impl Work {
         match self {
             Self::Request(request) => request.connected,
             Self::Http3Request(request) => request.connected,
+            Self::Requests(requests) => requests.connected,
+            Self::Http3Requests(requests) => requests.connected,
             Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.connected,
         }
@@ -148,6 +161,8 @@ impl Work {
         match self {
             Self::Request(request) => request.outcome.take(),
             Self::Http3Request(request) => request.outcome.take(),
+            Self::Requests(hq::Requests { list, failure, connected, .. }) => over(list, failure, *connected),
+            Self::Http3Requests(requests) => over(&requests.list, &mut requests.failure, requests.connected),
             Self::Answers(_) | Self::Http3Answers(_) => None,
             Self::Exchange(exchange) => exchange.outcome.take(),
         }
@@ -158,7 +173,16 @@ impl Work {
         match self {
             Self::Answers(answers) => std::mem::take(&mut answers.refusals),
             Self::Http3Answers(answers) => std::mem::take(&mut answers.refusals),
-            Self::Request(_) | Self::Http3Request(_) | Self::Exchange(_) => Vec::new(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it is asked for in the course of the trial.
+    fn requests(&mut self) -> Option<&mut Requests<StreamId>> {
+        match self {
+            Self::Requests(requests) => Some(&mut requests.list),
+            Self::Http3Requests(requests) => Some(&mut requests.list),
+            _ => None,
         }
     }
 
@@ -168,6 +192,20 @@ impl Work {
             _ => None,
         }
     }
+}
+
+/// How and when requests have ended, if they have.
+fn over(
+    list: &Requests<StreamId>,
+    failure: &mut Option<(Instant, String)>,
+    connected: Option<Instant>,
+) -> Option<(Instant, Result<(), String>)> {
+    if let Some((at, what)) = failure.take() {
+        return Some((at, Err(format!("{}: {what}", requests::NAME))));
+    }
+    let ended = list.ended?;
+    let never = || format!("{}: the input ended before the handshake", requests::NAME);
+    Some((ended, connected.map(drop).ok_or_else(never)))
 }
 
 impl Application for Work {
@@ -181,12 +219,16 @@ impl Application for Work {
             Self::Answers(answers) => answers.content(connection),
             Self::Http3Request(request) => request.content(connection),
             Self::Http3Answers(answers) => answers.content(connection),
-            Self::Exchange(_) => Progress::Nothing,
+            Self::Requests(_) | Self::Http3Requests(_) | Self::Exchange(_) => Progress::Nothing,
         }
     }
 
     fn timeout(&self) -> Option<Instant> {
-        self.exchange().and_then(Exchange::timeout)
+        match self {
+            Self::Requests(requests) => requests.timeout(),
+            Self::Http3Requests(requests) => requests.timeout(),
+            _ => self.exchange().and_then(Exchange::timeout),
+        }
     }
 
     fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
@@ -211,8 +253,14 @@ impl Client {
     }
 
     fn turn(&mut self, host: &mut impl Host) -> Result<Turn, String> {
+        for list in self.side.stack.applications().filter_map(Work::requests) {
+            list.read(host)?;
+        }
         self.side.receive(host, |_| unreachable!("a client accepts no connection"))?;
         self.side.transmit(host)?;
+        for list in self.side.stack.applications().filter_map(Work::requests) {
+            list.say(host)?;
+        }
         let deadline = self.start + self.side.assignment.deadline;
         match self.outcome(host.now(), deadline) {
             None => {

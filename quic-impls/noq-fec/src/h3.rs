@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use h3wire::{FieldRef, H3Code, HeadersKind, Role};
 use host::contract::{Direction, Transfer};
-use noq_proto::{Connection, Dir, Event, StreamId, VarInt};
+use host::requests;
+use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt};
 
 use crate::hq;
 use crate::sent::Progress;
@@ -135,6 +136,106 @@ impl Application for Request {
             _ => Progress::Nothing,
         }
     }
+}
+
+/// The requests of a client that is told what to ask for in the course of a trial.
+pub struct Requests {
+    pub list: requests::Requests<StreamId>,
+    authority: String,
+    streams: Streams,
+    /// Whether the server allows no further stream for now.
+    is_blocked: bool,
+    /// When the handshake was complete.
+    pub connected: Option<Instant>,
+    /// Why it has ended, if it has.
+    pub failure: Option<(Instant, String)>,
+}
+
+impl Requests {
+    pub fn new(content_seed: u64, authority: &str) -> Self {
+        Self {
+            list: requests::Requests::new(content_seed),
+            authority: authority.into(),
+            streams: Streams::new(Role::Client),
+            is_blocked: false,
+            connected: None,
+            failure: None,
+        }
+    }
+
+    /// Asks for what waits.
+    fn ask(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
+        while self.connected.is_some() && self.list.waiting_since().is_some() {
+            let Some(id) = connection.streams().open(Dir::Bi) else {
+                self.is_blocked = true;
+                break;
+            };
+            let path = format!("/{}", self.list.open(id).expect("one waits"));
+            self.streams.send(id, &get(&self.authority, &path), None)?;
+        }
+        self.streams.transmit(now, connection)
+    }
+
+    fn proceed(&mut self, now: Instant, connection: &mut Connection, event: &Event) -> Result<(), String> {
+        match event {
+            Event::ConnectionLost { reason } if self.connected.is_none() => return Err(format!("handshake: {reason}")),
+            Event::ConnectionLost { reason } => return Err(format!("connection lost: {reason}")),
+            Event::Connected => {
+                self.streams.transmit(now, connection)?; // SETTINGS come first
+                self.connected = Some(now);
+            }
+            Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => self.is_blocked = false,
+            _ => {}
+        }
+        for news in self.streams.receive(connection, event) {
+            self.hear(now, news)?;
+        }
+        self.ask(now, connection)
+    }
+
+    fn hear(&mut self, now: Instant, news: News) -> Result<(), String> {
+        match news {
+            News::Head(_, HeadersKind::Response, Head { status: Some(200), .. }) => Ok(()),
+            News::Head(_, HeadersKind::Response, Head { status, .. }) => {
+                Err(format!("the server answered with status {}", status.unwrap_or_default()))
+            }
+            News::Body(stream, bytes) => self.list.take(now, stream, &bytes),
+            News::End(stream) => self.list.end(now, stream),
+            News::Stopped(_, code) if code != H3Code::NO_ERROR => {
+                Err(format!("the server stopped a request with code {:#x}", code.0))
+            }
+            News::Aborted(_, code, _) => Err(format!("an answer was cut short with code {:#x}", code.0)),
+            _ => Ok(()), // interim answers and trailers mean nothing here
+        }
+    }
+
+    fn note(&mut self, now: Instant, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.failure.get_or_insert((now, what));
+        }
+    }
+}
+
+impl Application for Requests {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        let result = self.proceed(now, connection, &event);
+        self.note(now, result);
+    }
+
+    fn timeout(&self) -> Option<Instant> {
+        let is_ready = self.connected.is_some() && !self.is_blocked && self.failure.is_none();
+        self.list.waiting_since().filter(|_| is_ready)
+    }
+
+    fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
+        let result = self.ask(now, connection);
+        self.note(now, result);
+    }
+}
+
+/// The head of a request of a path.
+fn get<'a>(authority: &'a str, path: &'a str) -> [FieldRef<'a>; 4] {
+    [field(":method", "GET"), field(":scheme", "https"), field(":authority", authority), field(":path", path)]
 }
 
 /// Answers the requests of one connection.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use host::contract::{Direction, Transfer};
+use host::requests;
 use noq_proto::{
     Connection, ConnectionError, Dir, Event, FinishError, ReadError, SendStream, StreamEvent, StreamId, VarInt,
 };
@@ -110,6 +111,89 @@ impl Application for Request {
             (Direction::Upload, Some(id)) => progress(connection, id, self.is_given),
             _ => Progress::Nothing,
         }
+    }
+}
+
+/// The requests of a client that is told what to ask for in the course of a trial.
+pub struct Requests {
+    pub list: requests::Requests<StreamId>,
+    /// Whether the server allows no further stream for now.
+    is_blocked: bool,
+    /// When the handshake was complete.
+    pub connected: Option<Instant>,
+    /// Why it has ended, if it has.
+    pub failure: Option<(Instant, String)>,
+}
+
+impl Requests {
+    pub fn new(content_seed: u64) -> Self {
+        Self { list: requests::Requests::new(content_seed), is_blocked: false, connected: None, failure: None }
+    }
+
+    /// Asks for what waits.
+    fn ask(&mut self, connection: &mut Connection) -> Result<(), String> {
+        while self.connected.is_some() && self.list.waiting_since().is_some() {
+            let Some(id) = connection.streams().open(Dir::Bi) else {
+                self.is_blocked = true;
+                break;
+            };
+            let size = self.list.open(id).expect("one waits");
+            let mut line = Outgoing::text(format!("GET /{size}\r\n"));
+            if !send(&mut line, &mut connection.send_stream(id))? {
+                return Err("the server takes no request".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn proceed(&mut self, now: Instant, connection: &mut Connection, event: Event) -> Result<(), String> {
+        match event {
+            Event::Connected => {
+                self.connected = Some(now);
+                self.ask(connection)
+            }
+            Event::ConnectionLost { reason } => Err(match self.connected {
+                None => format!("handshake: {reason}"),
+                Some(_) => format!("connection lost: {reason}"),
+            }),
+            Event::Stream(StreamEvent::Available { dir: Dir::Bi }) => {
+                self.is_blocked = false;
+                self.ask(connection)
+            }
+            Event::Stream(StreamEvent::Stopped { error_code, .. }) => {
+                Err(format!("the server stopped a request with code {error_code}"))
+            }
+            Event::Stream(StreamEvent::Readable { id }) if self.list.is_open(id) => {
+                match read(connection, id, |bytes| self.list.take(now, id, bytes))? {
+                    true => self.list.end(now, id),
+                    false => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, now: Instant, result: Result<(), String>) {
+        if let Err(what) = result {
+            self.failure.get_or_insert((now, what));
+        }
+    }
+}
+
+impl Application for Requests {
+    fn on_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
+        let result = self.proceed(now, connection, event);
+        self.note(now, result);
+    }
+
+    fn timeout(&self) -> Option<Instant> {
+        let is_ready = self.connected.is_some() && !self.is_blocked && self.failure.is_none();
+        self.list.waiting_since().filter(|_| is_ready)
+    }
+
+    fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
+        let result = self.ask(connection);
+        self.note(now, result);
     }
 }
 

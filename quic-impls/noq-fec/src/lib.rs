@@ -61,7 +61,7 @@ pub type Assignment = contract::Assignment<Options>;
 
 impl Implementation for NoqFec {
     const NAME: &'static str = "noq-fec";
-    const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages"];
+    const WORKLOADS: &'static [&'static str] = &["download", "upload", "messages", host::requests::NAME];
     const SERIES: &'static [&'static str] = &[series::NAME, sent::NAME, host::messages::NAME];
     const HAS_CERTIFICATES: bool = true;
 

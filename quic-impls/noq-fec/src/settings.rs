@@ -60,8 +60,8 @@ pub fn client_tls(assignment: &Assignment, surroundings: &Surroundings) -> Resul
 
 fn alpn(assignment: &Assignment) -> Vec<u8> {
     match (&assignment.workload, assignment.options.http) {
-        (Workload::Transfer(_), Http::Hq) => hq::ALPN.to_vec(),
-        (Workload::Transfer(_), Http::H3) => h3::ALPN.to_vec(),
+        (Workload::Transfer(_) | Workload::Requests, Http::Hq) => hq::ALPN.to_vec(),
+        (Workload::Transfer(_) | Workload::Requests, Http::H3) => h3::ALPN.to_vec(),
         (Workload::Messages(_), _) => messages::ALPN.to_vec(),
     }
 }

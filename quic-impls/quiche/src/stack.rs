@@ -19,8 +19,8 @@ const ID_LENGTH: usize = 16;
 /// Bytes that are read of a stream at once.
 const STEP: usize = 64 << 10;
 
-/// The client's first bidirectional stream.
-const FIRST_STREAM: u64 = 0;
+/// From one of a client's bidirectional streams to the next; the first is 0.
+const NEXT_STREAM: u64 = 4;
 
 /// Our own address, which quiche asks for with each datagram: there is one path.
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
@@ -41,6 +41,8 @@ pub struct QuicheStack {
 struct Running {
     connection: Connection,
     is_established: bool,
+    /// Streams of ours.
+    opened: u64,
     is_lost: bool,
     /// Why a datagram could not be taken in, which ends a connection.
     failure: Option<Error>,
@@ -86,7 +88,8 @@ impl QuicheStack {
             connection.set_qlog(Box::new(file), "fecbench".into(), self.role.to_string());
         }
         self.numbers.insert(id.to_vec(), number);
-        let running = Running { connection, is_established: false, is_lost: false, failure: None, held: None };
+        let running =
+            Running { connection, is_established: false, opened: 0, is_lost: false, failure: None, held: None };
         self.connections.push(running);
         Ok(number)
     }
@@ -236,7 +239,11 @@ impl Stack for QuicheStack {
     fn open(&mut self, connection: usize) -> Result<StreamId, String> {
         match self.connection(connection).peer_streams_left_bidi() {
             0 => Err("the server allows no stream".into()),
-            _ => Ok(StreamId { connection, stream: FIRST_STREAM }),
+            _ => {
+                let running = &mut self.connections[connection];
+                running.opened += 1;
+                Ok(StreamId { connection, stream: NEXT_STREAM * (running.opened - 1) })
+            }
         }
     }
 

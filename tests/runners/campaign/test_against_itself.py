@@ -20,7 +20,7 @@ ALONE = [
 def assert_same_but_for_variants(design: Design, other: Design) -> None:
     for name in set(Design.model_fields) - {"variants", "repetitions", "until"}:
         assert getattr(other, name) == getattr(design, name)
-    # Arms that are to be equal decide nothing: a design that goes on until it is decided stops at its first look.
+    # Arms that are to be equal decide nothing: such a design stops at its first look.
     assert other.until is None
     assert other.repetitions == (design.repetitions if design.until is None else design.looks[0])
     assert list(other.factors) == list(design.factors)  # their order is that of the axes

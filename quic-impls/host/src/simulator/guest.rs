@@ -9,9 +9,10 @@ use super::Lanes;
 use super::answer::EndpointReport;
 use super::processor::{Costs, Processor};
 use crate::capture::Capture;
-use crate::contract::{Assignment, Event, Exit, Role};
+use crate::contract::{Assignment, Event, Exit, Role, Workload};
 use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
 use crate::lane;
+use crate::requests::{Input, Object};
 
 /// Virtual time, in ns since its instant 0.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +69,16 @@ impl Location {
     }
 }
 
+/// What a client of the workload `requests` reads and says in the course of a trial.
+#[derive(Default)]
+struct Dialogue {
+    /// Whether it waits to be told what to read: at first, and after each object.
+    asks: bool,
+    said: VecDeque<Object>,
+    /// What it is to read, and when.
+    lines: VecDeque<(u64, Input)>,
+}
+
 /// What of a host an endpoint has to do with.
 struct Room {
     location: Location,
@@ -82,6 +93,7 @@ struct Room {
     /// Of the frames that have arrived.
     frame_bytes: u64,
     processor: Processor,
+    dialogue: Dialogue,
     report: EndpointReport,
 }
 
@@ -99,6 +111,7 @@ impl<I: Implementation> Guest<I> {
                 has_received: false,
                 frame_bytes: 0,
                 processor: Processor::new(if I::HAS_CERTIFICATES { costs } else { costs.without_handshake() }),
+                dialogue: Dialogue::default(),
                 report: EndpointReport::default(),
             },
         }
@@ -113,6 +126,7 @@ impl<I: Implementation> Guest<I> {
         links: &mut [Lanes],
     ) {
         self.room.has_paths = !assignment.path_addresses::<I>().is_empty();
+        self.room.dialogue.asks = assignment.role == Role::Client && matches!(assignment.workload, Workload::Requests);
         let mut port = Port { clock, links, room: &mut self.room };
         match I::prepare(assignment, surroundings).and_then(|prepared| I::start(prepared, &mut port)) {
             Ok(endpoint) => {
@@ -169,10 +183,29 @@ impl<I: Implementation> Guest<I> {
         }
     }
 
+    /// The question that it has, if any: what is it to read, now that this has arrived, or at first?
+    pub fn question(&mut self) -> Option<Option<Object>> {
+        let dialogue = &mut self.room.dialogue;
+        if self.endpoint.is_none() {
+            return None;
+        }
+        match dialogue.said.pop_front() {
+            Some(object) => Some(Some(object)),
+            None => std::mem::take(&mut dialogue.asks).then_some(None),
+        }
+    }
+
+    /// It is to read this, in the place of what it has not read yet.
+    pub fn reply(&mut self, lines: Vec<(u64, Option<String>)>) {
+        let inputs = lines.into_iter().map(|(at_ns, text)| (at_ns, text.map_or(Input::End, Input::Line)));
+        self.room.dialogue.lines = inputs.collect();
+    }
+
     /// When something happens here next; it may be overdue.
     pub fn next_ns(&self) -> Option<u64> {
         let left_over = (!self.room.arrived.is_empty()).then_some(0);
-        [left_over, self.next_turn_ns, self.room.processor.next_ns()].into_iter().flatten().min()
+        let line = self.room.dialogue.lines.front().map(|(at_ns, _)| *at_ns).filter(|_| self.endpoint.is_some());
+        [left_over, line, self.next_turn_ns, self.room.processor.next_ns()].into_iter().flatten().min()
     }
 
     /// Gives its endpoint a turn if it is time.
@@ -180,7 +213,9 @@ impl<I: Implementation> Guest<I> {
         let Some(endpoint) = &mut self.endpoint else {
             return;
         };
-        if self.room.arrived.is_empty() && self.next_turn_ns.is_none_or(|time| time > clock.now_ns) {
+        let has_line = self.room.dialogue.lines.front().is_some_and(|(at_ns, _)| *at_ns <= clock.now_ns);
+        let is_time = self.next_turn_ns.is_some_and(|time| time <= clock.now_ns);
+        if self.room.arrived.is_empty() && !has_line && !is_time {
             return;
         }
         let mut port = Port { clock, links, room: &mut self.room };
@@ -255,9 +290,16 @@ impl Host for Port<'_> {
         Ok(Some(Received { at: self.clock.now(), from: peer.into(), to, datagram: &room.received }))
     }
 
+    fn read(&mut self) -> io::Result<Option<Input>> {
+        let lines = &mut self.room.dialogue.lines;
+        let is_due = lines.front().is_some_and(|(at_ns, _)| *at_ns <= self.clock.now_ns);
+        Ok(if is_due { lines.pop_front().map(|(_, input)| input) } else { None })
+    }
+
     fn say(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Ready => self.room.report.ready = true,
+            Event::Object(object) => self.room.dialogue.said.push_back(object),
             Event::Done(metrics) => self.room.report.metrics = Some(metrics),
         }
         Ok(())

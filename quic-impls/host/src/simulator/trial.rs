@@ -17,6 +17,7 @@ use super::{Lanes, VIRTUAL_TIME_BEGINS};
 use crate::capture::Capture;
 use crate::contract::{Assignment, Exit, Refused, Role};
 use crate::implementation::Implementation;
+use crate::requests::{Question, Reply};
 
 /// The names of the ends of each pair, the address of its client, and the folder of its captures.
 const PAIRS: [([&str; 2], Ipv4Addr, &str); 2] = [
@@ -41,6 +42,15 @@ pub struct Trial<'a, I: Implementation> {
     guests: Vec<Guest<I>>,
     /// What each of these is told, until it is started.
     told: Vec<Option<Told<I>>>,
+    harness: &'a mut dyn Harness,
+    /// Why the harness could not be asked, if it could not: the trial is over.
+    unanswered: Option<String>,
+}
+
+/// Who tells clients in the course of a trial what to ask for.
+pub trait Harness {
+    /// The answer to a question, a line of JSON each. An error is one line.
+    fn ask(&mut self, question: &str) -> Result<Reply, String>;
 }
 
 /// What an endpoint is started with.
@@ -60,7 +70,12 @@ struct Seen {
 
 impl<'a, I: Implementation> Trial<'a, I> {
     /// An error is why there can be no such trial.
-    pub fn new(task: Task<I>, lanes: &'a mut Vec<Lanes>, zero: Instant) -> Result<Self, String> {
+    pub fn new(
+        task: Task<I>,
+        lanes: &'a mut Vec<Lanes>,
+        zero: Instant,
+        harness: &'a mut dyn Harness,
+    ) -> Result<Self, String> {
         lanes.resize_with(lanes.len().max(task.links.len()), Lanes::default);
         let lanes = &mut lanes[..task.links.len()];
         for (Link { up, down, .. }, lanes) in task.links.iter().zip(&mut *lanes) {
@@ -95,6 +110,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
             timeout: task.timeout,
             guests,
             told,
+            harness,
+            unanswered: None,
         })
     }
 
@@ -109,6 +126,9 @@ impl<'a, I: Implementation> Trial<'a, I> {
             self.transfer(&mut seen);
         }
         self.end();
+        if let Some(problem) = self.unanswered {
+            return Err(problem);
+        }
         let ended = self.guests.into_iter().enumerate().filter(|(_, guest)| guest.has_ended());
         let endpoints = ended.map(|(place, guest)| Ok((name(place), guest.into_report()?)));
         let links = self.links.into_iter().zip(self.lanes).map(|(link, lanes)| {
@@ -220,7 +240,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
     fn go_on(&mut self, until_ns: u64, is_over: impl Fn(&Self) -> bool) -> bool {
         loop {
             self.turns();
-            if is_over(self) {
+            self.converse();
+            if is_over(self) || self.unanswered.is_some() {
                 return true;
             }
             match self.next_ns().filter(|next_ns| *next_ns <= until_ns) {
@@ -265,6 +286,23 @@ impl<'a, I: Implementation> Trial<'a, I> {
     fn turns(&mut self) {
         for guest in &mut self.guests {
             guest.turn(self.clock, self.lanes);
+        }
+    }
+
+    /// Asks what the measured client is to read, when it has something to say.
+    fn converse(&mut self) {
+        while let Some(object) = self.guests[CLIENT].question() {
+            let objects = object.iter().map(|object| object.json().parse().expect("it is JSON")).collect();
+            let question = Question { number: self.number, objects, now_s: seconds(self.clock.now_ns) };
+            let asked = serde_json::to_string(&question).map_err(|error| error.to_string());
+            match asked.and_then(|asked| self.harness.ask(&asked)) {
+                Ok(Reply { number, lines }) if number == self.number => self.guests[CLIENT].reply(lines),
+                Ok(Reply { number, .. }) => self.unanswered = Some(format!("the reply is to task {number}")),
+                Err(problem) => self.unanswered = Some(problem),
+            }
+            if self.unanswered.is_some() {
+                break;
+            }
         }
     }
 

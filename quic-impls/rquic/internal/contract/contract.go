@@ -17,7 +17,8 @@ type Assignment struct {
 	Series   Series
 }
 
-// Workload is a transfer of Size bytes, "download" or "upload", the load of a Page, "page", or Messages, "messages".
+// Workload is a transfer of Size bytes, "download" or "upload", the load of a Page, "page", Messages, "messages", or what a
+// client is told in the course of the trial, "requests".
 type Workload struct {
 	Name     string
 	Size     int64
@@ -58,6 +59,9 @@ func Parse(text []byte) (Assignment, error) {
 	return a, a.fitsTogether()
 }
 
+// AsksAsTold is whether it is a client that is told in the course of the trial what to ask for.
+func (a Assignment) AsksAsTold() bool { return a.Role == "client" && a.Workload.Name == host.Requests }
+
 // fitsTogether refuses content of a client that nothing would protect, and messages that cannot be sent.
 func (a Assignment) fitsTogether() error {
 	coded := a.Options.Scheme != "none" && a.Options.Scheme != "plain"
@@ -90,7 +94,7 @@ func parseSeries(names []string) (Series, error) {
 func parseWorkload(values host.Values) (Workload, error) {
 	var w Workload
 	if err := values.Decode("name", &w.Name); err != nil {
-		return w, errors.New(`workload.name: missing or not a string; "download", "upload", "page" and "messages" are supported`)
+		return w, errors.New(`workload.name: missing or not a string; "download", "upload", "page", "messages" and "requests" are supported`)
 	}
 	if w.Name == "messages" {
 		traffic, err := parseMessages(values)
@@ -101,6 +105,9 @@ func parseWorkload(values host.Values) (Workload, error) {
 		page, err := parsePage(values)
 		w.Page = page
 		return w, err
+	}
+	if w.Name == host.Requests {
+		return w, values.Only("name")
 	}
 	if w.Name != "download" && w.Name != "upload" {
 		return w, host.Unsupported{What: fmt.Sprintf("workload.name: %q", w.Name)}

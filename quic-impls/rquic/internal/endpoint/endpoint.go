@@ -20,6 +20,7 @@ import (
 	"github.com/quic-go/quic-go/qlog"
 	"github.com/quic-go/quic-go/qlogwriter"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coderate"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/coding"
 	"github.com/fecbench/fecbench/quic-impls/rquic/internal/contract"
@@ -57,8 +58,10 @@ type Surroundings struct {
 	Qlog func(ctx context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace
 	// Log takes what a server has to say of its clients.
 	Log *log.Logger
-	// Clock is the time of the workload "messages", the same for both ends.
+	// Clock is the time of the workloads "messages" and "requests", the same for both ends.
 	Clock func() time.Duration
+	// Lines are the standard input of a client of the workload "requests".
+	Lines <-chan string
 }
 
 // Run does what an assignment says, and writes the contract's events. A server
@@ -77,7 +80,10 @@ func Run(ctx context.Context, assignment contract.Assignment, out io.Writer) err
 	if err != nil {
 		return err
 	}
-	surroundings := Surroundings{Credentials: credentials, Qlog: qlog.DefaultConnectionTracer, Log: log.Default(), Clock: monotonic}
+	surroundings := Surroundings{Credentials: credentials, Qlog: qlog.DefaultConnectionTracer, Log: log.Default(), Clock: host.Monotonic}
+	if assignment.AsksAsTold() {
+		surroundings.Lines = host.Lines(os.Stdin)
+	}
 	if path := os.Getenv("SSLKEYLOGFILE"); path != "" {
 		// For appending, since both ends may share it.
 		keyLog, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -103,6 +109,8 @@ func RunOver(
 	switch {
 	case assignment.Role == "server":
 		run = e.serve
+	case assignment.AsksAsTold():
+		run = e.ask
 	case assignment.Workload.Page != nil:
 		run = e.loadPage
 	case assignment.Workload.Messages != nil:

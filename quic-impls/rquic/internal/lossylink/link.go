@@ -73,6 +73,14 @@ func (l *Link) StartOutages() {
 // CarriedDown is how many bytes have left the link downwards, lost ones included.
 func (l *Link) CarriedDown() uint64 { return l.down.carried }
 
+// Wake has AtRest called at this instant.
+func (l *Link) Wake() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
 // Run carries datagrams until ctx ends.
 func (l *Link) Run(ctx context.Context) {
 	timer := time.NewTimer(0)

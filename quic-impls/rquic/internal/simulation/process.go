@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,12 @@ type process struct {
 	interrupt    context.CancelCauseFunc // nil: it was not started
 	stderr       bytes.Buffer
 
+	lines chan string       // its standard input
+	said  []json.RawMessage // what it says has arrived, and the harness has not heard
+	asks  bool              // it waits to be told what to read at first
+	due   []*time.Timer     // of the lines to come
+	wake  func()            // the harness is to be asked
+
 	ready, ended chan struct{} // closed when it is, and when it has
 	wasReady     bool
 	metrics      json.RawMessage
@@ -48,6 +55,11 @@ type process struct {
 // start begins to run it at an end of the link.
 func (p *process) start(end *lossylink.End) {
 	p.ready, p.ended = make(chan struct{}), make(chan struct{})
+	if p.refusal == nil && p.assignment.AsksAsTold() {
+		p.lines, p.asks = make(chan string, 1), true
+		p.surroundings.Lines = p.lines
+		p.wake()
+	}
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	p.interrupt = interrupt
 	go func() {
@@ -85,6 +97,11 @@ func (p *process) Write(event []byte) (int, error) {
 	}
 	if err := json.Unmarshal(event, &e); err != nil {
 		return 0, err
+	}
+	if e.Event == "object" {
+		p.said = append(p.said, slices.Clone(event))
+		p.wake()
+		return len(event), nil
 	}
 	if e.Event == "ready" {
 		p.wasReady = true

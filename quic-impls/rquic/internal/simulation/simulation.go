@@ -24,6 +24,7 @@ type Simulator struct {
 	up, down *lane.Lane
 	wallet   wallet
 	memory   *memory
+	harness  *harness // nil: nobody tells clients in the course of a trial what to ask for
 }
 
 // New takes the whole process for simulating: one processor, and garbage that is collected at our times.
@@ -34,15 +35,16 @@ func New() *Simulator {
 
 // Serve reads tasks, a line each, and answers each with a line, until the input ends.
 func (s *Simulator) Serve(t *testing.T, in io.Reader, out io.Writer) error {
-	lines, refusal := bufio.NewReaderSize(in, 1<<20), requireOrder(t)
+	refusal := requireOrder(t)
+	s.harness = &harness{in: bufio.NewReaderSize(in, 1<<20), out: out}
 	for {
-		line, err := lines.ReadBytes('\n')
+		line, err := s.harness.nextTask()
 		if len(line) > 0 {
 			answer := s.Answer
 			if refusal != nil {
 				answer = refuseAll(refusal)
 			}
-			if _, err := out.Write(append(answer(t, line), '\n')); err != nil {
+			if err := s.harness.write(answer(t, line)); err != nil {
 				return err
 			}
 		}

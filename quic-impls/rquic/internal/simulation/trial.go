@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,8 @@ type trial struct {
 	captures []*lane.Capture
 	begun    time.Time
 	answer   Answer
+	// unanswered is why the harness could not be asked, if it could not.
+	unanswered error
 }
 
 // newTrial reads all that the trial needs: no file is opened while it runs.
@@ -88,7 +91,7 @@ func (s *Simulator) carryOut(t *testing.T, task *Task) (Answer, error) {
 			x.run()
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(err, x.unanswered); err != nil {
 		return Answer{}, err
 	}
 	for _, c := range x.captures {
@@ -117,7 +120,16 @@ func (x *trial) connect(s *Simulator) (err error) {
 	if err != nil {
 		return fmt.Errorf("links.%s: %w", linkName, err)
 	}
-	x.link.AtRest = s.memory.atRest
+	x.link.AtRest = func(carried uint64) {
+		s.memory.atRest(carried)
+		if x.unanswered == nil {
+			x.unanswered = x.converse(s.harness)
+		}
+		if x.unanswered != nil {
+			x.foreground.client.interrupt(x.unanswered)
+		}
+	}
+	x.foreground.client.wake = x.link.Wake
 	for number, p := range x.pairs {
 		client := &net.UDPAddr{IP: net.IPv4(10, 0, 1, byte(2+number)).To4(), Port: 50000}
 		server := net.UDPAddrFromAddrPort(p.server.assignment.Address)

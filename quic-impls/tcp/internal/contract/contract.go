@@ -23,10 +23,17 @@ type Assignment struct {
 	WantsWindow    bool // the series CongestionWindow
 }
 
-// Workload is a transfer of Size bytes, "download" or "upload".
+// Workload is a transfer of Size bytes, "download" or "upload", or what a client is told in the course of the trial, "requests".
 type Workload struct {
 	Name string
 	Size int64
+}
+
+func (w Workload) String() string {
+	if w.Name == host.Requests {
+		return w.Name
+	}
+	return fmt.Sprintf("%s of %d bytes", w.Name, w.Size)
 }
 
 // Options are those of impl.toml.
@@ -66,7 +73,10 @@ func parseSeries(names []string) (wantsWindow bool, err error) {
 func parseWorkload(values host.Values) (Workload, error) {
 	var w Workload
 	if err := values.Decode("name", &w.Name); err != nil {
-		return w, errors.New(`workload.name: missing or not a string; "download" and "upload" are supported`)
+		return w, errors.New(`workload.name: missing or not a string; "download", "upload" and "requests" are supported`)
+	}
+	if w.Name == host.Requests {
+		return w, values.Only("name")
 	}
 	if w.Name != "download" && w.Name != "upload" {
 		return w, host.Unsupported{What: fmt.Sprintf("workload.name: %q", w.Name)}

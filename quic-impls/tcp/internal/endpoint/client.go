@@ -2,11 +2,14 @@ package endpoint
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"sync"
 	"time"
 
 	host "github.com/fecbench/fecbench/quic-impls/host-go"
@@ -22,12 +25,20 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 		fmt.Errorf("not done within the deadline of %v s", e.assignment.Deadline.Seconds()))
 	defer cancel()
 	workload, seed := e.assignment.Workload, e.assignment.ContentSeed
-	right := content.Hash(seed, workload.Size)
+	var right [sha256.Size]byte
+	if workload.Name == "upload" {
+		right = content.Hash(seed, workload.Size)
+	}
 
-	start := time.Now()
-	connection, err := e.dial(ctx)
+	start, needed := time.Now(), ctx
+	asker := &host.Asker{Seed: seed, Clock: host.Monotonic, Out: out}
+	if workload.Name == host.Requests {
+		asker.Lines = host.Lines(os.Stdin)
+		needed = asker.Listen(ctx)
+	}
+	connection, err := e.dial(needed)
 	if err != nil {
-		return fmt.Errorf("connection to %v: %w", e.assignment.Address, explain(ctx, err))
+		return fmt.Errorf("connection to %v: %w", e.assignment.Address, explain(needed, err))
 	}
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { connection.SetDeadline(time.Unix(1, 0)) })
@@ -36,17 +47,20 @@ func (e *endpoint) fetch(ctx context.Context, out io.Writer) error {
 	a := e.open(connection, 0)
 	defer a.end()
 	secured := tls.Client(connection, e.tls)
-	if err := secured.HandshakeContext(ctx); err != nil {
-		return fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(ctx, err))
+	if err := secured.HandshakeContext(needed); err != nil {
+		return fmt.Errorf("handshake with %v: %w", e.assignment.Address, explain(needed, err))
 	}
 	handshake := time.Since(start)
-	if workload.Name == "upload" {
+	switch workload.Name {
+	case host.Requests:
+		err = ask(ctx, asker, secured, connection)
+	case "upload":
 		err = upload(secured, content.NewReader(seed, workload.Size), workload.Size, hex.EncodeToString(right[:]))
-	} else {
+	default:
 		err = download(secured, workload.Size, seed)
 	}
 	if err != nil {
-		return fmt.Errorf("%s of %d bytes: %w", workload.Name, workload.Size, explain(ctx, err))
+		return fmt.Errorf("%s: %w", workload, explain(ctx, err))
 	}
 	dct := time.Since(start)
 	a.end()
@@ -74,14 +88,30 @@ func (e *endpoint) dial(ctx context.Context) (*net.TCPConn, error) {
 	return tcp, nil
 }
 
+// ask asks for what the input says, one object after another, until it ends. What is being read then is given up.
+func ask(ctx context.Context, asker *host.Asker, secured io.ReadWriter, connection net.Conn) error {
+	var turn sync.Mutex
+	return asker.Ask(ctx, func(ctx context.Context, size int64, to io.Writer) error {
+		turn.Lock()
+		defer turn.Unlock()
+		stop := context.AfterFunc(ctx, func() { connection.SetReadDeadline(time.Unix(1, 0)) })
+		defer stop()
+		if _, err := fmt.Fprintf(secured, "GET /%d\r\n", size); err != nil {
+			return err
+		}
+		_, err := io.CopyN(to, secured, size)
+		return unexpected(err)
+	})
+}
+
 // download asks for size bytes, and compares each with that of the content.
 func download(connection io.ReadWriter, size int64, seed uint64) error {
 	if _, err := fmt.Fprintf(connection, "GET /%d\r\n", size); err != nil {
 		return err
 	}
-	received := &verifier{seed: seed}
+	received := &content.Verifier{Seed: seed, Size: size}
 	if _, err := io.CopyN(received, connection, size); err != nil {
-		return fmt.Errorf("after %d bytes: %w", received.size, unexpected(err))
+		return fmt.Errorf("after %d bytes: %w", received.Received, unexpected(err))
 	}
 	return nil
 }
@@ -118,25 +148,4 @@ func explain(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return err
-}
-
-// verifier takes the content of a seed, and refuses the first byte that is none of it.
-type verifier struct {
-	seed  uint64
-	size  int64
-	right []byte
-}
-
-func (v *verifier) Write(b []byte) (int, error) {
-	if len(v.right) < len(b) {
-		v.right = make([]byte, len(b))
-	}
-	content.Fill(v.right[:len(b)], v.seed, v.size)
-	for n, got := range b {
-		if got != v.right[n] {
-			return n, fmt.Errorf("byte %d is not that of the content", v.size+int64(n))
-		}
-	}
-	v.size += int64(len(b))
-	return len(b), nil
 }

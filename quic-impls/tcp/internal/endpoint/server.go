@@ -83,15 +83,26 @@ func (e *endpoint) acceptUntil(ctx context.Context, listener net.Listener) ([]*a
 	return accounts, nil
 }
 
-// answer answers one request, and waits for the client's end.
+// answer answers the requests of a connection, one after another, until the client ends it.
 func (e *endpoint) answer(connection *net.TCPConn) error {
 	secured := tls.Server(connection, e.tls)
 	reader := bufio.NewReaderSize(secured, longestRequestLine)
-	line, err := reader.ReadSlice('\n')
-	if err != nil {
-		return fmt.Errorf("no request line: %w", err)
+	for {
+		line, err := reader.ReadSlice('\n')
+		if err == io.EOF && len(line) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("no request line: %w", err)
+		}
+		if err := e.answerLine(string(line), reader, secured); err != nil {
+			return err
+		}
 	}
-	method, path, _ := strings.Cut(strings.TrimRight(string(line), "\r\n"), " ")
+}
+
+func (e *endpoint) answerLine(line string, reader io.Reader, secured io.Writer) error {
+	method, path, _ := strings.Cut(strings.TrimRight(line, "\r\n"), " ")
 	size, err := parseSize(path)
 	if err != nil {
 		return err
@@ -106,13 +117,6 @@ func (e *endpoint) answer(connection *net.TCPConn) error {
 		}
 	default:
 		err = fmt.Errorf("method %q is neither GET nor PUT", method)
-	}
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(io.Discard, reader)
-	if n > 0 {
-		return fmt.Errorf("%d bytes came after the request", n)
 	}
 	return err
 }

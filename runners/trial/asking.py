@@ -1,0 +1,55 @@
+"""Asks a running client for objects: what it is to read is written to its standard input when it is due."""
+
+import os
+import time
+
+from fecbench.runners.tasks.requests import Dialogue, Line, Object
+from fecbench.runners.trial.endpoint import Endpoint
+from fecbench.runners.trial.supervisor import Supervisor
+
+
+class Asker:
+    """Carries on a dialogue with a client that was started with a pipe as its standard input."""
+
+    def __init__(self, client: Endpoint, dialogue: Dialogue, supervisor: Supervisor) -> None:
+        self._client, self._dialogue, self._supervisor = client, dialogue, supervisor
+        assert client.process.stdin
+        os.set_blocking(client.process.stdin.fileno(), False)
+        self._lines: list[Line] = []
+        self._asked = 0
+        client.hear = self._hear
+        self._proceed(dialogue.begin(time.monotonic()))
+
+    def close(self) -> None:
+        """The client has nothing more to read."""
+        self._supervisor.set_alarm(self._client.name, None, self._write)
+        stdin = self._client.process.stdin
+        if stdin and not stdin.closed:
+            stdin.close()
+
+    def _hear(self, arrived: Object) -> None:
+        if len(self._dialogue.objects) == self._asked:
+            self._client.refuse(f"said that {arrived.bytes} bytes have arrived, and was not asked for them")
+            return
+        self._proceed(self._dialogue.heard(arrived))
+
+    def _proceed(self, lines: list[Line]) -> None:
+        self._lines = lines
+        self._write()
+
+    def _write(self) -> None:
+        """Write what is due, and come back for the rest."""
+        while self._lines and self._lines[0].at_s <= time.monotonic():
+            text = self._lines.pop(0).text
+            if text is None:
+                self._lines.clear()
+                self.close()
+                return
+            self._asked += 1
+            try:
+                assert self._client.process.stdin
+                os.write(self._client.process.stdin.fileno(), text.encode() + b"\n")
+            except (BrokenPipeError, BlockingIOError):  # its end is seen elsewhere, or it reads nothing
+                return
+        due_s = self._lines[0].at_s if self._lines else None
+        self._supervisor.set_alarm(self._client.name, due_s, self._write)

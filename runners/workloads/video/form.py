@@ -1,0 +1,167 @@
+"""The workload `video`: a viewer's session of DASH video, on demand or live."""
+
+import math
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fecbench.runners.options import Option
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.demand import Demand
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.requests import Conversation
+from fecbench.runners.tasks.task import Task
+from fecbench.runners.workloads.video import ladder as ladders
+from fecbench.runners.workloads.video import session as sessions
+from fecbench.runners.workloads.video.abr import RULES
+from fecbench.runners.workloads.video.ladder import Ladder
+from fecbench.runners.workloads.video.player import CHUNK_S, PATIENCE, Player, Settings
+from fecbench.runners.workloads.workload import Measured, Surroundings, Transfer, Workload
+from fecbench.topologies.rate import together
+
+MARGIN_S = 10.0
+"""A session that the viewer left has this long to end."""
+
+
+class Video(Workload):
+    name = "video"
+    asked_for = "requests"
+    summary = (
+        "A viewer's session of DASH video: a segment after another, at the levels that a player chooses."
+    )
+    parameters: ClassVar = {
+        "ladder": Option(
+            type="string", default="film-2s", help="videos/NAME.json beside the design: levels and segments."
+        ),
+        "abr": Option(
+            type="string", choices=list(RULES), default="throughput", help="How the player chooses the level."
+        ),
+        "level": Option(
+            type="integer", minimum=0, maximum=63, default=0, help="With abr fixed: always this one."
+        ),
+        "start_segments": Option(
+            type="integer",
+            minimum=1,
+            maximum=100,
+            default=2,
+            help="It plays when so many segments are there.",
+        ),
+        "buffer_s": Option(
+            type="number", minimum=1, maximum=3600, default=30, help="The most video that it holds."
+        ),
+        "duration_s": Option(
+            type="number", minimum=1, maximum=3600, default=120, help="So much of the video is played."
+        ),
+        "live_latency_s": Option(
+            type="number",
+            minimum=0,
+            maximum=60,
+            default=0,
+            help="The video is live, and to be shown so long after it was taken; 0: it is not live.",
+        ),
+    }
+    documents = "videos"
+    sample: ClassVar = {"name": "requests"}
+    sample_session: ClassVar = {
+        "ladder": {
+            "segment_s": 1.0,
+            "levels": [
+                {"kbps": kbps, "width": 320, "height": 240, "fps": 25.0, "sizes": [int(125 * kbps)] * 3}
+                for kbps in (40.0, 80.0)
+            ],
+        },
+        "settings": {"abr": "throughput", "start_segments": 1, "buffer_s": 2.0, "live_latency_s": 0.0},
+    }
+    compared = "video.mean_kbps"
+
+    def check(self, chosen: Mapping[str, Any], labels: Collection[str], where: str) -> None:  # noqa: ARG002
+        """What is not chosen has its default."""
+        self.check_values(chosen, where)
+        given = self._with_defaults(chosen)
+        if 0 < given["live_latency_s"] < 2 * CHUNK_S:
+            raise Refusal(
+                f"{where}: workload {self.name}: live_latency_s = {given['live_latency_s']:g}: must be 0 or"
+                f" at least {2 * CHUNK_S:g}, two chunks"
+            )
+
+    def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
+        given = self._with_defaults(chosen)
+        match parameter:
+            case "level":
+                return bool(given["abr"] == "fixed")
+            case "start_segments":
+                return not given["live_latency_s"]
+            case _:
+                return True
+
+    def compared_with(self, chosen: Mapping[str, Any]) -> str:
+        """Of live video, how late it is."""
+        return "video.latency_p95_s" if self._with_defaults(chosen)["live_latency_s"] else self.compared
+
+    def transfers(self, chosen: Mapping[str, Any], around: Surroundings) -> list[Transfer]:
+        given = self._with_defaults(chosen)
+        ladder = Ladder.model_validate(around.documents[given["ladder"]]["ladder"])
+        where = f"workload {self.name}: ladder = {given['ladder']!r}"
+        segments = math.ceil(round(given["duration_s"] / ladder.segment_s, 9))
+        if segments > ladder.segments:
+            raise Refusal(f"{where}: has {ladder.duration_s:g} s, and duration_s = {given['duration_s']:g}")
+        if given["buffer_s"] < ladder.segment_s * given["start_segments"]:
+            raise Refusal(
+                f"{where}: buffer_s = {given['buffer_s']:g}: must hold the {given['start_segments']} segments"
+                f" of {ladder.segment_s:g} s with which it begins"
+            )
+        longest_s = PATIENCE * segments * ladder.segment_s + MARGIN_S
+        if around.timeout_s < longest_s:
+            raise Refusal(
+                f"workload {self.name}: timeout_s = {around.timeout_s:g}: must be at least {longest_s:g}: a"
+                f" viewer leaves after {PATIENCE:g} times the video's length"
+            )
+        if given["abr"] == "fixed" and given["level"] >= len(ladder.levels):
+            raise Refusal(f"{where}: level = {given['level']}: must be at most {len(ladder.levels) - 1}")
+        settings = Settings(
+            abr=given["abr"],
+            start_segments=given["start_segments"],
+            buffer_s=float(given["buffer_s"]),
+            live_latency_s=float(given["live_latency_s"]),
+            level=given["level"],
+        )
+        asked = sessions.document(ladder.cut(segments), settings)
+        told = {"name": self.asked_for}
+        return [Transfer(around.variant, told, self.demand_of(told), session=asked)]
+
+    def _with_defaults(self, chosen: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: option.default for name, option in self.parameters.items()} | dict(chosen)
+
+    def demand_of(self, told: Mapping[str, Any]) -> Demand:  # noqa: ARG002
+        """Nobody knows before which levels a player will choose."""
+        return Demand(round_trips=1)
+
+    def document(self, chosen: Mapping[str, Any], design_path: str) -> tuple[str, Path] | None:
+        name = str(self._with_defaults(chosen)["ladder"])
+        return name, ladders.path_of(name, design_path)
+
+    def read_document(self, path: Path) -> dict[str, Any]:
+        return ladders.stored(path)
+
+    def conversation(self, session: Mapping[str, Any] | None) -> Conversation:
+        return sessions.Asking(_player(session))
+
+    def settled(self, task: Task, outcome: Outcome) -> Task:
+        """What has arrived had to be carried."""
+        pair = task.pairs[0]
+        carried = sum(arrived.bytes for arrived in outcome.objects)
+        demand = Demand(down_bytes=carried, round_trips=1)
+        return task.model_copy(
+            update={"pairs": [pair.model_copy(update={"demand": demand}), *task.pairs[1:]]}
+        )
+
+    def measure(self, task: Task, outcome: Outcome) -> Measured:
+        pair = task.pairs[0]
+        rate = together(link.settings.down.rate for link in task.links.values())
+        played = sessions.played(_player(pair.session), outcome, rate)
+        ladder, settings = sessions.read(pair.session)
+        return Measured(sessions.metrics(ladder, settings, played), sessions.series(played.session))
+
+
+def _player(session: Mapping[str, Any] | None) -> Player:
+    return Player(*sessions.read(session))

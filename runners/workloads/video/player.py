@@ -1,0 +1,297 @@
+"""A player of DASH video, without a network and without a clock: times go in, requests come out.
+
+It asks for one segment after another, each when the one before has arrived and its buffer has room. It plays
+as soon as so many segments are there, and stalls when its buffer is empty, until the next segment is whole.
+
+A live video is there in chunks, each from the time at which its last picture was taken. The player asks for
+one chunk after another, plays from the first one on, and wants to show each picture `live_latency_s` after it
+was taken. It plays faster while it is later than that, and skips to the present where it is far too late.
+
+The video's rates need no room in the link: a viewer leaves when twice the video's length has passed.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fecbench.runners.workloads.video.abr import RULES, View, estimated
+from fecbench.runners.workloads.video.ladder import Ladder
+
+PATIENCE = 2.0
+"""A viewer leaves after so many times the video's length."""
+CHUNK_S = 0.5
+"""Of live video."""
+CATCHING_UP = 1.1
+"""A player of live video plays so much faster while it is late."""
+SKIPS_AFTER_S = 4.0
+"""A player of live video that is later than it wants by this skips to the present."""
+NOTHING_S = 1e-9
+"""A shorter time is none: sums of times are rounded."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a session is asked for, beside the ladder."""
+
+    abr: str
+    start_segments: int
+    buffer_s: float
+    live_latency_s: float = 0.0
+    """0: the video is not live."""
+    level: int = 0
+    """That of `fixed`."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.live_latency_s > 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a player asks for, and when: seconds since the session began."""
+
+    at_s: float
+    index: int
+    """Of the segment."""
+    chunk: int
+    level: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A segment, or a chunk of one, that has arrived. Times are seconds since the session began."""
+
+    request: Request
+    requested_s: float
+    first_byte_s: float
+    done_s: float
+    buffer_s: float
+    """Before it was whole, at that time."""
+    buffer_after_s: float
+    estimate_kbps: float
+    """Of the throughput, with this one."""
+
+
+@dataclass(frozen=True)
+class Stall:
+    """The picture stands still."""
+
+    media_s: float
+    """Where in the video."""
+    length_s: float
+
+
+@dataclass
+class Session:
+    """What has happened so far."""
+
+    arrivals: list[Arrival] = field(default_factory=list)
+    stalls: list[Stall] = field(default_factory=list)
+    startup_s: float | None = None
+    """When the first picture was shown; None: not yet."""
+    ended_s: float | None = None
+    """When the last picture was shown, or the viewer left; None: it goes on."""
+    played_s: float = 0.0
+    """Media that was shown."""
+    skipped_s: float = 0.0
+    """Media that was passed over."""
+    left: bool = False
+    """Whether the viewer left before the end."""
+    path: list[tuple[float, float]] = field(default_factory=list)
+    """Times, and where in the video the player was then; straight lines between them."""
+
+
+class Player:
+    """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request."""
+
+    def __init__(self, ladder: Ladder, settings: Settings) -> None:
+        self._ladder, self._settings = ladder, settings
+        self.session = Session()
+        self.leaves_s = PATIENCE * ladder.duration_s
+        """When the viewer leaves at the latest."""
+        self._view = View(
+            kbps=tuple(level.kbps for level in ladder.levels),
+            segment_s=ladder.segment_s,
+            buffer_most_s=settings.buffer_s,
+            fixed=settings.level,
+        )
+        self._now_s = self._position_s = self._end_s = 0.0
+        """The time, where in the video it is shown, and up to where it has arrived."""
+        self._stalled_since_s: float | None = None
+        self._chunks = math.ceil(ladder.segment_s / CHUNK_S) if settings.is_live else 1
+        self._next = (0, 0)
+        """The segment that is asked for next, and its chunk."""
+        self.request: Request | None = self._decide()
+        """What is asked for now, or when its time comes; None: nothing more."""
+
+    def arrived(self, requested_s: float, first_byte_s: float, done_s: float) -> None:
+        """The request was answered, at these times since the session began."""
+        request = self.request
+        assert request is not None
+        self._advance(done_s)
+        before_s = self._end_s - self._position_s
+        sample_kbps = 8e-3 * request.bytes / max(done_s - requested_s, NOTHING_S)
+        self._view.estimate_kbps = estimated(self._view.estimate_kbps, sample_kbps)
+        self._view.level = request.level
+        self._end_s = self._end_of(request.index, request.chunk)
+        self.session.arrivals.append(
+            Arrival(
+                request=request,
+                requested_s=requested_s,
+                first_byte_s=first_byte_s,
+                done_s=done_s,
+                buffer_s=before_s,
+                buffer_after_s=self._end_s - self._position_s,
+                estimate_kbps=self._view.estimate_kbps,
+            )
+        )
+        last = request.chunk + 1 == self._chunks
+        self._next = (request.index + 1, 0) if last else (request.index, request.chunk + 1)
+        self._show()
+        self.request = self._decide()
+
+    def end(self) -> Session:
+        """The session to its end: what has arrived is shown, or the viewer has left."""
+        session = self.session
+        rest_s = math.inf if self.request is not None else self._time_to_show(self._end_s - self._position_s)
+        self._advance(min(self._now_s + rest_s, self.leaves_s))
+        if self._stalled_since_s is not None:
+            self._end_stall()
+        session.ended_s, session.played_s = self._now_s, self._position_s - session.skipped_s
+        session.left = self.request is not None or self._end_s - self._position_s > NOTHING_S
+        return session
+
+    # What is asked for
+
+    def _decide(self) -> Request | None:
+        """The next request. A live video may be skipped for it."""
+        index, chunk = self._next
+        if self._settings.is_live and chunk == 0:
+            index = self._skip(index)
+        if index >= self._ladder.segments:
+            return None
+        at_s = max(self._now_s, self._has_room_s(), self._is_there_s(index, chunk))
+        if at_s >= self.leaves_s:
+            return None
+        self._advance(at_s)
+        self._view.buffer_s = self._end_s - self._position_s
+        level = self._view.level
+        if chunk == 0 or level is None:
+            level = RULES[self._settings.abr](self._view)
+        return Request(at_s, index, chunk, level, self._bytes(index, chunk, level))
+
+    def _has_room_s(self) -> float:
+        """When the buffer has room for one more; it is playing, or has room now."""
+        more_s = self._ladder.segment_s if self._chunks == 1 else CHUNK_S
+        over_s = self._end_s - self._position_s + more_s - self._settings.buffer_s
+        if over_s <= NOTHING_S or not self._plays:
+            return self._now_s
+        return self._now_s + self._time_to_show(over_s)
+
+    def _is_there_s(self, index: int, chunk: int) -> float:
+        """When a chunk of a live video is there: all of a video that is not live was there before."""
+        if not self._settings.is_live:
+            return 0.0
+        return self._end_of(index, chunk) - self._settings.live_latency_s
+
+    def _skip(self, index: int) -> int:
+        """The segment that is asked for next: not this one, when the player is far too late."""
+        if self._now_s - self._position_s <= SKIPS_AFTER_S:
+            return index
+        present = math.ceil(self._now_s / self._ladder.segment_s)
+        if present <= index:
+            return index
+        there_s = min(present * self._ladder.segment_s, self._ladder.duration_s)
+        self.session.skipped_s += there_s - self._position_s
+        self._position_s = self._end_s = there_s
+        self.session.path.append((self._now_s, self._position_s))
+        if self._plays:
+            self._stalled_since_s = self._now_s
+        return present
+
+    def _end_of(self, index: int, chunk: int) -> float:
+        """Where in the video it ends."""
+        begins_s, length_s = index * self._ladder.segment_s, self._ladder.segment_s
+        return begins_s + (length_s if chunk + 1 == self._chunks else (chunk + 1) * CHUNK_S)
+
+    def _bytes(self, index: int, chunk: int, level: int) -> int:
+        """Chunks of a segment are of one size, but for the last."""
+        size = self._ladder.levels[level].sizes[index]
+        each = max(1, size // self._chunks)
+        return each if chunk + 1 < self._chunks else max(1, size - each * (self._chunks - 1))
+
+    # What is shown
+
+    @property
+    def _plays(self) -> bool:
+        return self.session.startup_s is not None and self._stalled_since_s is None
+
+    def _show(self) -> None:
+        """Something has arrived: begin, or go on."""
+        session, segments = self.session, self._next[0]
+        if session.startup_s is None:
+            enough = self._settings.is_live or segments >= min(
+                self._settings.start_segments, self._ladder.segments
+            )
+            if enough:
+                session.startup_s = self._now_s
+                session.path.append((self._now_s, self._position_s))
+        elif self._stalled_since_s is not None:
+            self._end_stall()
+
+    def _end_stall(self) -> None:
+        assert self._stalled_since_s is not None
+        length_s = self._now_s - self._stalled_since_s
+        self.session.stalls.append(Stall(self._position_s, length_s))
+        self.session.path.append((self._now_s, self._position_s))
+        self._stalled_since_s = None
+
+    def _advance(self, to_s: float) -> None:
+        """Show what there is until a time."""
+        if not self._plays or to_s <= self._now_s:
+            self._now_s = max(self._now_s, to_s)
+            return
+        shows_s = self._time_to_show(self._end_s - self._position_s)
+        until_s = min(to_s, self._now_s + shows_s)
+        self._play(until_s)
+        if to_s - until_s > NOTHING_S:
+            self._position_s = self._end_s  # to the last picture, however times are rounded
+            if self._end_s < self._ladder.duration_s - NOTHING_S:
+                self._stalled_since_s = until_s
+        self._now_s = to_s
+
+    def _play(self, until_s: float) -> None:
+        late_s = self._late_s
+        catching_s = min(late_s / (CATCHING_UP - 1), until_s - self._now_s)
+        if catching_s > 0:
+            self._position_s += CATCHING_UP * catching_s
+            self._now_s += catching_s
+            self.session.path.append((self._now_s, self._position_s))
+        self._position_s = min(self._end_s, self._position_s + until_s - self._now_s)
+        self._now_s = until_s
+        self.session.path.append((self._now_s, self._position_s))
+
+    def _time_to_show(self, media_s: float) -> float:
+        """How long so much of the video takes from now on."""
+        catching_s = self._late_s / (CATCHING_UP - 1)
+        if media_s <= CATCHING_UP * catching_s:
+            return media_s / CATCHING_UP
+        return catching_s + media_s - CATCHING_UP * catching_s
+
+    @property
+    def _late_s(self) -> float:
+        """By how much a live video is shown later than wanted: then its picture of time t is shown at t."""
+        return max(0.0, self._now_s - self._position_s) if self._settings.is_live else 0.0
+
+
+def latencies_s(session: Session, settings: Settings, step_s: float = 0.01) -> Sequence[float]:
+    """How late a live video was shown, at regular times from the first picture to the last."""
+    import numpy as np
+
+    assert session.startup_s is not None and session.ended_s is not None
+    times, places = np.array(session.path).T
+    at_s = np.arange(session.startup_s, session.ended_s, step_s)
+    # Where two places have one time, the video was skipped: the later one holds from there on.
+    shown: Sequence[float] = at_s + settings.live_latency_s - np.interp(at_s, times, places)
+    return shown

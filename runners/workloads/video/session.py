@@ -1,0 +1,222 @@
+"""A session: what the harness asks a client for in its course, and what it was worth to the viewer.
+
+The player decides twice: in the trial, and when the trial is judged, from what the client noted. Both
+times it decides the same, or the client was asked for something else than it says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.requests import Line, Object, since
+from fecbench.runners.workloads.video.ladder import Ladder, Level
+from fecbench.runners.workloads.video.player import Player, Session, Settings, latencies_s
+from fecbench.runners.workloads.workload import Impossible
+from fecbench.topologies.rate import Rate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CLOCK_S = 2e-6
+"""Times of endpoints have nine decimals, and pass through two clocks."""
+LEAST_SHARE = 0.99
+"""Of the least time that an object takes by its link, so much must have passed."""
+STALL_WEIGHT_MBPS = 3.0
+"""Yin et al. 2015, "balanced": a second without a picture costs as much as 3 Mbit/s for a second."""
+STALL_WEIGHT_LOG = 2.66
+"""The same where quality is the logarithm of the rate (Mao, Netravali and Alizadeh 2017, table 1)."""
+
+
+def document(ladder: Ladder, settings: Settings) -> dict[str, Any]:
+    """What a task keeps of a session."""
+    return {"ladder": ladder.model_dump(mode="json"), "settings": asdict(settings)}
+
+
+def read(written: Mapping[str, Any] | None) -> tuple[Ladder, Settings]:
+    """The same, read again."""
+    assert written is not None
+    return Ladder.model_validate(written["ladder"]), Settings(**written["settings"])
+
+
+class Asking:
+    """A player's conversation with a client (`Conversation`)."""
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+
+    def begin(self) -> list[Line]:
+        return self._lines()
+
+    def heard(self, arrived: Object) -> list[Line]:
+        if self._player.request is None:  # it was not asked for that
+            return [Line(arrived.done_at, None)]
+        self._player.arrived(arrived.requested_at, arrived.first_byte_at, arrived.done_at)
+        return self._lines() or [Line(arrived.done_at, None)]
+
+    def _lines(self) -> list[Line]:
+        request = self._player.request
+        if request is None:
+            return []
+        return [Line(request.at_s, request.bytes), Line(self._player.leaves_s, None)]
+
+
+@dataclass(frozen=True)
+class Played:
+    """A session as it went."""
+
+    session: Session
+    lags_s: list[float]
+    """Of each request: by how much the client read it later than the player had decided."""
+
+
+def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
+    """The session that a client noted, over links of this rate.
+
+    Raises Impossible with the first object that cannot be.
+    """
+    lags_s = []
+    for number, told in enumerate(outcome.objects):
+        request = player.request
+        if request is None:
+            raise Impossible(f"client: object {number}: was not asked for: the session was over")
+        arrived = since(told, outcome.objects[0].requested_at)
+        for problem in _problems(told, arrived, request.at_s, request.bytes, rate):
+            raise Impossible(f"client: object {number}: {problem}")
+        lags_s.append(max(0.0, arrived.requested_at - request.at_s))
+        player.arrived(arrived.requested_at, arrived.first_byte_at, arrived.done_at)
+    left = player.request is not None
+    if left and outcome.client_s is not None and outcome.client_s < player.leaves_s - CLOCK_S:
+        raise Impossible(
+            f"client: ended after {len(outcome.objects)} objects and {outcome.client_s:g} s: it was asked for"
+            f" another, and the viewer leaves after {player.leaves_s:g} s"
+        )
+    return Played(player.end(), lags_s)
+
+
+def _problems(told: Object, arrived: Object, asked_s: float, size_bytes: int, rate: Rate) -> Iterator[str]:
+    if told.bytes != size_bytes:
+        yield f"bytes = {told.bytes}: {size_bytes} were asked for"
+    if not told.requested_at <= told.first_byte_at <= told.done_at:
+        yield (
+            f"requested_at = {told.requested_at:.9f}, first_byte_at = {told.first_byte_at:.9f},"
+            f" done_at = {told.done_at:.9f}: must not decrease"
+        )
+    if arrived.requested_at < asked_s - CLOCK_S:
+        yield f"requested_at is {asked_s - arrived.requested_at:.6f} s before it was asked for"
+    least_s, took_s = rate.least_time_s(size_bytes), told.done_at - told.requested_at
+    if took_s < LEAST_SHARE * least_s:
+        yield (f"took {took_s:.6f} s: the links carry {size_bytes} bytes in {least_s:.6f} s at the soonest")
+
+
+# What it was worth
+
+
+def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, float]:
+    """Every metric of a session, by its name. What was never shown has none."""
+    session, levels = played.session, _levels(played.session)
+    stall_s = math.fsum(stall.length_s for stall in session.stalls)
+    startup_s = session.ended_s if session.startup_s is None else session.startup_s
+    assert startup_s is not None
+    found = {
+        "stalls": float(len(session.stalls)),
+        "stall_s": stall_s,
+        "unplayed_s": max(0.0, ladder.duration_s - session.played_s - session.skipped_s),
+        "switches": float(sum(before != after for before, after in pairwise(levels))),
+        "objects": float(len(session.arrivals)),
+    }
+    if session.startup_s is not None:
+        found["startup_s"] = startup_s
+        found["stall_ratio"] = stall_s / (stall_s + session.played_s) if stall_s else 0.0
+    if levels:
+        rates = [ladder.levels[level].kbps for level in levels]
+        found["mean_kbps"] = math.fsum(rates) / len(rates)
+        without_s = (stall_s + startup_s) / len(rates)
+        found["qoe_lin"] = _qoe([rate / 1e3 for rate in rates]) - STALL_WEIGHT_MBPS * without_s
+        found["qoe_log"] = (
+            _qoe([math.log(rate / ladder.levels[0].kbps) for rate in rates]) - STALL_WEIGHT_LOG * without_s
+        )
+        found |= _shares(ladder, levels)
+    if played.lags_s:
+        in_order = sorted(played.lags_s)
+        found["request_lag_p99_ms"] = 1e3 * in_order[math.ceil(0.99 * len(in_order)) - 1]
+    if settings.is_live:
+        found["skipped_s"] = session.skipped_s
+        if session.startup_s is not None:
+            in_order = sorted(latencies_s(session, settings))
+            for percent in (50, 95):
+                if in_order:
+                    place = math.ceil(percent / 100 * len(in_order)) - 1
+                    found[f"latency_p{percent}_s"] = float(in_order[place])
+    return found
+
+
+def _levels(session: Session) -> list[int]:
+    """The level of each segment that has begun to arrive, in order."""
+    return [arrival.request.level for arrival in session.arrivals if arrival.request.chunk == 0]
+
+
+def _qoe(qualities: list[float]) -> float:
+    """A segment's mean quality, less the mean of what each change costs (Yin et al. 2015)."""
+    changes = math.fsum(abs(after - before) for before, after in pairwise(qualities))
+    return (math.fsum(qualities) - changes) / len(qualities)
+
+
+def _shares(ladder: Ladder, levels: list[int]) -> dict[str, float]:
+    """Of each resolution: the share of segments that had it."""
+    names = {_name(level): 0 for level in ladder.levels}
+    for level in levels:
+        names[_name(ladder.levels[level])] += 1
+    return {name: count / len(levels) for name, count in names.items()}
+
+
+def _name(level: Level) -> str:
+    return f"share_{level.resolution}"
+
+
+# What is kept over time
+
+
+def _segments(session: Session) -> pa.Table:
+    import pyarrow as pa
+
+    arrivals = session.arrivals
+    return pa.table(
+        {
+            "t_s": pa.array([arrival.done_s for arrival in arrivals], pa.float64()),
+            "index": pa.array([arrival.request.index for arrival in arrivals], pa.int64()),
+            "chunk": pa.array([arrival.request.chunk for arrival in arrivals], pa.int64()),
+            "level": pa.array([arrival.request.level for arrival in arrivals], pa.int64()),
+            "bytes": pa.array([arrival.request.bytes for arrival in arrivals], pa.int64()),
+            "requested_s": pa.array([arrival.requested_s for arrival in arrivals], pa.float64()),
+            "first_byte_s": pa.array([arrival.first_byte_s for arrival in arrivals], pa.float64()),
+            "done_s": pa.array([arrival.done_s for arrival in arrivals], pa.float64()),
+            "buffer_s": pa.array([arrival.buffer_s for arrival in arrivals], pa.float64()),
+            "buffer_after_s": pa.array([arrival.buffer_after_s for arrival in arrivals], pa.float64()),
+            "estimate_kbps": pa.array([arrival.estimate_kbps for arrival in arrivals], pa.float64()),
+        }
+    )
+
+
+def _stalls(session: Session) -> pa.Table:
+    import pyarrow as pa
+
+    ends_s, length_s = [], []
+    startup = [] if session.startup_s is None else [(0.0, session.startup_s)]
+    for media_s, length in [*startup, *((stall.media_s, stall.length_s) for stall in session.stalls)]:
+        ends_s.append(media_s)
+        length_s.append(length)
+    return pa.table({"t_s": pa.array(ends_s, pa.float64()), "length_s": pa.array(length_s, pa.float64())})
+
+
+def series(session: Session) -> dict[tuple[str, str], pa.Table]:
+    """What is kept of each session, by endpoint and name.
+
+    `segments` has a row for each object that arrived. In `stalls`, t_s is the place in the video, and the
+    first row is the time before the first picture.
+    """
+    return {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
