@@ -199,7 +199,8 @@ class Player:
         """The segment that is asked for next: not this one, when the player is far too late."""
         if self._now_s - self._position_s <= SKIPS_AFTER_S:
             return index
-        present = math.ceil(self._now_s / self._ladder.segment_s)
+        # From its beginning on it is at most a segment too late, and catches up.
+        present = math.floor(self._now_s / self._ladder.segment_s)
         if present <= index:
             return index
         there_s = min(present * self._ladder.segment_s, self._ladder.duration_s)
@@ -265,10 +266,10 @@ class Player:
         late_s = self._late_s
         catching_s = min(late_s / (CATCHING_UP - 1), until_s - self._now_s)
         if catching_s > 0:
-            self._position_s += CATCHING_UP * catching_s
+            self._position_s = min(self._end_s, self._position_s + CATCHING_UP * catching_s)
             self._now_s += catching_s
             self.session.path.append((self._now_s, self._position_s))
-        self._position_s = min(self._end_s, self._position_s + until_s - self._now_s)
+        self._position_s = min(self._end_s, self._position_s + max(0.0, until_s - self._now_s))
         self._now_s = until_s
         self.session.path.append((self._now_s, self._position_s))
 

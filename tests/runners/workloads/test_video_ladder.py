@@ -1,0 +1,87 @@
+"""Ladders of videos: made from a seed, and refused in one line when nobody could play them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fecbench import designs
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.video import ladder, making
+
+SHIPPED = sorted(designs.catalogue()["video-ladder"].with_name("videos").glob("*.json"))
+
+
+def test_a_made_film_has_the_rates_of_its_levels_and_varies_as_films_do() -> None:
+    made = making.make(7, 2.0, 300.0, "tests")
+    for level in made.levels:
+        rates = [8e-3 * size / made.segment_s for size in level.sizes]
+        assert sum(rates) / len(rates) == pytest.approx(level.kbps, rel=1e-3)
+        assert 3 < max(rates) / min(rates) < 12
+    assert made == making.make(7, 2.0, 300.0, "tests")
+    assert made != making.make(8, 2.0, 300.0, "tests")
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_what_is_shipped_is_what_its_command_makes(path: Path) -> None:
+    shipped = ladder.load(path)
+    words = shipped.made_by.split()
+    seed, segment_s, duration_s = (
+        float(words[words.index(name) + 1]) for name in ("--seed", "--segment-s", "--duration-s")
+    )
+    assert making.make(int(seed), segment_s, duration_s, shipped.made_by).text() == path.read_text()
+
+
+def good() -> dict[str, object]:
+    level = {"kbps": 100.0, "width": 320, "height": 240, "fps": 25.0, "sizes": [1000, 2000]}
+    return {"title": "t", "made_by": "m", "segment_s": 2.0, "levels": [level, {**level, "kbps": 200.0}]}
+
+
+def changed(**of_level: object) -> dict[str, object]:
+    document = good()
+    levels = document["levels"]
+    assert isinstance(levels, list)
+    return {**document, "levels": [levels[0], {**levels[1], **of_level}]}
+
+
+HOSTILE: dict[str, tuple[object, str]] = {
+    "no object": ([], "dictionary"),
+    "negative size": (changed(sizes=[-1, 5]), "levels.1.sizes.0"),
+    "huge size": (changed(sizes=[2**31, 5]), "levels.1.sizes.0"),
+    "a million segments": (changed(sizes=[1] * 10**6), "levels.1.sizes"),
+    "no segments": (changed(sizes=[]), "levels.1.sizes"),
+    "another number of segments": (changed(sizes=[1]), "has 1 sizes, and level 0 has 2"),
+    "levels that fall": (changed(kbps=50.0), "must be more than 100"),
+    "no levels": ({**good(), "levels": []}, "levels"),
+    "no length": ({**good(), "segment_s": 0.0}, "segment_s"),
+    "an unknown key": ({**good(), "codec": "av1"}, "codec"),
+    "a number as text": (changed(kbps="200"), "kbps"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_ladder_that_nobody_can_play_is_refused_in_one_line(what: str, tmp_path: Path) -> None:
+    document, names = HOSTILE[what]
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(Refusal) as refused:
+        ladder.load(path)
+    line = str(refused.value)
+    assert line.startswith(str(path)) and names in line and "\n" not in line and len(line) < 400
+
+
+def test_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "nan.json"
+    for value in ("NaN", "Infinity", "1e400"):
+        path.write_text(json.dumps(good()).replace("200.0", value))
+        with pytest.raises(Refusal, match=r"levels\.1\.kbps"):
+            ladder.load(path)
+
+
+def test_the_command_makes_and_shows_a_ladder(fecbench_here: Callable[..., object], tmp_path: Path) -> None:
+    path, drawn = tmp_path / "film.json", tmp_path / "film.png"
+    made = fecbench_here("video", "make", "--seed", 3, "--duration-s", 20, "--output", path)
+    assert "10 segments of 2 s at 9 levels" in made.stdout  # type: ignore[attr-defined]
+    shown = fecbench_here("video", "show", path, "--output", drawn)
+    assert "1920x1080" in shown.stdout and drawn.stat().st_size > 10_000  # type: ignore[attr-defined]
