@@ -1,5 +1,6 @@
-"""`fecbench export`: the tables of a campaign as CSV or Parquet."""
+"""`fecbench export`: the tables of a campaign as CSV or Parquet, and its sessions of video for P.1203."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,13 +9,16 @@ from fecbench.results.reading import Campaign, Table
 from fecbench.results.store.export import SUFFIXES, write
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import one_campaign, open_database
-from fecbench.runners.commands.console.destination import check_file
+from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.refusal import Refusal
 
 
 def export(
-    output: arguments.OutputFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The file to write. One of that name is replaced."),
+    ] = None,
     db: arguments.Database = arguments.DATABASE,
     campaign: arguments.Campaign = "",
     table: Annotated[
@@ -29,8 +33,21 @@ def export(
         typer.Option("--metric", metavar="NAME", help="Only this metric of the trials; repeatable."),
     ] = None,
     series: Annotated[str, typer.Option(help="Which series, cwnd for example; with --table series.")] = "",
+    p1203: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write each session of video as a document that the model of ITU-T P.1203 reads, instead.",
+        ),
+    ] = None,
 ) -> None:
     """Write a table of a campaign to a file: CSV or Parquet, as its name ends."""
+    if (output is None) == (p1203 is None):
+        raise Refusal("export: give --output FILE for a table, or --p1203 DIR for sessions of video")
+    if p1203 is not None:
+        _write_sessions(db, campaign, p1203)
+        return
+    assert output is not None
     check_file("--output", output, SUFFIXES)  # before minutes of reading
     if bool(series) != (table == "series"):
         raise Refusal(f"--series {series}: --table series and --series NAME need each other")
@@ -51,3 +68,14 @@ def export(
                 frame = chosen.table(table, series)
     write(frame, output)
     say(f"{table} {output}: {len(frame)} rows, {len(frame.columns)} columns")
+
+
+def _write_sessions(db: str, campaign: str, folder: Path) -> None:
+    from fecbench.results import p1203
+
+    with open_database(db) as database, writing("--p1203", folder):
+        try:
+            count = p1203.write(database, one_campaign(database, campaign), folder)
+        except p1203.NoSessions as none:
+            raise Refusal(f"--p1203 {folder}: {none}") from None
+    say(f"{folder}: {count} sessions")

@@ -9,7 +9,7 @@ from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.destination import check_file, writing
 from fecbench.runners.commands.console.tables import print_table, table_of
 from fecbench.runners.commands.console.terminal import say
-from fecbench.runners.workloads.video import making
+from fecbench.runners.workloads.video import making, mpd
 from fecbench.runners.workloads.video.ladder import Video, load
 
 video = typer.Typer(
@@ -28,6 +28,18 @@ def make(
     """Make a film of nine levels, 235 kbps to 4.3 Mbps, from a seed."""
     command = f"fecbench video make --seed {seed} --segment-s {segment_s:g} --duration-s {duration_s:g}"
     _write(making.make(seed, segment_s, duration_s, command), output)
+
+
+@video.command("from-mpd")
+def from_mpd(
+    presentation: Annotated[
+        Path, typer.Argument(metavar="FILE.mpd|FOLDER", help="A DASH presentation, with its segments beside.")
+    ],
+    output: arguments.OutputFile,
+) -> None:
+    """Make a ladder of a DASH presentation's sizes. Nothing is fetched."""
+    name = "".join(letter for letter in presentation.name if letter.isprintable())[:60] or "-"
+    _write(mpd.video_from(presentation, f"fecbench video from-mpd {name}"), output)
 
 
 @video.command()

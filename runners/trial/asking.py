@@ -4,8 +4,12 @@ import os
 import time
 
 from fecbench.runners.tasks.requests import Dialogue, Line, Object
+from fecbench.runners.tasks.validity import USUAL
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
+
+CLOCK_S = USUAL.clock_s
+"""By so much an endpoint's clock may differ from the harness's."""
 
 
 class Asker:
@@ -17,8 +21,9 @@ class Asker:
         os.set_blocking(client.process.stdin.fileno(), False)
         self._lines: list[Line] = []
         self._asked = 0
+        self._begun_s = time.monotonic()
         client.hear = self._hear
-        self._proceed(dialogue.begin(time.monotonic()))
+        self._proceed(dialogue.begin(self._begun_s))
 
     def close(self) -> None:
         """The client has nothing more to read."""
@@ -31,6 +36,13 @@ class Asker:
         if len(self._dialogue.objects) == self._asked:
             self._client.refuse(f"said that {arrived.bytes} bytes have arrived, and was not asked for them")
             return
+        now_s, from_s, to_s = time.monotonic(), arrived.requested_at, arrived.done_at
+        if not self._begun_s - CLOCK_S <= from_s <= to_s <= now_s + CLOCK_S:
+            self._client.refuse(
+                f"said that {arrived.bytes} bytes came from {from_s:.6f} to {to_s:.6f}: by CLOCK_MONOTONIC it"
+                f" was started at {self._begun_s:.6f}, and it is {now_s:.6f}"
+            )
+            return
         self._proceed(self._dialogue.heard(arrived))
 
     def _proceed(self, lines: list[Line]) -> None:
@@ -39,6 +51,9 @@ class Asker:
 
     def _write(self) -> None:
         """Write what is due, and come back for the rest."""
+        stdin = self._client.process.stdin
+        if stdin is None or stdin.closed:
+            return
         while self._lines and self._lines[0].at_s <= time.monotonic():
             text = self._lines.pop(0).text
             if text is None:
@@ -47,8 +62,7 @@ class Asker:
                 return
             self._asked += 1
             try:
-                assert self._client.process.stdin
-                os.write(self._client.process.stdin.fileno(), text.encode() + b"\n")
+                os.write(stdin.fileno(), text.encode() + b"\n")
             except (BrokenPipeError, BlockingIOError):  # its end is seen elsewhere, or it reads nothing
                 return
         due_s = self._lines[0].at_s if self._lines else None

@@ -13,6 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fecbench.results.papers.claims import Claim, PaperFigure, none_without_a_figure
+from fecbench.results.papers.rquic2021 import video
 from fecbench.results.papers.rquic2021.claims import claims_of_boxes, claims_of_rates, claims_of_timeouts
 from fecbench.results.papers.rquic2021.differences import differences, differences_of_rates
 from fecbench.results.papers.rquic2021.figures import (
@@ -86,5 +87,26 @@ FIGURES: dict[str, list[PaperFigure]] = {
     "rquic2021-bto": [
         _figure(12, fig12_page_timeouts, claims_of_timeouts, "page", _TIMEOUTS),
         _figure(13, fig13_bulk_timeouts, claims_of_timeouts, "download", _TIMEOUTS),
+    ],
+    "rquic2021-video": [
+        PaperFigure(
+            name="rquic2021-fig10",
+            number="rQUIC 2021, Fig. 10",
+            caption="Quality of experience of a session of 120 s: means with 95 % intervals. It is the metric"
+            " `video.qoe_log`, by the logarithm of the bit rate over that of the lowest level, less changes,"
+            " less 2.66 for each second without a picture a segment. The paper shows scores of ITU-T P.1203.",
+            draw=video.fig10_scores,
+            claims=none_without_a_figure(video.claims_of_scores),
+            differences=none_without_a_figure(video.differences),
+        ),
+        PaperFigure(
+            name="rquic2021-fig11",
+            number="rQUIC 2021, Fig. 11",
+            caption="Which share of the segments had which size of the picture. The paper shows Wi-Fi and"
+            " cellular.",
+            draw=video.fig11_resolutions,
+            claims=none_without_a_figure(video.claims_of_resolutions),
+            differences=lambda *_: [],
+        ),
     ],
 }

@@ -196,6 +196,9 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
         case "refuses":
             say(json.dumps({"number": task["number"], "error": "I cannot play this"}))
             return
+        case "asks":
+            say(json.dumps({"number": task["number"], "objects": [], "now_s": 0.0}))
+            return
         case "disturbs":
             say(json.dumps({"number": task["number"], "invalid": "collected garbage within the trial"}))
             return

@@ -1,0 +1,87 @@
+"""Sessions of video as ITU-T P.1203 reads them: a document of mode 0 for each.
+
+The model itself (`itu_p1203`) is for research that earns nothing, and nobody may pass it on: whoever has
+accepted its licence reads these documents with it. Bit rates are in kilobits of 1,000 bits; stalls are at
+exact places in the video, the first at 0: the time before the first picture.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fecbench.results.analysis import frames
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+
+AUDIO_KBPS = 192
+"""goDASH's: AAC at a constant rate."""
+DEVICE = {"device": "pc", "displaySize": "1920x1080", "viewingDistance": "150cm"}
+STREAM = 1
+HIGHEST = 1080
+"""Lines of the largest picture that the model takes."""
+
+
+class NoSessions(ValueError):
+    """Says in one line why a campaign has none."""
+
+
+def write(database: Database, campaign: CampaignInfo, folder: Path) -> int:
+    """Write each session as `TRIAL.json`; how many there are. Raises NoSessions, OSError."""
+    count = 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for trial, document in documents(database, campaign):
+        (folder / f"{trial}.json").write_text(json.dumps(document, indent=1) + "\n")
+        count += 1
+    return count
+
+
+def documents(database: Database, campaign: CampaignInfo) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number and the document of each session. Raises NoSessions."""
+    if not {"segments", "stalls"} <= set(database.series_columns(campaign.id)):
+        raise NoSessions(f"campaign {campaign.name!r} has no session of video")
+    segments, stalls = (
+        dict(list(frames.series(database, campaign, name).groupby("id"))) for name in ("segments", "stalls")
+    )
+    for trial in database.trials(campaign.id, ["ok"]):
+        if trial.id in segments and trial.id in stalls:
+            session = trial.record.task["pairs"][0]["session"]
+            yield trial.id, document(segments[trial.id], stalls[trial.id], session["ladder"])
+
+
+def document(segments: pd.DataFrame, stalls: pd.DataFrame, ladder: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of one session, by its series and its ladder."""
+    whole = segments.groupby("index").agg({"level": "first", "bytes": "sum"})
+    length_s, videos, sounds = float(ladder["segment_s"]), [], []
+    for place, (_, row) in enumerate(whole.iterrows()):
+        level = ladder["levels"][int(row["level"])]
+        start = place * length_s
+        videos.append(
+            {
+                "bitrate": 8e-3 * float(row["bytes"]) / length_s,
+                "codec": "h264",
+                "duration": length_s,
+                "fps": level["fps"],
+                "resolution": _resolution(level),
+                "start": start,
+            }
+        )
+        sounds.append({"bitrate": AUDIO_KBPS, "codec": "aaclc", "duration": length_s, "start": start})
+    stalling = stalls[["t_s", "length_s"]].to_numpy(dtype=float).tolist()
+    return {
+        "I11": {"segments": sounds, "streamId": STREAM},
+        "I13": {"segments": videos, "streamId": STREAM},
+        "I23": {"stalling": stalling, "streamId": STREAM},
+        "IGen": dict(DEVICE),
+    }
+
+
+def _resolution(level: Mapping[str, Any]) -> str:
+    width, height = int(level["width"]), int(level["height"])
+    if height > HIGHEST:
+        width, height = round(width * HIGHEST / height), HIGHEST
+    return f"{width}x{height}"

@@ -1,0 +1,254 @@
+"""Fig. 10 and 11 of rQUIC's evaluation, and the claims of §VI-D: video by DASH.
+
+The paper's Fig. 10 shows scores of ITU-T P.1203, whose model nobody may pass on. Here it is the quality of
+experience of a session by the logarithm of the bit rate, less what waiting costs (`video.qoe_log`): scores
+rise with it. So signs and orders are judged, and no level. `fecbench export --p1203` writes what the model
+reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import scipy
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import PercentFormatter
+
+from fecbench.results.analysis.intervals import FEWEST, LEVEL
+from fecbench.results.analysis.pairing import baselines_of
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.figures.style import legend_below, looks, style, title
+from fecbench.results.papers.claims import Claim, Estimate, all_hold
+from fecbench.results.papers.queues import queue_in_words
+from fecbench.results.papers.rquic2021.rates import LOSS, labels_of, loss_rates, networks_of
+from fecbench.results.store.records import CampaignInfo
+
+QOE = "video.qoe_log"
+_SHARE = "video.share_"
+_ALIKE = 0.1
+"""Ours: a smaller difference is none. It is that of a bit rate of 10 %, or of a wait of 0.04 s a segment."""
+
+
+def sessions(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
+    """The sessions that are ok. Raises NothingToDraw where there is none, or no network of the paper's."""
+    networks_of(campaign)
+    ok = frame[(frame["state"] == "ok") & frame["workload"].isin(labels_of(campaign, "video"))]
+    if QOE not in ok or ok[QOE].isna().all():
+        raise NothingToDraw("No session of video is ok, so there is no quality to draw.")
+    return ok
+
+
+def fig10_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 10: the mean quality of sessions with intervals of 95 %, by loss rate, a panel a network."""
+    ok, networks, losses, look_of = (
+        sessions(frame, campaign),
+        networks_of(campaign),
+        loss_rates(campaign),
+        looks(campaign),
+    )
+    with style():
+        figure = Figure(figsize=(1 + 4.5 * len(networks), 5))
+        panels = figure.subplots(1, len(networks), squeeze=False, sharey=True)[0]
+        for axes, network in zip(panels, networks, strict=True):
+            for place, (variant, look) in enumerate(look_of.items()):
+                of_variant = ok[(ok["network"] == network) & (ok["variant"] == variant)]
+                means = [_mean(of_variant.loc[of_variant[LOSS] == loss, QOE]) for loss in losses]
+                at = np.arange(len(losses)) + (place - (len(look_of) - 1) / 2) * 0.12
+                axes.errorbar(
+                    at,
+                    [mean.value for mean in means],
+                    yerr=[
+                        [mean.value - mean.low for mean in means],
+                        [mean.high - mean.value for mean in means],
+                    ],
+                    color=look.color,
+                    marker=look.marker,
+                    capsize=3,
+                    linewidth=1.2,
+                )
+            axes.set_xticks(range(len(losses)), [f"{100 * loss:g} %" for loss in losses])
+            axes.set_xlabel("loss rate")
+            title(axes, network, f"{np.count_nonzero(ok['network'] == network)} sessions that are ok")
+        panels[0].set_ylabel("quality of experience, logarithmic")
+        legend_below(
+            figure,
+            [
+                Line2D([], [], color=look.color, marker=look.marker, label=label)
+                for label, look in look_of.items()
+            ],
+        )
+        figure.suptitle("What is a session of video worth to a viewer?", fontweight="bold", x=0.01, ha="left")
+    return figure
+
+
+def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """Fig. 11: the share of segments of each size of the picture, stacked, by loss rate and variant."""
+    ok, networks, losses, look_of = (
+        sessions(frame, campaign),
+        networks_of(campaign),
+        loss_rates(campaign),
+        looks(campaign),
+    )
+    sizes = _sizes(ok)
+    shades = [str(0.92 - 0.8 * number / max(1, len(sizes) - 1)) for number in range(len(sizes))]
+    with style():
+        figure = Figure(figsize=(1 + 4.5 * len(networks), 5.5))
+        panels = figure.subplots(1, len(networks), squeeze=False, sharey=True)[0]
+        for axes, network in zip(panels, networks, strict=True):
+            for number, loss in enumerate(losses):
+                for place, variant in enumerate(look_of):
+                    rows = _at(ok, network, loss, variant)
+                    at, below = number + (place - (len(look_of) - 1) / 2) * 0.2, 0.0
+                    for size, shade in zip(sizes, shades, strict=True):
+                        share = float(rows[_SHARE + size].mean())
+                        frame_of = {"color": shade, "edgecolor": "black", "linewidth": 0.3}
+                        axes.bar(at, share, 0.18, bottom=below, **frame_of)
+                        below += share
+                    axes.text(at, 1.01, chr(ord("a") + place), ha="center", fontsize="small")
+            axes.set_xticks(range(len(losses)), [f"{100 * loss:g} %" for loss in losses])
+            axes.set_xlabel("loss rate")
+            axes.set_ylim(0, 1.08)
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+            title(axes, network, "")
+        panels[0].set_ylabel("share of segments")
+        pictures = [
+            Patch(facecolor=shade, edgecolor="black", label=size.replace("x", "×"))
+            for size, shade in zip(sizes, shades, strict=True)
+        ]
+        arms = [
+            Line2D([], [], linestyle="", label=f"{chr(ord('a') + place)}: {label}")
+            for place, label in enumerate(look_of)
+        ]
+        legend_below(figure, [*pictures, *arms])
+        figure.suptitle("Which pictures does a viewer see?", fontweight="bold", x=0.01, ha="left")
+    return figure
+
+
+def claims_of_scores(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """§VI-D, of what Fig. 10 shows."""
+    ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
+    return [
+        claim
+        for variant, baseline in _pairs(campaign)
+        for claim in _claims_of_pair(ok, networks, losses, variant, baseline)
+    ]
+
+
+def _claims_of_pair(
+    ok: pd.DataFrame, networks: list[str], losses: list[float], variant: str, baseline: str
+) -> Iterator[Claim]:
+    def is_higher(difference: Estimate) -> bool | None:
+        return difference.above(0)
+
+    def is_alike(difference: Estimate) -> bool | None:
+        return difference.within(-_ALIKE, _ALIKE)
+
+    higher = f"higher than QUIC's (§VI-D; judged here by `{QOE}`)"
+    alike = f"almost QUIC's (§VI-D; judged here by `{QOE}`: by less than {_ALIKE:g} is alike)"
+    for network, where, chosen, claimed, holds in (
+        ("Wi-Fi", "above 1 % loss", [loss for loss in losses if loss > 0.01], higher, is_higher),
+        ("Wi-Fi", "at up to 1 % loss", [loss for loss in losses if loss <= 0.01], alike, is_alike),
+        ("cellular", "wherever packets are lost", [loss for loss in losses if loss > 0], higher, is_higher),
+        ("cellular", "without losses", [loss for loss in losses if loss == 0], alike, is_alike),
+        ("satellite", "at any loss", losses, alike, is_alike),
+    ):
+        if network in networks and chosen:
+            by_loss = partial(_differences, ok[ok["network"] == network], chosen, variant, baseline)
+            yield _claim(f"{variant}: the score over {network} {where}", claimed, by_loss, holds)
+
+
+def _claim(
+    text: str,
+    claimed: str,
+    by_loss: Callable[[float], dict[float, Estimate]],
+    holds: Callable[[Estimate], bool | None],
+) -> Claim:
+    """That this holds of the difference at each of some loss rates."""
+    measured = ", ".join(f"{100 * loss:g} %: {each:+.2f}" for loss, each in by_loss(LEVEL).items())
+    judged = all_hold(lambda level: [holds(each) for each in by_loss(level).values()])
+    return Claim(text, claimed, measured, judged)
+
+
+def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """§VI-D, of what Fig. 11 shows."""
+    ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
+    sizes, claims = _sizes(ok), []
+    for variant, baseline in _pairs(campaign):
+        if "Wi-Fi" not in networks or 0.05 not in losses:
+            continue
+        usual = {}
+        for arm in (variant, baseline):
+            rows = _at(ok, "Wi-Fi", 0.05, arm)
+            shares = [float(rows[_SHARE + size].mean()) for size in sizes]
+            usual[arm] = int(np.argmax(shares)) if not math.isnan(shares[0]) else -1
+        known = min(usual.values()) >= 0
+        words = " against ".join(sizes[usual[arm]].replace("x", "×") if known else "–" for arm in usual)
+        claims.append(
+            Claim(
+                f"{variant}: the usual picture over Wi-Fi at 5 % loss",
+                "1280×720 against 640×360 of QUIC (§VI-D; judged here: a larger one than QUIC's)",
+                words,
+                usual[variant] > usual[baseline] if known else None,
+            )
+        )
+    return claims
+
+
+def _at(ok: pd.DataFrame, network: str, loss: float, variant: str) -> pd.DataFrame:
+    return ok[(ok["network"] == network) & (ok[LOSS] == loss) & (ok["variant"] == variant)]
+
+
+def _pairs(campaign: CampaignInfo) -> list[tuple[str, str]]:
+    """Each variant with FEC, and its own stack without."""
+    return [
+        (variant["label"], baselines_of(campaign)[variant["label"]])
+        for variant in campaign.variants
+        if variant["label"] in baselines_of(campaign) and variant["options"].get("scheme") != "none"
+    ]
+
+
+def _differences(
+    ok: pd.DataFrame, losses: list[float], variant: str, baseline: str, level: float
+) -> dict[float, Estimate]:
+    """By how much the variant's quality is above the baseline's, of the same losses, by loss rate."""
+    found = {}
+    for loss in losses:
+        arms = ok[ok[LOSS] == loss].pivot_table(index=["point", "repetition"], columns="variant", values=QOE)
+        known = variant in arms and baseline in arms
+        found[loss] = _mean((arms[variant] - arms[baseline]).dropna(), level) if known else Estimate()
+    return found
+
+
+def _mean(values: pd.Series, level: float = LEVEL) -> Estimate:
+    """The mean with Student's interval; none of fewer than FEWEST values. All may be equal, as without losses
+    in virtual time: then it has no width."""
+    mean = float(values.mean())
+    if len(values) < FEWEST:
+        return Estimate(mean)
+    half = float(scipy.stats.t.ppf(1 - level / 2, len(values) - 1) * values.std() / math.sqrt(len(values)))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
+    """Where this experiment departs from that of §VI-D."""
+    return [
+        "The paper does not say ladder, length of segments, rule, buffer or length of its sessions. Here it"
+        " is a made film of nine levels, 235 kbit/s to 4.3 Mbit/s, in segments of 2 s; 120 s of it are played"
+        " with 30 s of buffer, by the rule that is the usual one of goDASH, the paper's player.",
+        f"The paper's scores are of ITU-T P.1203. Here sessions are judged by `{QOE}`, which needs no model:"
+        " so signs and orders are compared, not levels.",
+        f"Repetitions: {frame['repetition'].nunique()}; the paper does not say how many it has. It names no"
+        f" queue; here the link's {queue_in_words(campaign)}.",
+    ]
+
+
+def _sizes(ok: pd.DataFrame) -> list[str]:
+    """The sizes of pictures, the smallest first."""
+    named = [name.removeprefix(_SHARE) for name in ok.columns if name.startswith(_SHARE)]
+    return sorted(named, key=lambda size: math.prod(map(int, size.split("x"))))

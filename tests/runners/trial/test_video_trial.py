@@ -1,0 +1,116 @@
+"""Sessions of video over the emulated link: the player decides as it does in virtual time."""
+
+import os
+from typing import Any
+
+import pytest
+
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.engines.engine import Finished
+from fecbench.runners.engines.namespaces import NamespaceEngine
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.tasks.validity import Validity
+from fecbench.runners.trial import ends
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.workloads.video import session as sessions
+from fecbench.runners.workloads.video.form import Video
+from fecbench.runners.workloads.video.ladder import Ladder, Level
+from fecbench.runners.workloads.video.player import Settings
+from fecbench.topologies.link import LinkSettings
+from fecbench.topologies.programs import WIRE
+
+STACKS = ("noq-fec", "rquic", "tcp")
+FOUND = {name: ours().find(name, "tests") for name in STACKS}
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
+    pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build"),
+    pytest.mark.skipif(any(found.missing_programs() for found in FOUND.values()), reason="needs make build"),
+]
+
+SEGMENTS, RATES = 16, (200.0, 800.0, 3200.0)
+LADDER = Ladder(
+    segment_s=0.5,
+    levels=tuple(
+        Level(kbps=rate, width=320, height=240, fps=25.0, sizes=(round(62.5 * rate),) * SEGMENTS)
+        for rate in RATES
+    ),
+)
+
+
+def task(name: str, backend: Any, live_latency_s: float = 0.0) -> Task:
+    settings, losses = LinkSettings.symmetric(2.0, 10.0), {"model": "none"}
+    player = Settings(abr="throughput", start_segments=2, buffer_s=3.0, live_latency_s=live_latency_s)
+    end = ends.end_of(FOUND[name], FOUND[name].options({}, "tests"))
+    return Task(
+        topology="single-path",
+        backend=backend,
+        links={
+            "internet": LinkTask(
+                settings=settings, late_bound_us=1_000_000, losses={"up": losses, "down": losses}
+            )
+        },
+        seeds=Seeds(content=3, losses={"internet": {"up": 1, "down": 2}}),
+        pairs=[
+            PairTask(
+                client=end,
+                server=end,
+                workload={"name": "requests"},
+                demand=Video().demand_of({}),
+                session=sessions.document(LADDER, player),
+            )
+        ],
+        completion="dct_s",
+        timeout_s=30,
+        validity=Validity(stall_share=1000, stolen_share=1000, late_time_share=1000),
+    )
+
+
+def emulated(name: str, patiently: Any, live_latency_s: float = 0.0) -> Judgement:
+    asked = task(name, "wire", live_latency_s)
+    commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
+
+    def attempt(number: int) -> Finished:
+        with NamespaceEngine(1, commands, {name: FOUND[name].folder}) as engine:
+            for finished in engine.run([(TrialKey(name, "video", 0, number), asked)]):
+                engine.judged(finished, valid=True)
+        return finished
+
+    done = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
+    return judge(asked, done.outcome)
+
+
+def levels(judged: Judgement) -> list[int]:
+    assert (judged.state, judged.reason) == ("ok", "")
+    found: list[int] = judged.series["client", "segments"]["level"].to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_the_player_reaches_the_level_that_the_link_carries(name: str, patiently: Any) -> None:
+    judged = emulated(name, patiently)
+    chosen = levels(judged)
+    assert len(chosen) == SEGMENTS
+    assert chosen[0] == 0
+    assert chosen.count(1) >= SEGMENTS - 2
+    assert judged.metrics["video"]["stalls"] == 0
+    assert judged.metrics["video"]["request_lag_p99_ms"] >= 0
+
+
+def test_an_emulated_session_has_the_levels_of_one_in_virtual_time(patiently: Any) -> None:
+    with engine_for("virtual", {"noq-fec": FOUND["noq-fec"]}) as engine:
+        (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task("noq-fec", VIRTUAL))])
+        of_virtual = levels(judge(finished.task, finished.outcome))
+    of_emulated = levels(emulated("noq-fec", patiently))
+    alike = sum(here == there for here, there in zip(of_virtual, of_emulated, strict=True))
+    assert alike >= 0.95 * SEGMENTS
+
+
+def test_a_live_session_asks_for_each_chunk_when_it_is_there(patiently: Any) -> None:
+    judged = emulated("noq-fec", patiently, live_latency_s=1.0)
+    assert (judged.state, judged.reason) == ("ok", "")
+    assert judged.metrics["video"]["objects"] == SEGMENTS
+    requested = judged.series["client", "segments"]["requested_s"].to_pylist()
+    assert all(at >= 0.5 * (number + 1) - 1.0 for number, at in enumerate(requested))

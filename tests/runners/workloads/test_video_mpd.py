@@ -1,0 +1,160 @@
+"""Ladders of DASH presentations: sizes as they lie in a folder, and one line for whatever is none."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.workloads.video.ladder import load
+from fecbench.runners.workloads.video.mpd import video_from
+
+HEAD = '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" mediaPresentationDuration="PT5.5S">'
+ARMS = (("low", 320, 240), ("high", 640, 480))
+
+
+def mpd(inside: Callable[[str], str], of_set: str = "", before: str = "") -> str:
+    representations = "".join(
+        f'<Representation id="{name}" bandwidth="1000" width="{width}" height="{height}"'
+        f' frameRate="30000/1001">'
+        f"{inside(name)}</Representation>"
+        for name, width, height in ARMS
+    )
+    video = f'<AdaptationSet contentType="video">{of_set}{representations}</AdaptationSet>'
+    sound = '<AdaptationSet contentType="audio"><Representation id="a" bandwidth="1"/></AdaptationSet>'
+    return f"{HEAD}{before}<Period>{sound}{video}</Period></MPD>"
+
+
+def presentation(folder: Path, text: str) -> Path:
+    """Segments 1 to 3 of `low` have 100, 200 and 300 bytes, those of `high` ten times as many."""
+    folder.mkdir(exist_ok=True)
+    (folder / "it.mpd").write_text(text)
+    for factor, (name, _, _) in zip((1, 10), ARMS, strict=True):
+        for number in (1, 2, 3):
+            for named in (f"{name}-{number:03d}.m4s", f"{name}_{(number - 1) * 2000}.m4s"):
+                (folder / named).write_bytes(b"x" * (100 * number * factor))
+    return folder / "it.mpd"
+
+
+def sidx(sizes: list[int]) -> bytes:
+    entries = b"".join(struct.pack(">III", size, 2000, 0) for size in sizes)
+    body = struct.pack(">4sIIIIIHH", b"sidx", 0, 1, 1000, 0, 0, 0, len(sizes)) + entries
+    return struct.pack(">I", len(body) + 4) + body
+
+
+TEMPLATE = '<SegmentTemplate media="$RepresentationID$-$Number%03d$.m4s" timescale="1000" duration="2000"/>'
+TIMELINE = (
+    '<SegmentTemplate media="$RepresentationID$_$Time$.m4s" timescale="1000"><SegmentTimeline>'
+    '<S t="0" d="2000" r="1"/><S d="1500"/></SegmentTimeline></SegmentTemplate>'
+)
+
+
+def ranges(name: str) -> str:
+    factor, at, urls = (1 if name == "low" else 10), 0, ""
+    for number in (1, 2, 3):
+        size = 100 * number * factor
+        urls += f'<SegmentURL mediaRange="{at}-{at + size - 1}"/>'
+        at += size
+    return f'<BaseURL>{name}.mp4</BaseURL><SegmentList timescale="1000" duration="2000">{urls}</SegmentList>'
+
+
+FORMS = {
+    "template with numbers": mpd(lambda _: "", TEMPLATE),
+    "template with a timeline": mpd(lambda _: TIMELINE),
+    "list of byte ranges": mpd(ranges),
+    "list of files": mpd(
+        lambda name: (
+            '<SegmentList duration="2">'
+            + "".join(f'<SegmentURL media="{name}-00{number}.m4s"/>' for number in (1, 2, 3))
+            + "</SegmentList>"
+        )
+    ),
+    "index of a file": mpd(
+        lambda name: (
+            f'<BaseURL>{name}.mp4</BaseURL><SegmentBase indexRange="10-{10 + len(sidx([1] * 3)) - 1}"/>'
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_a_presentation_has_the_sizes_of_its_segments(form: str, tmp_path: Path) -> None:
+    path = presentation(tmp_path / "film", FORMS[form])
+    for factor, (name, _, _) in zip((1, 10), ARMS, strict=True):
+        index = sidx([100 * factor, 200 * factor, 300 * factor])
+        (path.parent / f"{name}.mp4").write_bytes(b"-" * 10 + index)
+    for named in (path, path.parent):
+        video = video_from(named, "tests")
+        assert video.segment_s == 2.0
+        assert [level.sizes for level in video.levels] == [(100, 200, 300), (1000, 2000, 3000)]
+        assert [level.resolution for level in video.levels] == ["320x240", "640x480"]
+        assert [level.kbps for level in video.levels] == [0.8, 8.0]
+        assert video.levels[0].fps == pytest.approx(29.97, abs=0.01)
+
+
+BOMB = (
+    '<!DOCTYPE m [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {chr(98 + n)} "{("&" + chr(97 + n) + ";") * 10}">' for n in range(8))
+    + "]>"
+)
+
+
+def template(media: str) -> str:
+    return mpd(lambda _: "", f'<SegmentTemplate media="{media}" duration="2"/>')
+
+
+HOSTILE = {
+    "entities": (BOMB + mpd(lambda _: "&i;", TEMPLATE), "declares a document type or entities"),
+    "no XML": ("<MPD", "is no XML"),
+    "another document": ("<html/>", "is no MPD: its root is html"),
+    "no video": (f"{HEAD}<Period/></MPD>", "has no AdaptationSet of video"),
+    "remote": (template("https://example/$Number$.m4s"), "nothing is fetched"),
+    "absolute": (template("/etc/passwd"), "nothing is fetched"),
+    "outside": (template("../../$Number$.m4s"), "is outside of its folder"),
+    "missing": (template("none-$Number$.m4s"), "No such file"),
+    "endless": (
+        mpd(lambda _: TIMELINE.replace('r="1"', 'r="999999999"')),
+        "or too many segments",
+    ),
+    "negative": (mpd(lambda _: TIMELINE.replace('d="2000"', 'd="-1"')), "d = -1"),
+    "no number": (mpd(lambda _: TIMELINE.replace('d="2000"', 'd="2e3"')), "'2e3' is no whole number"),
+    "range": (mpd(lambda name: ranges(name).replace("0-", "9999-", 1)), "is no range of bytes"),
+    "no size": (FORMS["template with numbers"].replace('width="320"', 'width="0"'), "levels.0.width"),
+    "nothing": (mpd(lambda _: ""), "has no SegmentTemplate, SegmentList or index"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_what_is_no_presentation_is_refused_in_one_line(what: str, tmp_path: Path) -> None:
+    text, why = HOSTILE[what]
+    path = presentation(tmp_path / "film", text)
+    with pytest.raises(Refusal) as refused:
+        video_from(path, "tests")
+    line = str(refused.value)
+    assert line.startswith(str(path)) and why in line and "\n" not in line and len(line) <= 400
+
+
+def test_an_index_that_is_cut_or_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = presentation(tmp_path / "film", FORMS["index of a file"])
+    for content in (b"", b"-" * 10 + sidx([1, 2, 3])[:30], b"x" * 400, b"-" * 10 + sidx([])):
+        for name, _, _ in ARMS:
+            (path.parent / f"{name}.mp4").write_bytes(content)
+        with pytest.raises(Refusal, match="sidx"):
+            video_from(path, "tests")
+
+
+def test_an_mpd_of_a_hundred_megabytes_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "it.mpd"
+    with path.open("wb") as file:
+        file.truncate(100 << 20)
+    with pytest.raises(Refusal, match="is larger than"):
+        video_from(path, "tests")
+
+
+def test_the_command_writes_what_plays(fecbench_here: Callable[..., object], tmp_path: Path) -> None:
+    path = presentation(tmp_path / "film", FORMS["template with numbers"])
+    output = tmp_path / "film.json"
+    done = fecbench_here("video", "from-mpd", path.parent, "--output", output)
+    assert "3 segments of 2 s at 2 levels" in done.stdout  # type: ignore[attr-defined]
+    assert load(output).segments == 3

@@ -1,0 +1,180 @@
+"""Whole sessions over real stacks in virtual time: what a player decides there, and what it is worth."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from fecbench import designs
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.programs import engine_for
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.outcome import Outcome
+from fecbench.runners.tasks.requests import Object
+from fecbench.runners.tasks.task import VIRTUAL, LinkTask, PairTask, Seeds, Task
+from fecbench.runners.trial import ends
+from fecbench.runners.trial.judge import Judgement, judge
+from fecbench.runners.workloads.video import session as sessions
+from fecbench.runners.workloads.video.abr import RULES
+from fecbench.runners.workloads.video.form import Video
+from fecbench.runners.workloads.video.ladder import Ladder
+from fecbench.runners.workloads.workload import Impossible, Surroundings
+from fecbench.topologies.link import LinkSettings
+from tests.runners.workloads import viewer
+
+STACKS = ("noq-fec", "rquic")
+FOUND = {name: ours().find(name, "tests") for name in STACKS}
+LADDER = designs.catalogue()["video-ladder"].with_name("videos") / "film-2s.json"
+pytestmark = pytest.mark.skipif(
+    any(found.missing_programs() for found in FOUND.values()), reason="needs make build"
+)
+
+
+def task(
+    stack: str,
+    mbps: float,
+    *,
+    owd_ms: float = 25.0,
+    loss: float = 0.0,
+    seed: int = 1,
+    options: dict[str, object] | None = None,
+    **chosen: object,
+) -> Task:
+    workload, found = Video(), FOUND[stack]
+    settings = LinkSettings.symmetric(bandwidth_mbps=mbps, owd_ms=owd_ms)
+    around = Surroundings("off", settings, 300.0, {"film-2s": workload.read_document(LADDER)})
+    (asked,) = workload.transfers(chosen, around)
+    end = ends.end_of(found, found.options({"scheme": "none", **(options or {})}, "tests"))
+    losses = {"model": "uniform", "p": loss}
+    return Task(
+        topology="single-path",
+        backend=VIRTUAL,
+        links={
+            "internet": LinkTask(settings=settings, late_bound_us=1250, losses={"up": losses, "down": losses})
+        },
+        seeds=Seeds(content=seed, losses={"internet": {"up": seed, "down": seed + 1}}),
+        pairs=[
+            PairTask(
+                client=end,
+                server=end,
+                workload=asked.workload,
+                demand=asked.demand,
+                session=dict(asked.session or {}),
+            )
+        ],
+        completion="dct_s",
+        timeout_s=300.0,
+    )
+
+
+def played(tasks: Sequence[Task]) -> list[Judgement]:
+    """Each task played, in order."""
+    with engine_for("virtual", FOUND) as engine:
+        done = {}
+        for finished in engine.run((TrialKey("v", "w", 0, n), task) for n, task in enumerate(tasks)):
+            done[finished.key.repetition] = judge(finished.task, finished.outcome)
+            engine.judged(finished, valid=True)
+    return [done[number] for number in range(len(tasks))]
+
+
+def segments(judged: Judgement) -> pd.DataFrame:
+    assert judged.state == "ok", judged.reason
+    frame: pd.DataFrame = judged.series["client", "segments"].to_pandas()
+    return frame
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_over_a_good_link_the_highest_level_is_reached_and_held(stack: str) -> None:
+    (judged,) = played([task(stack, 40, duration_s=60)])
+    levels = segments(judged)["level"]
+    assert list(levels[5:]) == [8] * 25
+    assert judged.metrics["video"]["stalls"] == 0
+    assert judged.metrics["video"]["share_1920x1080"] > 0.8
+
+
+def test_a_live_session_without_losses_keeps_its_latency() -> None:
+    (judged,) = played([task("noq-fec", 40, duration_s=60, live_latency_s=2)])
+    assert judged.state == "ok", judged.reason
+    assert 2.0 <= judged.metrics["video"]["latency_p95_s"] <= 2.05
+    assert judged.metrics["video"]["skipped_s"] == 0
+
+
+def test_over_half_of_the_lowest_level_stalls_add_up_to_what_the_link_says() -> None:
+    ladder = sessions.read(task("noq-fec", 1).pairs[0].session)[0]
+    asked = task("noq-fec", ladder.levels[0].kbps / 2e3, duration_s=60)
+    (judged,) = played([asked])
+    frame, measured = segments(judged), judged.metrics["video"]
+    arrived = len(frame)
+    shown_before_the_last = 2.0 * (arrived - 1)
+    stalled_s = frame["done_s"].iloc[-1] - measured["startup_s"] - shown_before_the_last
+    assert measured["startup_s"] == pytest.approx(frame["done_s"].iloc[1])
+    assert stalled_s > 10
+    # Behind the last that came, two seconds are shown, and then nothing until the viewer leaves.
+    rest_s = 120.0 - frame["done_s"].iloc[-1] - 2.0
+    assert measured["stall_s"] == pytest.approx(stalled_s + rest_s, rel=0.01)
+    assert measured["unplayed_s"] == pytest.approx(60 - 2.0 * arrived)
+
+
+def test_each_decision_of_a_hundred_sessions_is_that_of_a_second_player() -> None:
+    networks = list(product((0.6, 2.0, 5.0, 15.0), (0.0, 0.01), (10.0, 120.0)))
+    cases = [
+        (rule, task("noq-fec", mbps, owd_ms=owd_ms, loss=loss, seed=number, abr=rule, duration_s=60))
+        for rule in RULES
+        for number, (mbps, loss, owd_ms) in enumerate(networks * 2)
+    ]
+    assert len(cases) >= 100
+    compared = 0
+    for (rule, asked), judged in zip(cases, played([asked for _, asked in cases]), strict=True):
+        ladder, settings = sessions.read(asked.pairs[0].session)
+        compared += same_decisions(rule, ladder, settings.buffer_s, segments(judged))
+    assert compared > 2_500
+
+
+def same_decisions(rule: str, ladder: Ladder, most_s: float, frame: pd.DataFrame) -> int:
+    """How many segments were compared, of which all had the level that the second player takes."""
+    rates, sizes = [level.kbps for level in ladder.levels], [level.sizes for level in ladder.levels]
+    samples: list[float] = []
+    before: list[int] = []
+    buffers: list[float] = []
+    arrivals: list[tuple[float, float]] = []
+    for row in frame.itertuples():
+        at_s, end_s = float(row.requested_s), 2.0 * row.index
+        shown_s = viewer.shown_until(arrivals, 2, at_s, ladder.segments)
+        buffers.append(end_s - shown_s)
+        level = viewer.level_of(rule, rates, 2.0, most_s, buffers[-1], samples, before, buffers)
+        assert row.level == level, (rule, row)
+        assert row.bytes == sizes[level][row.index]
+        before.append(level)
+        samples.append(8e-3 * row.bytes / (row.done_s - at_s))
+        arrivals.append((float(row.done_s), end_s + 2.0))
+    return len(frame)
+
+
+def heard(*objects: tuple[int, float, float, float]) -> Outcome:
+    """What a client said of bytes, request, first byte and end."""
+    names = ("bytes", "requested_at", "first_byte_at", "done_at")
+    told = [Object(event="object", **dict(zip(names, each, strict=True))) for each in objects]
+    return Outcome(objects=told, client_s=300.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda size: (size + 1, 0.0, 0.2, 0.5), "were asked for"),
+        (lambda size: (size, 0.0, 0.6, 0.5), "must not decrease"),
+        (lambda size: (size, 0.0, 0.001, 0.002), "at the soonest"),
+    ],
+)
+def test_what_a_client_says_that_cannot_be_is_no_session(
+    change: Callable[[int], tuple[int, float, float, float]], why: str
+) -> None:
+    asked = task("noq-fec", 10)
+    first = sessions.read(asked.pairs[0].session)[0].levels[0].sizes[0]
+    with pytest.raises(Impossible, match=why):
+        Video().measure(asked, heard(change(first)))
+
+
+def test_a_client_that_gives_up_before_the_viewer_does_is_no_session() -> None:
+    with pytest.raises(Impossible, match="the viewer leaves after 240 s"):
+        Video().measure(task("noq-fec", 10), Outcome(client_s=12.0))
