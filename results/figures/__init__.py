@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fecbench.results.figures.playout import latency_ecdf, on_time
     from fecbench.results.figures.ratios import bars, heat_map, over_factors, pairs, table
     from fecbench.results.figures.saving import Folder, save
+    from fecbench.results.figures.video import pictures, session_over_time, sessions
 
 __all__ = [
     "Folder",
@@ -50,9 +51,12 @@ __all__ = [
     "on_time",
     "over_factors",
     "pairs",
+    "pictures",
     "points",
     "ratio_ecdf",
     "save",
+    "session_over_time",
+    "sessions",
     "table",
     "trial_over_time",
     "workload_names",
@@ -71,5 +75,6 @@ __getattr__ = names_of(
         "playout": ("latency_ecdf", "on_time"),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
         "saving": ("Folder", "save"),
+        "video": ("pictures", "session_over_time", "sessions"),
     },
 )

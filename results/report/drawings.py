@@ -154,6 +154,24 @@ def of_messages(
             )
 
 
+def of_video(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Drawing]:
+    """What sessions of video were worth, of a campaign that played some."""
+    if all(workload["name"] != "video" for workload in campaign.workloads):
+        return
+    yield folder.draw(
+        "sessions",
+        "The share of sessions with at most this quality of experience (of live video: this latency), and the"
+        " share with at most this share of their time without a picture. One that failed or timed out is"
+        " worse than any.",
+        lambda: figures.sessions(frame, campaign),
+    )
+    yield folder.draw(
+        "pictures",
+        "Which share of the segments that arrived had which size of the picture: the mean of all sessions.",
+        lambda: figures.pictures(frame, campaign),
+    )
+
+
 def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
     """The name of each workload, and its ratio over each factor."""
     if part.ratios.empty:

@@ -53,6 +53,7 @@ from fecbench.results.report.drawings import (
     explained,
     of_all_workloads,
     of_messages,
+    of_video,
     parts_of,
     reproduced,
 )
@@ -160,6 +161,7 @@ def _page(
         drawings=[
             *(drawing for part in parts for drawing in of_all_workloads(folder, frame, part)),
             *of_messages(folder, frame, campaign, _messages(database, campaign)),
+            *of_video(folder, frame, campaign),
         ],
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],
@@ -175,6 +177,7 @@ def _page(
         many_networks=of_many_networks(campaign),
         pages=campaign.provenance.get("pages", {}),
         traces=campaign.provenance.get("traces", {}),
+        videos=campaign.provenance.get("videos", {}),
         starts=starts_of(database, campaign),
         of_hosts=hosts.told_of(database, campaign),
         repeat=repeating.commands(campaign, filters or [], 0 if crosscheck is None else crosscheck.share),

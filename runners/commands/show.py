@@ -64,7 +64,7 @@ def show(
 ) -> None:
     """Show what a results database holds, or everything of one trial.
 
-    --plot draws what the endpoints of one trial left over time: what its variant asks for, series = ["cwnd"].
+    --plot draws one trial over time: a session of video, or what its variant asks for, series = ["cwnd"].
     """
     if trial is not None and (trials or overhead or metric):
         raise Refusal(f"--trials, --overhead and --metric are of all trials: leave out {trial}")
@@ -150,7 +150,7 @@ def _about_hosts(database: Database, info: CampaignInfo) -> list[str]:
 
 
 def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
-    from fecbench.results.figures import NothingToDraw, save, trial_over_time
+    from fecbench.results.figures import NothingToDraw, save, session_over_time, trial_over_time
 
     series = frames.series_of(database, stored)
     if not series:
@@ -158,7 +158,11 @@ def _draw(database: Database, stored: StoredTrial, path: Path) -> None:
         why = f"it is {stored.record.state}" if _was_asked_for_series(stored) else remedy
         raise Refusal(f"--plot {path}: trial {stored.id} left no series: {why}")
     try:
-        figure = trial_over_time(series, stored.id)
+        if {"segments", "stalls"} <= series.keys():
+            levels = stored.record.task["pairs"][0]["session"]["ladder"]["levels"]
+            figure = session_over_time(series["segments"], series["stalls"], levels, stored.id)
+        else:
+            figure = trial_over_time(series, stored.id)
     except NothingToDraw as nothing:
         raise Refusal(f"--plot {path}: {nothing}") from None
     with writing("--plot", path):

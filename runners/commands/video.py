@@ -57,7 +57,8 @@ def show(
 
         check_file("--output", output, list(SUFFIXES))
         with writing("--output", output):
-            save(drawing.segments(shown), output)
+            levels = [level.model_dump() for level in shown.levels]
+            save(drawing.segments(levels, shown.segment_s), output)
     rows = []
     for number, level in enumerate(shown.levels):
         rates = sorted(8e-3 * size / shown.segment_s for size in level.sizes)

@@ -24,13 +24,13 @@ from fecbench.results.analysis.intervals import FEWEST, LEVEL
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import legend_below, looks, style, title
+from fecbench.results.figures.video import SHARE, shades_of, sizes_of
 from fecbench.results.papers.claims import Claim, Estimate, all_hold
 from fecbench.results.papers.queues import queue_in_words
 from fecbench.results.papers.rquic2021.rates import LOSS, labels_of, loss_rates, networks_of
 from fecbench.results.store.records import CampaignInfo
 
 QOE = "video.qoe_log"
-_SHARE = "video.share_"
 _ALIKE = 0.1
 """Ours: a smaller difference is none. It is that of a bit rate of 10 %, or of a wait of 0.04 s a segment."""
 
@@ -95,8 +95,8 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         loss_rates(campaign),
         looks(campaign),
     )
-    sizes = _sizes(ok)
-    shades = [str(0.92 - 0.8 * number / max(1, len(sizes) - 1)) for number in range(len(sizes))]
+    sizes = sizes_of(ok)
+    shades = shades_of(sizes)
     with style():
         figure = Figure(figsize=(1 + 4.5 * len(networks), 5.5))
         panels = figure.subplots(1, len(networks), squeeze=False, sharey=True)[0]
@@ -105,8 +105,8 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
                 for place, variant in enumerate(look_of):
                     rows = _at(ok, network, loss, variant)
                     at, below = number + (place - (len(look_of) - 1) / 2) * 0.2, 0.0
-                    for size, shade in zip(sizes, shades, strict=True):
-                        share = float(rows[_SHARE + size].mean())
+                    for size, shade in shades.items():
+                        share = float(rows[SHARE + size].mean())
                         frame_of = {"color": shade, "edgecolor": "black", "linewidth": 0.3}
                         axes.bar(at, share, 0.18, bottom=below, **frame_of)
                         below += share
@@ -119,7 +119,7 @@ def fig11_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
         panels[0].set_ylabel("share of segments")
         pictures = [
             Patch(facecolor=shade, edgecolor="black", label=size.replace("x", "×"))
-            for size, shade in zip(sizes, shades, strict=True)
+            for size, shade in shades.items()
         ]
         arms = [
             Line2D([], [], linestyle="", label=f"{chr(ord('a') + place)}: {label}")
@@ -178,14 +178,14 @@ def _claim(
 def claims_of_resolutions(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
     """§VI-D, of what Fig. 11 shows."""
     ok, networks, losses = sessions(frame, campaign), networks_of(campaign), loss_rates(campaign)
-    sizes, claims = _sizes(ok), []
+    sizes, claims = sizes_of(ok), []
     for variant, baseline in _pairs(campaign):
         if "Wi-Fi" not in networks or 0.05 not in losses:
             continue
         usual = {}
         for arm in (variant, baseline):
             rows = _at(ok, "Wi-Fi", 0.05, arm)
-            shares = [float(rows[_SHARE + size].mean()) for size in sizes]
+            shares = [float(rows[SHARE + size].mean()) for size in sizes]
             usual[arm] = int(np.argmax(shares)) if not math.isnan(shares[0]) else -1
         known = min(usual.values()) >= 0
         words = " against ".join(sizes[usual[arm]].replace("x", "×") if known else "–" for arm in usual)
@@ -246,9 +246,3 @@ def differences(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str]:
         f"Repetitions: {frame['repetition'].nunique()}; the paper does not say how many it has. It names no"
         f" queue; here the link's {queue_in_words(campaign)}.",
     ]
-
-
-def _sizes(ok: pd.DataFrame) -> list[str]:
-    """The sizes of pictures, the smallest first."""
-    named = [name.removeprefix(_SHARE) for name in ok.columns if name.startswith(_SHARE)]
-    return sorted(named, key=lambda size: math.prod(map(int, size.split("x"))))

@@ -1,0 +1,72 @@
+"""Figures of video: what they show is what sessions were."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from matplotlib.patches import Rectangle
+
+from fecbench.results.figures import NothingToDraw, pictures, session_over_time, sessions
+from tests.results.papers.test_rquic2021 import OFF, XOR
+from tests.results.papers.test_rquic2021_video import sessions as planted
+
+LEVELS = [{"kbps": 200.0}, {"kbps": 800.0}]
+
+
+def campaign_of_sessions() -> tuple[pd.DataFrame, object]:
+    frame, campaign = planted()
+    frame["video.qoe_lin"] = frame["video.qoe_log"]
+    frame["video.stall_ratio"] = 0.1
+    return frame, campaign
+
+
+def test_bars_of_pictures_hold_all_segments() -> None:
+    frame, campaign = campaign_of_sessions()
+    (axes,) = pictures(frame, campaign).axes  # type: ignore[arg-type]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [OFF, XOR]
+    bars = [each for each in axes.patches if isinstance(each, Rectangle)]
+    widths = [bar.get_width() for bar in bars]
+    assert widths == pytest.approx([0.9, 0.1, 0.2, 0.8])
+    assert bars[1].get_x() == pytest.approx(0.9)
+
+
+def test_curves_of_sessions_count_those_that_timed_out_as_worst() -> None:
+    frame, campaign = campaign_of_sessions()
+    frame.loc[(frame["variant"] == XOR) & (frame["repetition"] < 4), ["state"]] = "timeout"
+    quality, _ = sessions(frame, campaign).axes  # type: ignore[arg-type]
+    _, with_timeouts = quality.get_lines()
+    values = [value for value in with_timeouts.get_xdata() if value > -1e300]  # type: ignore[union-attr]
+    assert len(values) == (frame["variant"] == XOR).sum() / 2
+
+
+def test_a_session_is_empty_from_the_beginning_of_a_stall_to_its_end() -> None:
+    arrived = pd.DataFrame(
+        {
+            "requested_s": [0.0, 1.0, 2.0],
+            "done_s": [1.0, 2.0, 9.0],
+            "buffer_s": [0.0, 2.0, 0.0],
+            "buffer_after_s": [2.0, 4.0, 2.0],
+            "level": [0, 1, 1],
+            "estimate_kbps": [300.0, 400.0, 500.0],
+        }
+    )
+    stalls = pd.DataFrame({"t_s": [0.0, 4.0], "length_s": [2.0, 3.0]})
+    above, _ = session_over_time(arrived, stalls, LEVELS, 7).axes
+    (line,) = above.get_lines()
+    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [  # type: ignore[arg-type]
+        (1.0, 0.0),
+        (1.0, 2.0),
+        (2.0, 2.0),
+        (2.0, 4.0),
+        (6.0, 0.0),
+        (9.0, 0.0),
+        (9.0, 2.0),
+    ]
+    grey = [(patch.get_x(), patch.get_width()) for patch in above.patches if isinstance(patch, Rectangle)]
+    assert grey == [(0.0, 2.0), (6.0, 3.0)]
+
+
+def test_without_a_session_there_is_nothing_to_draw() -> None:
+    frame, campaign = campaign_of_sessions()
+    with pytest.raises(NothingToDraw):
+        pictures(frame.assign(state="failed"), campaign)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""The claims about video say what was planted in a campaign, and claim no more than its sessions show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.patches import Rectangle
+
+from fecbench.results.figures.nothing import NothingToDraw
+from fecbench.results.papers.rquic2021 import video
+from tests.results.papers.test_rquic2021 import OFF, XOR, plant
+
+Gain = Callable[[str, float], float]
+"""Of a network and a loss rate: by how much the quality is higher with FEC."""
+
+
+def as_claimed(network: str, loss: float) -> float:
+    helps = (network == "Wi-Fi" and loss > 0.01) or (network == "cellular" and loss > 0)
+    return 0.6 if helps else 0.0
+
+
+def sessions(gain: Gain = as_claimed, repetitions: int = 8, noise: float = 0.01) -> tuple[pd.DataFrame, Any]:
+    frame, campaign = plant("rquic2021-video", repetitions=repetitions, workload="video")
+    draw = np.random.default_rng(3).normal(0, noise, len(frame))
+    fec = frame["variant"] == XOR
+    gains = [gain(network, loss) for network, loss in zip(frame["network"], frame["loss.p"], strict=True)]
+    frame["video.qoe_log"] = 1.0 - 20 * frame["loss.p"] + np.where(fec, gains, 0.0) + draw
+    frame["video.share_640x480"] = np.where(fec, 0.2, 0.9)
+    frame["video.share_1280x720"] = np.where(fec, 0.8, 0.1)
+    return frame, campaign
+
+
+def verdicts(gain: Gain = as_claimed, **chosen: object) -> dict[str, bool | None]:
+    found = video.claims_of_scores(*sessions(gain, **chosen))
+    return {claim.text.removeprefix(f"{XOR}: the score over "): claim.holds for claim in found}
+
+
+def test_what_the_paper_claims_agrees_where_it_was_planted() -> None:
+    assert verdicts() == {
+        "Wi-Fi above 1 % loss": True,
+        "Wi-Fi at up to 1 % loss": True,
+        "cellular wherever packets are lost": True,
+        "cellular without losses": True,
+        "satellite at any loss": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("where", "differs"),
+    [
+        (("Wi-Fi", 0.03), "Wi-Fi above 1 % loss"),
+        (("Wi-Fi", 0.0), "Wi-Fi at up to 1 % loss"),
+        (("cellular", 0.01), "cellular wherever packets are lost"),
+        (("cellular", 0.0), "cellular without losses"),
+        (("satellite", 0.05), "satellite at any loss"),
+    ],
+)
+def test_one_network_that_is_otherwise_makes_its_claim_differ(where: tuple[str, float], differs: str) -> None:
+    def otherwise(network: str, loss: float) -> float:
+        return -0.5 if (network, loss) == where else as_claimed(network, loss)
+
+    found = verdicts(otherwise)
+    assert [text for text, holds in found.items() if holds is not True] == [differs]
+    assert found[differs] is False
+
+
+def test_few_or_scattered_sessions_cannot_tell() -> None:
+    assert set(verdicts(repetitions=5).values()) == {None}
+    assert None in verdicts(noise=1.5).values()
+
+
+def test_the_usual_picture_is_compared_by_its_size() -> None:
+    frame, campaign = sessions()
+    (claim,) = video.claims_of_resolutions(frame, campaign)
+    assert (claim.measured, claim.holds) == ("1280×720 against 640×480", True)
+    swapped = frame.assign(variant=frame["variant"].map({OFF: XOR, XOR: OFF}))
+    (claim,) = video.claims_of_resolutions(swapped, campaign)
+    assert (claim.measured, claim.holds) == ("640×480 against 1280×720", False)
+
+
+def test_the_figures_have_a_panel_a_network_and_stack_all_segments() -> None:
+    frame, campaign = sessions()
+    scores, pictures = video.fig10_scores(frame, campaign), video.fig11_resolutions(frame, campaign)
+    assert [axes.get_title(loc="left") for axes in scores.axes] == ["Wi-Fi", "cellular", "satellite"]
+    drawn = [each for each in pictures.axes[0].patches if isinstance(each, Rectangle)]
+    bars = [bar for bar in drawn if bar.get_height() > 0]
+    tops = {round(bar.get_x(), 3): bar.get_y() + bar.get_height() for bar in bars}
+    assert all(top == pytest.approx(1.0) for top in tops.values())
+    assert len(tops) == 2 * 5
+
+
+def test_a_campaign_without_sessions_has_nothing_to_draw() -> None:
+    frame, campaign = sessions()
+    for lacking in (frame.drop(columns="video.qoe_log"), frame.assign(state="timeout")):
+        with pytest.raises(NothingToDraw):
+            video.fig10_scores(lacking, campaign)
