@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fecbench.runners.tasks.outcome import Outcome
 from fecbench.runners.tasks.requests import Line, Object, since
 from fecbench.runners.workloads.video.ladder import Ladder, Level
-from fecbench.runners.workloads.video.player import Player, Session, Settings, latencies_s
+from fecbench.runners.workloads.video.player import NOTHING_S, Player, Session, Settings, latencies_s
 from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.rate import Rate
 
@@ -125,7 +125,7 @@ def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, flo
     found = {
         "stalls": float(len(session.stalls)),
         "stall_s": stall_s,
-        "unplayed_s": max(0.0, ladder.duration_s - session.played_s - session.skipped_s),
+        "unplayed_s": _at_least_0(ladder.duration_s - session.played_s - session.skipped_s),
         "switches": float(sum(before != after for before, after in pairwise(levels))),
         "objects": float(len(session.arrivals)),
     }
@@ -153,6 +153,11 @@ def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, flo
                     place = math.ceil(percent / 100 * len(in_order)) - 1
                     found[f"latency_p{percent}_s"] = float(in_order[place])
     return found
+
+
+def _at_least_0(time_s: float) -> float:
+    """A time that is a difference of others: rounding makes no time of none."""
+    return time_s if time_s > NOTHING_S else 0.0
 
 
 def _levels(session: Session) -> list[int]:
