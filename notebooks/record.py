@@ -28,6 +28,9 @@ from fecbench.results.store.digest import of_metrics, of_trial
 
 SAMPLES = Path(__file__).parent / "samples"
 
+PICTURES = ("320x240", "384x288", "512x384", "640x480", "720x480", "1280x720", "1920x1080")
+"""Those of our film."""
+
 # What is read of campaigns whose name begins so: by the first notebook and the guide, or by the figures of a
 # paper, its claims and their differences.
 METRICS = {
@@ -42,6 +45,7 @@ METRICS = {
     "rquic2021-": (
         *("client.dct_s", "client.recovered_late", "client.recovered_out_of_order", "server.overhead"),
         *("server.packets_lost", "server.packets_sent", "server.spurious_losses"),
+        *("video.qoe_log", *(f"video.share_{size}" for size in PICTURES)),
     ),
     "starlink2022-": ("client.dct_s", "client.repair_sent"),
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fecbench.results.figures.playout import latency_ecdf, on_time
     from fecbench.results.figures.ratios import bars, heat_map, over_factors, pairs, table
     from fecbench.results.figures.saving import Folder, save
-    from fecbench.results.figures.video import pictures, session_over_time, sessions
+    from fecbench.results.figures.video import pictures, scores, session_over_time, sessions
 
 __all__ = [
     "Folder",
@@ -55,6 +55,7 @@ __all__ = [
     "points",
     "ratio_ecdf",
     "save",
+    "scores",
     "session_over_time",
     "sessions",
     "table",
@@ -75,6 +76,6 @@ __getattr__ = names_of(
         "playout": ("latency_ecdf", "on_time"),
         "ratios": ("bars", "heat_map", "over_factors", "pairs", "table"),
         "saving": ("Folder", "save"),
-        "video": ("pictures", "session_over_time", "sessions"),
+        "video": ("pictures", "scores", "session_over_time", "sessions"),
     },
 )

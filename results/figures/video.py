@@ -92,6 +92,29 @@ def sessions(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     return figure
 
 
+def scores(by_trial: Mapping[int, float], frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
+    """The distribution of the scores of P.1203, by trial: a panel a workload, a line a variant. A session
+    that failed or timed out has none."""
+    labels = _labels(frame, campaign)
+    values = frame["id"].map(dict(by_trial))
+    with style():
+        figure = Figure(figsize=(WIDTH, 1.6 + _PANEL * len(labels)))
+        panels = figure.subplots(len(labels), 1, squeeze=False, sharex=True)[:, 0]
+        for axes, label in zip(panels, labels, strict=True):
+            for variant, look in looks(campaign).items():
+                chosen = (frame["workload"] == label) & (frame["variant"] == variant) & values.notna()
+                of_variant = values[chosen].sort_values()
+                shares = np.arange(1, len(of_variant) + 1) / max(1, len(of_variant))
+                axes.step(of_variant, shares, where="post", color=look.color, linewidth=1.5)
+            axes.set_title(label, loc="left")
+            axes.set_ylabel("share of sessions")
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        panels[-1].set_xlabel("score of ITU-T P.1203, from 1 to 5")
+        legend_below(figure, _lines(campaign))
+        heading(figure, "How would viewers rate the sessions?", campaign.heading)
+    return figure
+
+
 def pictures(frame: pd.DataFrame, campaign: CampaignInfo) -> Figure:
     """Which share of all segments had which size of the picture: a panel a workload, a bar a variant.
 

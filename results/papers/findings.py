@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import lzma
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -27,13 +28,13 @@ END = "<!-- to here -->\n"
 
 # The samples of each page, by how their trials were run.
 RECORDED = {
-    "networking2019": {"emulated": "networking2019", "virtual": "networking2019-virtual"},
+    "networking2019": {"emulated": ["networking2019"], "virtual": ["networking2019-virtual"]},
     "rquic2021": {
-        "emulated": "rquic2021",
-        "virtual": "rquic2021-virtual",
-        "as in 2020": "rquic2021-recovery2020",
+        "emulated": ["rquic2021"],
+        "virtual": ["rquic2021-virtual", "rquic2021-video"],
+        "as in 2020": ["rquic2021-recovery2020"],
     },
-    "starlink2022": {"virtual": "starlink2022-virtual"},
+    "starlink2022": {"virtual": ["starlink2022-virtual"]},
 }
 
 Key = tuple[str, str, str]
@@ -55,9 +56,15 @@ class Findings:
         return f"of {len(verdicts)} claims, {agree} agree, {differ} differ, {open_} cannot be told"
 
 
-def judge(sample: str) -> Findings:
-    """Return the findings of `notebooks/samples/SAMPLE.sqlite.xz`."""
+def judge(samples: Sequence[str]) -> Findings:
+    """Return the findings of `notebooks/samples/SAMPLE.sqlite.xz`, of all these samples."""
     findings = Findings()
+    for sample in samples:
+        _judge(sample, findings)
+    return findings
+
+
+def _judge(sample: str, findings: Findings) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / f"{sample}.sqlite"
         database.write_bytes(lzma.decompress((SAMPLES / f"{sample}.sqlite.xz").read_bytes()))
@@ -74,7 +81,6 @@ def judge(sample: str) -> Findings:
                             findings.claims[key] = claim
                     sentences = findings.departures.setdefault(name, [])
                     sentences += figure.differences(trials, campaign.info)
-    return findings
 
 
 def _has_more(campaign: str) -> bool:
@@ -83,7 +89,7 @@ def _has_more(campaign: str) -> bool:
 
 def text_of(paper: str) -> str:
     """Return what stands between START and END of a paper's page."""
-    samples = {how: judge(sample) for how, sample in RECORDED[paper].items()}
+    samples = {how: judge(recorded) for how, recorded in RECORDED[paper].items()}
     parts = ["\n".join(f"- {how}: {findings.tally}." for how, findings in samples.items())]
     keys = dict.fromkeys(key for findings in samples.values() for key in findings.claims)
     for figure, of_figure in groupby(sorted(keys, key=lambda key: _order(key[0])), lambda key: key[0]):

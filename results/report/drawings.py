@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from fecbench.results import figures, metrics, papers
+from fecbench.results.analysis import p1203
 from fecbench.results.analysis.pairing import Pairing, comparisons, to_baseline
 from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
 from fecbench.results.analysis.summary import of_many_networks
@@ -154,7 +156,9 @@ def of_messages(
             )
 
 
-def of_video(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> Iterator[Drawing]:
+def of_video(
+    folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]
+) -> Iterator[Drawing]:
     """What sessions of video were worth, of a campaign that played some."""
     if all(workload["name"] != "video" for workload in campaign.workloads):
         return
@@ -170,6 +174,18 @@ def of_video(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> Ite
         "Which share of the segments that arrived had which size of the picture: the mean of all sessions.",
         lambda: figures.pictures(frame, campaign),
     )
+    yield folder.draw(
+        "p1203",
+        "Scores of ITU-T P.1203 in mode 0: the share of sessions with at most this score.",
+        lambda: _scores(frame, campaign, scores),
+    )
+
+
+def _scores(frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]) -> Figure:
+    try:
+        return figures.scores(scores(), frame, campaign)
+    except (p1203.NoModel, p1203.NoSessions) as lacking:
+        raise NothingToDraw(str(lacking)) from None
 
 
 def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:

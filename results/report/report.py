@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, starmap
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from fecbench.results.analysis import (
     hosts,
     interoperability,
     outcomes,
+    p1203,
     repair,
     timers,
 )
@@ -161,7 +163,7 @@ def _page(
         drawings=[
             *(drawing for part in parts for drawing in of_all_workloads(folder, frame, part)),
             *of_messages(folder, frame, campaign, _messages(database, campaign)),
-            *of_video(folder, frame, campaign),
+            *of_video(folder, frame, campaign, partial(p1203.scores, database, campaign)),
         ],
         by_workload=[drawing for part in parts for drawing in by_workload(folder, part)],
         explained=[variant for part in parts for variant in explained(folder, frame, part)],

@@ -71,7 +71,7 @@ def export(
 
 
 def _write_sessions(db: str, campaign: str, folder: Path) -> None:
-    from fecbench.results import p1203
+    from fecbench.results.analysis import p1203
 
     with open_database(db) as database, writing("--p1203", folder):
         try:

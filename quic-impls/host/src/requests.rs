@@ -171,7 +171,7 @@ pub struct Question {
 }
 
 /// What it is to read from then on, in the place of what it has not read yet; times are ns of the simulation.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reply {
     pub number: u64,

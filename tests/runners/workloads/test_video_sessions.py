@@ -84,9 +84,10 @@ def segments(judged: Judgement) -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.parametrize("http", ["hq", "h3"])
 @pytest.mark.parametrize("stack", STACKS)
-def test_over_a_good_link_the_highest_level_is_reached_and_held(stack: str) -> None:
-    (judged,) = played([task(stack, 40, duration_s=60)])
+def test_over_a_good_link_the_highest_level_is_reached_and_held(stack: str, http: str) -> None:
+    (judged,) = played([task(stack, 40, duration_s=60, options={"http": http})])
     levels = segments(judged)["level"]
     assert list(levels[5:]) == [8] * 25
     assert judged.metrics["video"]["stalls"] == 0

@@ -185,10 +185,8 @@ impl<I: Implementation> Guest<I> {
 
     /// The question that it has, if any: what is it to read, now that this has arrived, or at first?
     pub fn question(&mut self) -> Option<Option<Object>> {
+        self.endpoint.as_ref()?;
         let dialogue = &mut self.room.dialogue;
-        if self.endpoint.is_none() {
-            return None;
-        }
         match dialogue.said.pop_front() {
             Some(object) => Some(Some(object)),
             None => std::mem::take(&mut dialogue.asks).then_some(None),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,14 @@ DEVICE = {"device": "pc", "displaySize": "1920x1080", "viewingDistance": "150cm"
 STREAM = 1
 HIGHEST = 1080
 """Lines of the largest picture that the model takes."""
+
+
+MODEL = "itu_p1203"
+"""Whoever has accepted its licence installs it. It is no dependency, and nothing here is made of it."""
+
+
+class NoModel(ImportError):
+    """Says in one line what is missing."""
 
 
 class NoSessions(ValueError):
@@ -51,6 +60,21 @@ def documents(database: Database, campaign: CampaignInfo) -> Iterator[tuple[int,
         if trial.id in segments and trial.id in stalls:
             session = trial.record.task["pairs"][0]["session"]
             yield trial.id, document(segments[trial.id], stalls[trial.id], session["ladder"])
+
+
+def scores(database: Database, campaign: CampaignInfo) -> dict[int, float]:
+    """The score O.46 of each session, by its trial, from 1 to 5. Raises NoModel and NoSessions."""
+    try:
+        standalone = import_module(f"{MODEL}.p1203_standalone").P1203Standalone
+    except ImportError:
+        raise NoModel(
+            f"Scores of ITU-T P.1203 are not drawn: the module {MODEL} is not installed. Its licence allows"
+            " research that earns nothing; fecbench export --p1203 writes what it reads."
+        ) from None
+    return {
+        trial: float(standalone(session, quiet=True).calculate_complete()["O46"])
+        for trial, session in documents(database, campaign)
+    }
 
 
 def document(segments: pd.DataFrame, stalls: pd.DataFrame, ladder: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,14 @@
 """Documents of sessions for the model of ITU-T P.1203, by its README: units, places, order."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
 import pandas as pd
 import pytest
 
-from fecbench.results.p1203 import document
+from fecbench.results.analysis import p1203
+from fecbench.results.analysis.p1203 import document
 
 LEVELS = [
     {"kbps": 200.0, "width": 320, "height": 240, "fps": 25.0},
@@ -33,3 +38,24 @@ def test_a_session_without_a_stall_has_the_time_before_the_first_picture_alone()
     segments = pd.DataFrame({"index": [0], "level": [0], "bytes": [50_000]})
     stalls = pd.DataFrame({"t_s": [0.0], "length_s": [0.4]})
     assert document(segments, stalls, {"segment_s": 2.0, "levels": LEVELS})["I23"]["stalling"] == [[0.0, 0.4]]
+
+
+class Standalone:
+    """In place of the model, which no test may have: its score is how many segments there are."""
+
+    def __init__(self, session: dict[str, Any], quiet: bool) -> None:
+        self._session, self._quiet = session, quiet
+
+    def calculate_complete(self) -> dict[str, float]:
+        return {"O46": len(self._session["I13"]["segments"])}
+
+
+def test_scores_are_asked_of_the_model_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(p1203, "documents", lambda *_: iter([(7, {"I13": {"segments": [1, 2, 3]}})]))
+    with pytest.raises(p1203.NoModel, match="itu_p1203 is not installed"):
+        p1203.scores(None, None)  # type: ignore[arg-type]
+    package, module = ModuleType("itu_p1203"), ModuleType("itu_p1203.p1203_standalone")
+    module.P1203Standalone = Standalone  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "itu_p1203", package)
+    monkeypatch.setitem(sys.modules, "itu_p1203.p1203_standalone", module)
+    assert p1203.scores(None, None) == {7: 3.0}  # type: ignore[arg-type]
