@@ -87,7 +87,7 @@ def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
         arrived = since(told, outcome.objects[0].requested_at)
         for problem in _problems(told, arrived, request.at_s, request.bytes, rate):
             raise Impossible(f"client: object {number}: {problem}")
-        lags_s.append(max(0.0, arrived.requested_at - request.at_s))
+        lags_s.append(_at_least_0(arrived.requested_at - request.at_s))
         player.arrived(arrived.requested_at, arrived.first_byte_at, arrived.done_at)
     left = player.request is not None
     if left and outcome.client_s is not None and outcome.client_s < player.leaves_s - CLOCK_S:
