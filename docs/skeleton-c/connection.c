@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PACKET_BYTES = 1252, WINDOW_BYTES = 64 << 20, CONNECTION_ID_BYTES = 16 };
+enum { PACKET_BYTES = 1252, WINDOW_BYTES = 64 << 20, CONNECTION_ID_BYTES = 16, STREAMS_AT_ONCE = 100 };
 
 uint64_t now(void) {
     struct timespec time;
@@ -45,20 +45,66 @@ static int note_handshake(ngtcp2_conn *quic, void *user) {
     return 0;
 }
 
-static int open_stream(ngtcp2_conn *quic, uint64_t streams, void *user) {
-    (void)streams;
-    struct connection *connection = user;
-    return connection->stream < 0 ? ngtcp2_conn_open_bidi_stream(quic, &connection->stream, NULL) : 0;
+static struct stream *add_stream(struct connection *connection, int64_t id, uint64_t size_bytes) {
+    struct stream *stream = calloc(1, sizeof *stream), **last = &connection->streams;
+    if (stream == NULL)
+        fail(EXIT_FAILURE, "there is no memory for a stream");
+    begin_transfer(&stream->transfer, connection->endpoint->assignment, size_bytes);
+    stream->id = id;
+    stream->times[0] = now();
+    while (*last != NULL)
+        last = &(*last)->next;
+    return *last = stream;
 }
 
-static int take_stream(ngtcp2_conn *quic, uint32_t flags, int64_t stream, uint64_t offset,
-                       const uint8_t *data, size_t length, void *user, void *of_stream) {
+static void remove_stream(struct stream **place) {
+    struct stream *stream = *place;
+    *place = stream->next;
+    end_transfer(&stream->transfer);
+    free(stream);
+}
+
+// Opens the streams of what waits for one.
+static int open_streams(ngtcp2_conn *quic, uint64_t streams, void *user) {
+    (void)streams;
+    struct connection *connection = user;
+    for (struct stream *stream = connection->streams; stream != NULL; stream = stream->next)
+        if (stream->id < 0 && ngtcp2_conn_open_bidi_stream(quic, &stream->id, NULL) != 0)
+            break;
+    return 0;
+}
+
+static int close_stream(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t code, void *user,
+                        void *of_stream) {
+    (void)flags, (void)code, (void)of_stream;
+    struct connection *connection = user;
+    if (!connection->endpoint->assignment->is_server)
+        return 0;
+    for (struct stream **place = &connection->streams; *place != NULL; place = &(*place)->next)
+        if ((*place)->id == id) {
+            remove_stream(place);
+            break;
+        }
+    ngtcp2_conn_extend_max_streams_bidi(quic, 1);
+    return 0;
+}
+
+static int take_stream(ngtcp2_conn *quic, uint32_t flags, int64_t id, uint64_t offset, const uint8_t *data,
+                       size_t length, void *user, void *of_stream) {
     (void)offset, (void)of_stream;
     struct connection *connection = user;
-    connection->stream = stream;
-    ngtcp2_conn_extend_max_stream_offset(quic, stream, length);
+    struct stream *stream = connection->streams;
+    while (stream != NULL && stream->id != id)
+        stream = stream->next;
+    if (stream == NULL)
+        stream = add_stream(connection, id, 0);
+    ngtcp2_conn_extend_max_stream_offset(quic, id, length);
     ngtcp2_conn_extend_max_offset(quic, length);
-    connection->problem = take(&connection->transfer, data, length, flags & NGTCP2_STREAM_DATA_FLAG_FIN);
+    if (stream->times[1] == 0)
+        stream->times[1] = now();
+    connection->problem = take(&stream->transfer, data, length, flags & NGTCP2_STREAM_DATA_FLAG_FIN);
+    if (stream->transfer.is_over)
+        stream->times[2] = now();
     return connection->problem == NULL ? 0 : NGTCP2_ERR_CALLBACK_FAILURE;
 }
 
@@ -125,12 +171,10 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
         fail(EXIT_FAILURE, "there is no memory for a connection");
     connection->endpoint = endpoint;
     connection->peer = peer;
-    connection->stream = -1;
     connection->qlog = open_qlog(endpoint->assignment);
     connection->session = new_session(endpoint->assignment, endpoint->credentials);
     connection->reference = (ngtcp2_crypto_conn_ref){quic_of, connection};
     gnutls_session_set_ptr(connection->session, &connection->reference);
-    begin_transfer(&connection->transfer, endpoint->assignment, endpoint->content);
 
     const ngtcp2_callbacks callbacks = {
         .client_initial = ngtcp2_crypto_client_initial_cb,
@@ -142,7 +186,8 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
         .hp_mask = ngtcp2_crypto_hp_mask_cb,
         .recv_stream_data = take_stream,
         .recv_retry = ngtcp2_crypto_recv_retry_cb,
-        .extend_max_local_streams_bidi = open_stream,
+        .extend_max_local_streams_bidi = open_streams,
+        .stream_close = close_stream,
         .rand = fill_randomly,
         .get_new_connection_id = make_id,
         .update_key = ngtcp2_crypto_update_key_cb,
@@ -163,7 +208,7 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
     settings.qlog.write = count_event;
     ngtcp2_transport_params params;
     ngtcp2_transport_params_default(&params);
-    params.initial_max_streams_bidi = 1;
+    params.initial_max_streams_bidi = STREAMS_AT_ONCE;
     params.initial_max_stream_data_bidi_local = WINDOW_BYTES;
     params.initial_max_stream_data_bidi_remote = WINDOW_BYTES;
     params.initial_max_data = WINDOW_BYTES;
@@ -186,6 +231,12 @@ static struct connection *new_connection(struct endpoint *endpoint, struct socka
 
 struct connection *dial(struct endpoint *endpoint) {
     return new_connection(endpoint, endpoint->assignment->address, NULL);
+}
+
+void ask(struct connection *connection, uint64_t size_bytes) {
+    add_stream(connection, -1, size_bytes);
+    if (connection->handshake_at != 0)
+        open_streams(connection->quic, 0, connection);
 }
 
 struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, const uint8_t *packet,
@@ -249,35 +300,41 @@ uint64_t expiry(const struct connection *connection) {
     return ngtcp2_conn_get_expiry(connection->quic);
 }
 
+// The next stream that has something to send, behind those that are blocked.
+static struct stream *sender_of(struct connection *connection, const struct stream *blocked) {
+    struct stream *stream = blocked == NULL ? connection->streams : blocked->next;
+    while (stream != NULL && (stream->id < 0 || !has_pending(&stream->transfer)))
+        stream = stream->next;
+    return stream;
+}
+
 void send_packets(struct connection *connection) {
-    struct transfer *transfer = &connection->transfer;
     size_t quantum = ngtcp2_conn_get_send_quantum(connection->quic), written = 0;
-    bool is_blocked = false;
+    struct stream *blocked = NULL;
     while (!connection->is_closed && written < quantum) {
         uint8_t packet[PACKET_BYTES];
         struct iovec pieces[2];
         int count = 0;
-        int64_t stream = -1;
         uint32_t flags = NGTCP2_WRITE_STREAM_FLAG_NONE;
-        if (connection->stream >= 0 && !is_blocked && has_pending(transfer)) {
-            stream = connection->stream;
-            count = pending(transfer, pieces);
+        struct stream *stream = sender_of(connection, blocked);
+        if (stream != NULL) {
+            count = pending(&stream->transfer, pieces);
             flags = NGTCP2_WRITE_STREAM_FLAG_FIN;
         }
         ngtcp2_path_storage path;
         ngtcp2_path_storage_zero(&path);
         ngtcp2_ssize taken = -1;
-        ngtcp2_ssize length =
-            ngtcp2_conn_writev_stream(connection->quic, &path.path, NULL, packet, sizeof packet, &taken,
-                                      flags, stream, (ngtcp2_vec *)pieces, (size_t)count, now());
+        ngtcp2_ssize length = ngtcp2_conn_writev_stream(
+            connection->quic, &path.path, NULL, packet, sizeof packet, &taken, flags,
+            stream ? stream->id : -1, (ngtcp2_vec *)pieces, (size_t)count, now());
         if (length == NGTCP2_ERR_STREAM_DATA_BLOCKED || length == NGTCP2_ERR_STREAM_SHUT_WR) {
-            is_blocked = true;
+            blocked = stream;
             continue;
         }
         if (length < 0)
             obey(connection, (int)length);
         if (taken >= 0)
-            count_sent(transfer, (size_t)taken);
+            count_sent(&stream->transfer, (size_t)taken);
         if (length <= 0)
             break;
         transmit(connection, packet, (size_t)length);
@@ -299,8 +356,9 @@ void free_connection(struct connection *connection) {
     ngtcp2_conn_stat state;
     ngtcp2_conn_get_conn_stat(connection->quic, &state);
     connection->endpoint->counters.smoothed_rtt_ms = (double)state.smoothed_rtt / NGTCP2_MILLISECONDS;
-    end_transfer(&connection->transfer);
     ngtcp2_conn_del(connection->quic);
+    while (connection->streams != NULL)
+        remove_stream(&connection->streams);
     gnutls_deinit(connection->session);
     if (connection->qlog != NULL)
         fclose(connection->qlog);

@@ -1,4 +1,4 @@
-// A QUIC connection of ngtcp2 with its one stream, and what is counted of all connections.
+// A QUIC connection of ngtcp2 with its streams, and what is counted of all connections.
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -17,11 +17,19 @@ struct counters {
 
 struct endpoint {
     const struct assignment *assignment;
-    const uint8_t *content;
     gnutls_certificate_credentials_t credentials;
     int socket;
     struct sockaddr_in local;
     struct counters counters;
+};
+
+// A stream, and what crosses it. A client keeps one that is over; a server forgets it.
+struct stream {
+    int64_t id; // -1: none yet
+    struct stream *next;
+    struct transfer transfer;
+    uint64_t times[3]; // of a client: when it was asked for, when its first byte came, and its last
+    bool is_said;
 };
 
 struct connection {
@@ -31,8 +39,7 @@ struct connection {
     ngtcp2_conn *quic;
     ngtcp2_crypto_conn_ref reference; // by which TLS finds `quic`
     gnutls_session_t session;
-    int64_t stream; // -1: none yet
-    struct transfer transfer;
+    struct stream *streams;
     const char *problem; // what is wrong with what has come
     uint64_t handshake_at;
     FILE *qlog; // NULL: none was asked for
@@ -48,6 +55,9 @@ struct connection *dial(struct endpoint *endpoint);
 // A server's connection for a client's first packet; NULL where it is none.
 struct connection *admit(struct endpoint *endpoint, struct sockaddr_in peer, const uint8_t *packet,
                          size_t length);
+
+// A client asks for an object, as soon as it may.
+void ask(struct connection *connection, uint64_t size_bytes);
 
 // What one has to do next: take a datagram, obey its timer, send what it may. Each may close it.
 void receive(struct connection *connection, const uint8_t *datagram, size_t length);

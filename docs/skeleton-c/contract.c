@@ -3,10 +3,13 @@
 #include <arpa/inet.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const double LARGEST_BYTES = 1ull << 40;
 
 void fail(int code, const char *format, ...) {
     va_list arguments;
@@ -55,14 +58,16 @@ struct assignment read_assignment(const char *path) {
         fail(EXIT_WRONG_CALL, "%s: is no JSON", path);
     const cJSON *workload = member(document, "workload");
     const char *name = string(workload, "name");
-    if (strcmp(name, "download") != 0 && strcmp(name, "upload") != 0)
+    bool is_asked_later = strcmp(name, "requests") == 0;
+    if (!is_asked_later && strcmp(name, "download") != 0 && strcmp(name, "upload") != 0)
         fail(EXIT_UNSUPPORTED, "the workload \"%s\" is not supported", name);
     struct assignment assignment = {
         .is_server = strcmp(string(document, "role"), "server") == 0,
         .is_upload = strcmp(name, "upload") == 0,
+        .is_asked_later = is_asked_later,
         .address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)number(document, "port"))},
         .server_name = string(document, "server_name"),
-        .size_bytes = (uint64_t)number(workload, "size_bytes"),
+        .size_bytes = is_asked_later ? 0 : (uint64_t)number(workload, "size_bytes"),
         .content_seed = strtoull(string(document, "content_seed_hex"), NULL, 16),
         .congestion_control = string(member(document, "options"), "congestion_control"),
         .authority = string(document, "authority"),
@@ -80,6 +85,23 @@ struct assignment read_assignment(const char *path) {
 void say_ready(void) {
     puts("{\"event\": \"ready\"}");
     fflush(stdout);
+}
+
+void say_object(uint64_t size_bytes, const uint64_t times[3]) {
+    printf("{\"event\": \"object\", \"bytes\": %" PRIu64, size_bytes);
+    const char *NAMES[] = {"requested_at", "first_byte_at", "done_at"};
+    for (int i = 0; i < 3; i++)
+        printf(", \"%s\": %" PRIu64 ".%09" PRIu64, NAMES[i], times[i] / 1000000000, times[i] % 1000000000);
+    puts("}");
+    fflush(stdout);
+}
+
+uint64_t read_request(const char *line) {
+    const cJSON *document = cJSON_Parse(line), *get = cJSON_GetObjectItemCaseSensitive(document, "get");
+    if (cJSON_GetArraySize(document) != 1 || !cJSON_IsNumber(get) || get->valuedouble < 0 ||
+        get->valuedouble > LARGEST_BYTES)
+        fail(EXIT_FAILURE, "standard input: \"%s\" is not {\"get\": BYTES}", line);
+    return (uint64_t)get->valuedouble;
 }
 
 void say_done(const struct metric *metrics, int count) {

@@ -11,6 +11,7 @@ enum { EXIT_WRONG_CALL = 2, EXIT_UNSUPPORTED = 127 };
 struct assignment {
     bool is_server;
     bool is_upload;
+    bool is_asked_later; // of the workload requests: what is transferred is read on standard input
     struct sockaddr_in address;
     const char *server_name;
     uint64_t size_bytes;
@@ -31,6 +32,13 @@ struct metric {
 struct assignment read_assignment(const char *path);
 
 void say_ready(void);
+
+// An object of so many bytes has arrived; times are nanoseconds of CLOCK_MONOTONIC.
+void say_object(uint64_t size_bytes, const uint64_t times[3]);
+
+// How many bytes a line of standard input asks for. Ends the program with one line when it asks for nothing.
+uint64_t read_request(const char *line);
+
 void say_done(const struct metric *metrics, int count);
 
 // Ends the program with one line on standard error.

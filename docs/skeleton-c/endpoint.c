@@ -1,15 +1,16 @@
 // One end of a transfer over QUIC with ngtcp2, as quic-impls/README.md asks for it: the server serves until a
 // signal, the client ends when it has all.
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "connection.h"
-#include "content.h"
 
 enum { RECEIVE_BUFFER_BYTES = 7 << 20, DATAGRAMS_AT_ONCE = 64 };
 
@@ -90,16 +91,16 @@ static void drop_closed(struct connection **first) {
     }
 }
 
-// Waits for a datagram, the next timer or a signal.
-static void wait_for_work(const struct endpoint *endpoint, const struct connection *first, uint64_t latest,
-                          const sigset_t *signals) {
+// Waits for a datagram, something to read of `input` (-1: nothing is), the next timer or a signal.
+static void wait_for_work(const struct endpoint *endpoint, const struct connection *first, int input,
+                          uint64_t latest, const sigset_t *signals) {
     for (; first != NULL; first = first->next)
         if (expiry(first) < latest)
             latest = expiry(first);
     uint64_t time = now(), rest = latest > time ? latest - time : 0;
     struct timespec limit = {(time_t)(rest / NGTCP2_SECONDS), (long)(rest % NGTCP2_SECONDS)};
-    struct pollfd socket = {.fd = endpoint->socket, .events = POLLIN};
-    ppoll(&socket, 1, &limit, signals);
+    struct pollfd read[] = {{.fd = endpoint->socket, .events = POLLIN}, {.fd = input, .events = POLLIN}};
+    ppoll(read, 2, &limit, signals);
 }
 
 static void work(struct endpoint *endpoint, struct connection **first) {
@@ -131,7 +132,7 @@ static void serve(struct endpoint *endpoint, const sigset_t *signals) {
     struct connection *first = NULL;
     say_ready();
     while (!is_asked_to_end) {
-        wait_for_work(endpoint, first, now() + 60 * NGTCP2_SECONDS, signals);
+        wait_for_work(endpoint, first, -1, now() + 60 * NGTCP2_SECONDS, signals);
         work(endpoint, &first);
         drop_closed(&first);
     }
@@ -141,19 +142,57 @@ static void serve(struct endpoint *endpoint, const sigset_t *signals) {
     report(&endpoint->counters, 0, 0);
 }
 
+// Asks for what the input says; false at its end. It never waits for the rest of a line.
+static bool read_requests(struct connection *connection) {
+    static char line[1024];
+    static size_t length;
+    ssize_t count = read(STDIN_FILENO, line + length, sizeof line - 1 - length);
+    if (count <= 0)
+        return count < 0 && errno == EAGAIN;
+    length += (size_t)count;
+    line[length] = '\0';
+    for (char *end; (end = strchr(line, '\n')) != NULL; memmove(line, end + 1, length + 1)) {
+        *end = '\0';
+        length -= (size_t)(end + 1 - line);
+        ask(connection, read_request(line));
+    }
+    if (length == sizeof line - 1)
+        fail(EXIT_FAILURE, "standard input: a line has more than %zu bytes", length);
+    return true;
+}
+
+static void say_objects(struct connection *connection) {
+    for (struct stream *stream = connection->streams; stream != NULL; stream = stream->next)
+        if (stream->transfer.is_over && !stream->is_said) {
+            say_object(stream->transfer.size_bytes, stream->times);
+            stream->is_said = true;
+        }
+}
+
 static void transfer_as_client(struct endpoint *endpoint, const sigset_t *signals) {
+    const struct assignment *assignment = endpoint->assignment;
     uint64_t begun = now(), over = 0;
-    uint64_t deadline = begun + (uint64_t)(endpoint->assignment->deadline_s * NGTCP2_SECONDS);
+    uint64_t deadline = begun + (uint64_t)(assignment->deadline_s * NGTCP2_SECONDS);
     struct connection *connection = dial(endpoint);
-    work(endpoint, &connection);
-    while (!connection->transfer.is_over) {
+    int input = assignment->is_asked_later ? STDIN_FILENO : -1;
+    if (assignment->is_asked_later)
+        fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
+    else
+        ask(connection, assignment->size_bytes);
+    while (input < 0 || read_requests(connection)) {
+        work(endpoint, &connection);
+        if (input >= 0)
+            say_objects(connection);
+        else if (connection->streams->transfer.is_over)
+            break;
         if (now() >= deadline)
-            fail(EXIT_FAILURE, "not done within the deadline of %g s", endpoint->assignment->deadline_s);
+            fail(EXIT_FAILURE, "not done within the deadline of %g s", assignment->deadline_s);
         if (is_asked_to_end)
             fail(EXIT_FAILURE, "ended by a signal");
-        wait_for_work(endpoint, connection, deadline, signals);
-        work(endpoint, &connection);
+        wait_for_work(endpoint, connection, input, deadline, signals);
     }
+    if (connection->handshake_at == 0)
+        fail(EXIT_FAILURE, "the input ended before the handshake");
     over = now();
     double handshake_s = (double)(connection->handshake_at - begun) / NGTCP2_SECONDS;
     close_connection(connection);
@@ -167,11 +206,8 @@ int main(int count, char **arguments) {
     const struct assignment assignment = read_assignment(arguments[1]);
     struct endpoint endpoint = {
         .assignment = &assignment,
-        .content = make_content(assignment.content_seed, assignment.size_bytes),
         .credentials = read_credentials(&assignment),
     };
-    if (endpoint.content == NULL)
-        fail(EXIT_FAILURE, "there is no memory for %llu bytes", (unsigned long long)assignment.size_bytes);
     sigset_t signals = obey_signals();
     open_socket(&endpoint);
     if (assignment.is_server)

@@ -2,9 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "content.h"
+
+// A server keeps the content of each answer in memory.
+static const uint64_t LARGEST_BYTES = 1ull << 30;
 
 static const char *REQUESTS[] = {"GET", "PUT"};
 
@@ -13,24 +17,32 @@ static void hash_text(const uint8_t hash[32], char text[HASH_TEXT_BYTES + 1]) {
         snprintf(text + 2 * i, 3, "%02x", hash[i]);
 }
 
-void begin_transfer(struct transfer *transfer, const struct assignment *assignment, const uint8_t *content) {
-    *transfer = (struct transfer){.assignment = assignment, .content = content};
+static void have_content(struct transfer *transfer, uint64_t size_bytes) {
+    transfer->size_bytes = size_bytes;
+    transfer->content = make_content(transfer->assignment->content_seed, size_bytes);
+    if (transfer->content == NULL)
+        fail(EXIT_FAILURE, "there is no memory for %" PRIu64 " bytes", size_bytes);
+}
+
+void begin_transfer(struct transfer *transfer, const struct assignment *assignment, uint64_t size_bytes) {
+    *transfer = (struct transfer){.assignment = assignment};
     if (assignment->is_server) {
         gnutls_hash_init(&transfer->hash, GNUTLS_DIG_SHA256);
         return;
     }
+    have_content(transfer, size_bytes);
     const char *request = REQUESTS[assignment->is_upload];
-    transfer->line_length = (size_t)snprintf(transfer->line, sizeof transfer->line, "%s /%" PRIu64 "\r\n",
-                                             request, assignment->size_bytes);
-    transfer->content_length = assignment->is_upload ? assignment->size_bytes : 0;
+    transfer->line_length =
+        (size_t)snprintf(transfer->line, sizeof transfer->line, "%s /%" PRIu64 "\r\n", request, size_bytes);
+    transfer->content_length = assignment->is_upload ? size_bytes : 0;
     transfer->may_send = true;
 }
 
 static const char *answer_request(struct transfer *transfer) {
     uint64_t size;
-    if (sscanf(transfer->asked, "GET /%" SCNu64 "\r\n", &size) != 1 ||
-        size > transfer->assignment->size_bytes)
+    if (sscanf(transfer->asked, "GET /%" SCNu64 "\r\n", &size) != 1 || size > LARGEST_BYTES)
         return "the client asks for something else than the content";
+    have_content(transfer, size);
     transfer->content_length = size;
     transfer->may_send = true;
     return NULL;
@@ -66,11 +78,11 @@ static const char *take_as_client(struct transfer *transfer, const uint8_t *data
     const struct assignment *assignment = transfer->assignment;
     uint8_t hash[32];
     if (assignment->is_upload && transfer->answer[0] == '\0') {
-        gnutls_hash_fast(GNUTLS_DIG_SHA256, transfer->content, assignment->size_bytes, hash);
+        gnutls_hash_fast(GNUTLS_DIG_SHA256, transfer->content, transfer->size_bytes, hash);
         hash_text(hash, transfer->answer);
     }
     const void *right = assignment->is_upload ? (const void *)transfer->answer : transfer->content;
-    uint64_t size = assignment->is_upload ? HASH_TEXT_BYTES : assignment->size_bytes;
+    uint64_t size = assignment->is_upload ? HASH_TEXT_BYTES : transfer->size_bytes;
     if (length > size - transfer->received ||
         memcmp((const uint8_t *)right + transfer->received, data, length) != 0)
         return assignment->is_upload ? "the server got other content" : "the content is wrong";
@@ -112,4 +124,5 @@ void count_sent(struct transfer *transfer, size_t length) {
 void end_transfer(struct transfer *transfer) {
     if (transfer->assignment->is_server)
         gnutls_hash_deinit(transfer->hash, NULL);
+    free(transfer->content);
 }

@@ -1,5 +1,4 @@
-// What crosses the one stream of a connection, over hq-interop: a line that asks, content, an answer. It
-// knows nothing of QUIC.
+// What crosses one stream, over hq-interop: a line that asks, content, an answer. It knows nothing of QUIC.
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
@@ -13,7 +12,8 @@
 
 struct transfer {
     const struct assignment *assignment;
-    const uint8_t *content;
+    uint64_t size_bytes;
+    uint8_t *content; // of so many bytes; it stays where it is until the stream is closed
 
     char asked[64]; // the line that the server has read
     size_t asked_length;
@@ -30,7 +30,8 @@ struct transfer {
     bool is_over; // a client has all, and it is right
 };
 
-void begin_transfer(struct transfer *transfer, const struct assignment *assignment, const uint8_t *content);
+// A client's transfer of so many bytes; a server learns how many from the client.
+void begin_transfer(struct transfer *transfer, const struct assignment *assignment, uint64_t size_bytes);
 
 // Bytes have come, in order; `is_end`: they are the last. A description of what is wrong with them, or NULL.
 const char *take(struct transfer *transfer, const uint8_t *data, size_t length, bool is_end);
