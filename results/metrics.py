@@ -158,8 +158,9 @@ _OF_TRANSFERS = (
         "s",
         "Download completion time, from just before the connection's first datagram is sent to the last"
         " verified byte; of an upload to the server's confirmation, of a page until its last object is"
-        " processed. Of a client of the interop contract the harness timed it (`timed_by` of the trial's"
-        " checks): from the first frame that the link saw to the close of the file.",
+        " processed, of requests until their input ended. Of a client of the interop contract the harness"
+        " timed it (`timed_by` of the trial's checks): from the first frame that the link saw to the close of"
+        " the file.",
         "less",
         "client",
         "download completion time",
