@@ -1,13 +1,13 @@
 """Documents of sessions for the model of ITU-T P.1203, by its README: units, places, order."""
 
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from fecbench.results.analysis import p1203
+from fecbench.results.analysis import frames, p1203
 from fecbench.results.analysis.p1203 import document
 
 LEVELS = [
@@ -38,6 +38,32 @@ def test_a_session_without_a_stall_has_the_time_before_the_first_picture_alone()
     segments = pd.DataFrame({"index": [0], "level": [0], "bytes": [50_000]})
     stalls = pd.DataFrame({"t_s": [0.0], "length_s": [0.4]})
     assert document(segments, stalls, {"segment_s": 2.0, "levels": LEVELS})["I23"]["stalling"] == [[0.0, 0.4]]
+
+
+def _kept(monkeypatch: pytest.MonkeyPatch, latencies_s: list[float]) -> list[int]:
+    """The trials whose documents are written, of sessions so late; 0: not live."""
+    ids = range(len(latencies_s))
+    tables = {
+        "segments": pd.DataFrame({"id": ids, "index": 0, "level": 0, "bytes": 50_000}),
+        "stalls": pd.DataFrame({"id": ids, "t_s": 0.0, "length_s": 0.4}),
+    }
+    trials = []
+    for trial, latency_s in enumerate(latencies_s):
+        session = {
+            "ladder": {"segment_s": 2.0, "levels": LEVELS},
+            "settings": {"live_latency_s": latency_s},
+        }
+        record = SimpleNamespace(task={"pairs": [{"session": session}]})
+        trials.append(SimpleNamespace(id=trial, record=record))
+    database = SimpleNamespace(series_columns=lambda _: tables, trials=lambda *_: trials)
+    monkeypatch.setattr(frames, "series", lambda _database, _campaign, name: tables[name])
+    return [trial for trial, _ in p1203.documents(database, SimpleNamespace(id=1, name="c"))]  # type: ignore[arg-type]
+
+
+def test_live_sessions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _kept(monkeypatch, [0.0, 3.0, 0.0]) == [0, 2]
+    with pytest.raises(p1203.NoSessions, match="live video alone"):
+        _kept(monkeypatch, [3.0])
 
 
 class Standalone:
