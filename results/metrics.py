@@ -760,6 +760,22 @@ _OF_VIDEO = (
         "number of segments that arrived",
     ),
     Metric(
+        "video.given_up",
+        "segments",
+        "Segments that the player gave up while they came, and asked for at a lower level.",
+        None,
+        "harness",
+        "number of segments given up",
+    ),
+    Metric(
+        "video.given_up_bytes",
+        "bytes",
+        "What had come of them.",
+        "less",
+        "harness",
+        "bytes of segments given up",
+    ),
+    Metric(
         "video.unplayed_s",
         "s",
         "Video that was never shown, since the viewer left before.",

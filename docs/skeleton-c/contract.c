@@ -98,6 +98,8 @@ void say_object(uint64_t size_bytes, const uint64_t times[3]) {
 
 uint64_t read_request(const char *line) {
     const cJSON *document = cJSON_Parse(line), *get = cJSON_GetObjectItemCaseSensitive(document, "get");
+    if (cJSON_HasObjectItem(document, "tell_every_s") || cJSON_HasObjectItem(document, "stop"))
+        fail(EXIT_UNSUPPORTED, "standard input: to watch a download and give it up is not supported");
     if (cJSON_GetArraySize(document) != 1 || !cJSON_IsNumber(get) || get->valuedouble < 0 ||
         get->valuedouble > LARGEST_BYTES)
         fail(EXIT_FAILURE, "standard input: \"%s\" is not {\"get\": BYTES}", line);

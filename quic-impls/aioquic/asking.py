@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from aioquic.quic import events
 from aioquic.quic.connection import QuicConnection
-from assignment import LARGEST, Assignment
+from assignment import LARGEST, Assignment, UnsupportedError
 from content import content
 
 
@@ -45,7 +45,7 @@ class Requests:
         return self._input
 
     def read(self, now: float) -> None:
-        """Read what there is of the input. Raises AskingError."""
+        """Read what there is of the input. Raises AskingError and UnsupportedError."""
         try:
             data = os.read(self._input, 65536)
         except BlockingIOError:
@@ -110,6 +110,8 @@ def _size_of(line: bytes) -> int:
         asked = json.loads(line)
     except ValueError:
         asked = None
+    if isinstance(asked, dict) and asked.keys() & {"tell_every_s", "stop"}:
+        raise UnsupportedError("standard input: watching a download and giving it up are not supported")
     size = asked.get("get") if isinstance(asked, dict) and asked.keys() == {"get"} else None
     if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= LARGEST:
         raise AskingError(f'standard input: {line[:80]!r} is not {{"get": BYTES}} of at most {LARGEST} bytes')

@@ -17,6 +17,9 @@ import (
 // Requests is the name of the workload whose client is told in the course of the trial what to ask for.
 const Requests = "requests"
 
+// ErrStopped is why a fetch is given up.
+var ErrStopped = errors.New("given up")
+
 // errInputEnded is why a connection is not made that nobody needs any more.
 var errInputEnded = errors.New("the input ended before the handshake")
 
@@ -32,24 +35,39 @@ func Lines(in io.Reader) <-chan string {
 	return lines
 }
 
-// sizeOf is how many bytes a line asks for.
-func sizeOf(line string) (int64, error) {
+// request is what a line asks for, which was read at a time.
+type request struct {
+	at        time.Duration
+	stop      bool // what is on its way is given up
+	size      int64
+	isWatched bool
+	tellEvery time.Duration // of its progress, where it is watched
+}
+
+func requested(line string) (request, error) {
 	var asked struct {
-		Get *int64 `json:"get"`
+		Get       *int64   `json:"get"`
+		TellEvery *float64 `json:"tell_every_s"`
+		Stop      bool     `json:"stop"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(line)))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil || asked.Get == nil || *asked.Get < 0 || *asked.Get > mostBytes {
-		return 0, fmt.Errorf("standard input: %.80q is not {\"get\": BYTES} of at most %d bytes", line, int64(mostBytes))
+	err := decoder.Decode(&asked)
+	isGet := asked.Get != nil && *asked.Get >= 0 && *asked.Get <= mostBytes
+	isWatched := asked.TellEvery != nil
+	isRight := !isWatched || *asked.TellEvery >= 0 && *asked.TellEvery <= 3600
+	switch {
+	case err == nil && isGet && isRight && !asked.Stop:
+		r := request{size: *asked.Get, isWatched: isWatched}
+		if isWatched {
+			r.tellEvery = time.Duration(*asked.TellEvery * float64(time.Second))
+		}
+		return r, nil
+	case err == nil && asked.Stop && asked.Get == nil && !isWatched:
+		return request{stop: true}, nil
 	}
-	return *asked.Get, nil
-}
-
-// Object is what a client says of an object that has arrived.
-func Object(out io.Writer, size int64, requestedAt, firstByteAt, doneAt time.Duration) error {
-	_, err := fmt.Fprintf(out, `{"event": "object", "bytes": %d, "requested_at": %.9f, "first_byte_at": %.9f, "done_at": %.9f}`+"\n",
-		size, requestedAt.Seconds(), firstByteAt.Seconds(), doneAt.Seconds())
-	return err
+	return request{}, fmt.Errorf(`standard input: %.80q is neither {"get": BYTES} of at most %d bytes, which may have "tell_every_s" of at most 3600, nor {"stop": true}`,
+		line, int64(mostBytes))
 }
 
 // Asker carries out the workload.
@@ -58,15 +76,12 @@ type Asker struct {
 	Lines <-chan string
 	Clock func() time.Duration // that both ends of a trial have
 	Out   io.Writer
+	// Stops is whether fetch heeds [ErrStopped] as the cause of its context's end.
+	Stops bool
 
 	requests chan request
 	failed   error // of a line
-}
-
-// request is one that was read, at a time.
-type request struct {
-	size int64
-	at   time.Duration
+	saying   sync.Mutex
 }
 
 // Listen begins to read. The context that it returns ends when the input does.
@@ -92,20 +107,28 @@ func (a *Asker) Listen(ctx context.Context) context.Context {
 }
 
 func (a *Asker) read(line string) {
-	var size int64
-	if size, a.failed = sizeOf(line); a.failed == nil {
-		a.requests <- request{size, a.Clock()}
+	r, err := requested(line)
+	if err == nil && !a.Stops && (r.stop || r.isWatched) {
+		err = Unsupported{"standard input: to watch a download and give it up"}
+	}
+	if a.failed = err; err == nil {
+		r.at = a.Clock()
+		a.requests <- r
 	}
 }
 
 // Ask fetches what it is asked for, and says what has arrived, until the input ends. Objects are fetched beside each other; what is
-// still on its way at the end is given up, for which fetch has to heed its context.
+// still on its way when it is stopped, or at the end, is given up, for which fetch has to heed its context.
 func (a *Asker) Ask(ctx context.Context, fetch func(ctx context.Context, size int64, to io.Writer) error) error {
-	var saying sync.Mutex
 	var fetching sync.WaitGroup
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, fail := context.WithCancelCause(ctx)
 	defer fetching.Wait()
-	defer stop(nil)
+	defer fail(nil)
+	var onTheirWay struct {
+		context context.Context
+		giveUp  context.CancelCauseFunc
+	}
+	onTheirWay.context, onTheirWay.giveUp = context.WithCancelCause(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -114,39 +137,70 @@ func (a *Asker) Ask(ctx context.Context, fetch func(ctx context.Context, size in
 			if !more {
 				return a.failed
 			}
+			if r.stop {
+				onTheirWay.giveUp(ErrStopped)
+				onTheirWay.context, onTheirWay.giveUp = context.WithCancelCause(ctx)
+				continue
+			}
+			of := onTheirWay.context
 			fetching.Go(func() {
-				to := &timed{Verifier: content.Verifier{Seed: a.Seed, Size: r.size}, clock: a.Clock}
-				err := fetch(ctx, r.size, to)
-				if err == nil && to.Received < r.size {
-					err = fmt.Errorf("the server sent %d of %d bytes", to.Received, r.size)
-				}
-				if err == nil {
-					done := a.Clock()
-					if r.size == 0 {
-						to.first = done
-					}
-					saying.Lock()
-					err = Object(a.Out, r.size, r.at, to.first, done)
-					saying.Unlock()
-				}
-				if err != nil {
-					stop(fmt.Errorf("%d bytes: %w", r.size, err))
+				to := &arriving{Verifier: content.Verifier{Seed: a.Seed, Size: r.size}, asker: a, request: r}
+				if err := to.fetch(of, fetch); err != nil {
+					fail(fmt.Errorf("%d bytes: %w", r.size, err))
 				}
 			})
 		}
 	}
 }
 
-// timed notes when the first byte came.
-type timed struct {
-	content.Verifier
-	clock func() time.Duration
-	first time.Duration
+// say writes what a client says.
+func (a *Asker) say(format string, values ...any) error {
+	a.saying.Lock()
+	defer a.saying.Unlock()
+	_, err := fmt.Fprintf(a.Out, format+"\n", values...)
+	return err
 }
 
-func (t *timed) Write(b []byte) (int, error) {
-	if t.Received == 0 && len(b) > 0 {
-		t.first = t.clock()
+// arriving is an object on its way.
+type arriving struct {
+	content.Verifier
+	asker       *Asker
+	request     request
+	first, told time.Duration // when the first byte came, and when its progress was told; 0: not yet
+}
+
+func (o *arriving) fetch(ctx context.Context, fetch func(ctx context.Context, size int64, to io.Writer) error) error {
+	event := "object"
+	err := fetch(ctx, o.request.size, o)
+	switch {
+	case errors.Is(context.Cause(ctx), ErrStopped) && (err != nil || o.Received < o.request.size):
+		event = "stopped"
+	case err != nil:
+		return err
+	case o.Received < o.request.size:
+		return fmt.Errorf("the server sent %d of %d bytes", o.Received, o.request.size)
 	}
-	return t.Verifier.Write(b)
+	done := o.asker.Clock()
+	if o.Received == 0 {
+		o.first = done
+	}
+	return o.asker.say(`{"event": %q, "bytes": %d, "requested_at": %.9f, "first_byte_at": %.9f, "done_at": %.9f}`,
+		event, o.Received, o.request.at.Seconds(), o.first.Seconds(), done.Seconds())
+}
+
+func (o *arriving) Write(b []byte) (int, error) {
+	isFirst := o.Received == 0 && len(b) > 0
+	if isFirst {
+		o.first = o.asker.Clock()
+	}
+	written, err := o.Verifier.Write(b)
+	if err != nil || !o.request.isWatched || o.Received == o.request.size {
+		return written, err
+	}
+	if now := o.asker.Clock(); isFirst || now-o.told >= o.request.tellEvery {
+		o.told = now
+		err = o.asker.say(`{"event": "progress", "bytes": %d, "requested_at": %.9f, "at": %.9f}`,
+			o.Received, o.request.at.Seconds(), now.Seconds())
+	}
+	return written, err
 }

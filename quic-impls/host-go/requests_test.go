@@ -72,9 +72,57 @@ func TestWhatIsWrongOrTooLittleOrTooMuchEndsIt(t *testing.T) {
 }
 
 func TestALineThatIsNoneIsNamed(t *testing.T) {
-	for _, line := range []string{"", "get", "{}", `{"get": -1}`, `{"get": 1.5}`, `{"get": 1, "put": 2}`, `{"get": 1099511627777}`} {
-		if _, err := sizeOf(line); err == nil || !strings.Contains(err.Error(), "standard input: "+fmt.Sprintf("%q", line)) {
+	for _, line := range []string{
+		"", "get", "{}", `{"get": -1}`, `{"get": 1.5}`, `{"get": 1, "put": 2}`, `{"get": 1099511627777}`,
+		`{"get": 1, "tell_every_s": -1}`, `{"get": 1, "stop": true}`, `{"stop": false}`, `{"stop": true, "tell_every_s": 1}`,
+	} {
+		if _, err := requested(line); err == nil || !strings.Contains(err.Error(), "standard input: "+fmt.Sprintf("%q", line)) {
 			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestWhatIsStoppedIsSaidWithWhatHasCome(t *testing.T) {
+	lines, came := make(chan string), make(chan struct{})
+	out := &bytes.Buffer{}
+	a := &Asker{Seed: seed, Lines: lines, Clock: Monotonic, Out: out, Stops: true}
+	a.Listen(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- a.Ask(context.Background(), func(ctx context.Context, size int64, to io.Writer) error {
+			defer close(came)
+			reader := content.NewReader(seed, size)
+			for range 3 {
+				if _, err := io.CopyN(to, reader, 100); err != nil {
+					return err
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+	}()
+	lines <- `{"get": 1000, "tell_every_s": 0.001}`
+	lines <- `{"stop": true}`
+	<-came
+	close(lines)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	told := strings.Split(strings.TrimSpace(out.String()), "\n")
+	for n, start := range []string{`"progress", "bytes": 100, "requested_at"`, `"progress", "bytes": 200`, `"progress", "bytes": 300`, `"stopped", "bytes": 300, "requested_at"`} {
+		if n >= len(told) || !strings.HasPrefix(told[n], `{"event": `+start) {
+			t.Fatalf("said %q", told)
+		}
+	}
+}
+
+func TestADownloadIsWatchedWhereItCanBeStoppedAlone(t *testing.T) {
+	for _, line := range []string{`{"get": 1, "tell_every_s": 1}`, `{"stop": true}`} {
+		a := &Asker{Seed: seed, Lines: Lines(strings.NewReader(line)), Clock: Monotonic, Out: io.Discard}
+		a.Listen(context.Background())
+		if err := a.Ask(context.Background(), right); CodeOfFailure(err) != ExitUnsupported {
+			t.Errorf("%s: %v", line, err)
 		}
 	}
 }

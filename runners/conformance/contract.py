@@ -203,7 +203,7 @@ class Examination:
             f"{name}: {SAMPLE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
         )
         if self._loopback.dialogue is not None and name == "requests":
-            said = len(self._loopback.dialogue.objects)
+            said = self._loopback.dialogue.ended
             problem = "" if said else "the client read what to ask for, and said nothing of an object"
             self._note(
                 f"{name}: objects", problem, f"the client said of {said} objects that they have arrived"

@@ -238,7 +238,7 @@ class VirtualEngine:
         errand, now = seat.errands.popleft(), time.monotonic()
         duration_s, seat.begun = now - seat.begun, now
         if errand.dialogue is not None:
-            outcome.objects = errand.dialogue.objects
+            outcome.said = errand.dialogue.said
         folder = None
         if simulation.leaves_files(errand.task):
             folder = self._folder / errand.place.logs.name

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.dropper.command import Counters
-from fecbench.runners.tasks.requests import Object
+from fecbench.runners.tasks.requests import Said
 from fecbench.topologies.link import Direction
 from fecbench.topologies.link_report import LinkReport
 
@@ -65,8 +65,8 @@ class Outcome(_Record):
     background_lasted: bool = True
     """The second pair's transfer went on until the first one's ended."""
     competition: Competition | None = None
-    objects: list[Object] = []
-    """What the client said has arrived, in the course of the trial."""
+    said: list[Said] = []
+    """What the client said of objects, in the course of the trial."""
     links: dict[str, LinkReport] = {}
     droppers: dict[str, dict[Direction, DropperOutcome]] = {}
     """Of each link and direction."""

@@ -2,37 +2,69 @@
 (quic-impls/contract/requests.md)."""
 
 import json
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, TypeAdapter
 
 Instant = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 """Seconds of the clock that both ends of a trial have."""
 
 
-class Object(BaseModel):
-    """A client says that an object has arrived, whole and right."""
+class Progress(BaseModel):
+    """A client says that so much of the object that is on its way has arrived."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    event: Literal["object"]
+    event: Literal["progress"]
     bytes: NonNegativeInt
+    requested_at: Instant
+    at: Instant
+
+
+class Object(BaseModel):
+    """A client says that an object has arrived, whole and right, or that it was given up."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    event: Literal["object", "stopped"]
+    bytes: NonNegativeInt
+    """Those that have arrived."""
     requested_at: Instant
     """When it had read what asks for it."""
     first_byte_at: Instant
     done_at: Instant
+
+    @property
+    def whole(self) -> bool:
+        return self.event == "object"
+
+
+Said = Annotated[Object | Progress, Field(discriminator="event")]
+"""What a client says in the course of a trial."""
+SAID: TypeAdapter[Object | Progress] = TypeAdapter(Said)
+
+
+T = TypeVar("T", bound=Object | Progress)
 
 
 class Line(NamedTuple):
     """What a client is to read, and when."""
 
     at_s: float
-    get: int | None
-    """So many bytes are asked for; None: its input ends."""
+    get: int | None = None
+    """So many bytes are asked for."""
+    tell_every_s: float | None = None
+    """So often the client tells their progress; None: it does not."""
+    stop: bool = False
+    """What is on its way is given up. Where nothing is asked for and nothing given up, its input ends."""
 
     @property
     def text(self) -> str | None:
         """None: the end."""
-        return None if self.get is None else json.dumps({"get": self.get})
+        if self.stop:
+            return json.dumps({"stop": True})
+        if self.get is None:
+            return None
+        often = {} if self.tell_every_s is None else {"tell_every_s": self.tell_every_s}
+        return json.dumps({"get": self.get, **often})
 
 
 class Conversation(Protocol):
@@ -42,7 +74,7 @@ class Conversation(Protocol):
         """What it is to read at first."""
         ...
 
-    def heard(self, arrived: Object) -> list[Line]:
+    def heard(self, said: Object | Progress) -> list[Line]:
         """What it is to read now, in the place of all that it has not read yet."""
         ...
 
@@ -52,7 +84,7 @@ class Dialogue:
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self.objects: list[Object] = []
+        self.said: list[Object | Progress] = []
         self.begun = False
 
     def begin(self, now_s: float) -> list[Line]:
@@ -60,20 +92,23 @@ class Dialogue:
         self.begun = True
         return _moved(self._conversation.begin(), now_s)
 
-    def heard(self, arrived: Object) -> list[Line]:
+    @property
+    def ended(self) -> int:
+        """How many objects have arrived or were given up."""
+        return sum(isinstance(said, Object) for said in self.said)
+
+    def heard(self, said: Object | Progress) -> list[Line]:
         """The same, after it has said this."""
-        self.objects.append(arrived)
-        began_s = self.objects[0].requested_at
-        return _moved(self._conversation.heard(since(arrived, began_s)), began_s)
+        self.said.append(said)
+        began_s = self.said[0].requested_at
+        return _moved(self._conversation.heard(since(said, began_s)), began_s)
 
 
-def since(arrived: Object, began_s: float) -> Object:
+def since(said: T, began_s: float) -> T:
     """The same by a clock that begins with the first request. What cannot be is left to the judge."""
-    times = {
-        name: max(0.0, getattr(arrived, name) - began_s)
-        for name in ("requested_at", "first_byte_at", "done_at")
-    }
-    return arrived.model_copy(update=times)
+    times = [name for name in type(said).model_fields if name == "at" or name.endswith("_at")]
+    moved = {name: max(0.0, getattr(said, name) - began_s) for name in times}
+    return cast("T", said.model_copy(update=moved))
 
 
 def _moved(lines: list[Line], by_s: float) -> list[Line]:

@@ -3,7 +3,7 @@
 import os
 import time
 
-from fecbench.runners.tasks.requests import Dialogue, Line, Object
+from fecbench.runners.tasks.requests import Dialogue, Line, Object, Progress
 from fecbench.runners.tasks.validity import USUAL
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
@@ -32,18 +32,19 @@ class Asker:
         if stdin and not stdin.closed:
             stdin.close()
 
-    def _hear(self, arrived: Object) -> None:
-        if len(self._dialogue.objects) == self._asked:
-            self._client.refuse(f"said that {arrived.bytes} bytes have arrived, and was not asked for them")
+    def _hear(self, said: Object | Progress) -> None:
+        if self._dialogue.ended == self._asked:
+            self._client.refuse(f"said that {said.bytes} bytes have arrived, and was not asked for them")
             return
-        now_s, from_s, to_s = time.monotonic(), arrived.requested_at, arrived.done_at
+        now_s, from_s = time.monotonic(), said.requested_at
+        to_s = said.done_at if isinstance(said, Object) else said.at
         if not self._begun_s - CLOCK_S <= from_s <= to_s <= now_s + CLOCK_S:
             self._client.refuse(
-                f"said that {arrived.bytes} bytes came from {from_s:.6f} to {to_s:.6f}: by CLOCK_MONOTONIC it"
+                f"said that {said.bytes} bytes came from {from_s:.6f} to {to_s:.6f}: by CLOCK_MONOTONIC it"
                 f" was started at {self._begun_s:.6f}, and it is {now_s:.6f}"
             )
             return
-        self._proceed(self._dialogue.heard(arrived))
+        self._proceed(self._dialogue.heard(said))
 
     def _proceed(self, lines: list[Line]) -> None:
         self._lines = lines
@@ -55,12 +56,13 @@ class Asker:
         if stdin is None or stdin.closed:
             return
         while self._lines and self._lines[0].at_s <= time.monotonic():
-            text = self._lines.pop(0).text
+            line = self._lines.pop(0)
+            text = line.text
             if text is None:
                 self._lines.clear()
                 self.close()
                 return
-            self._asked += 1
+            self._asked += line.get is not None
             try:
                 os.write(stdin.fileno(), text.encode() + b"\n")
             except (BrokenPipeError, BlockingIOError):  # its end is seen elsewhere, or it reads nothing

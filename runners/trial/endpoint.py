@@ -13,12 +13,14 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, FiniteFloat, StringConstraints, ValidationError, model_validator
 
 from fecbench.runners.refusal import first_problem
-from fecbench.runners.tasks.requests import Object
+from fecbench.runners.tasks.requests import SAID, Object, Progress
 from fecbench.runners.trial.plain_text import plain
 
 MESSAGE_LIMIT_BYTES = 1 << 16
 STDERR_TAIL_BYTES = 4096
 UNSUPPORTED = 127
+OF_OBJECTS = (b'"object"', b'"progress"', b'"stopped"')
+"""Events of a client that is told in the course of the trial what to ask for."""
 
 # A metric becomes a column, a key and a label of an axis.
 MetricName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}\z")]
@@ -50,8 +52,8 @@ class Endpoint:
         self.process = process
         self.events: list[Literal["ready", "done"]] = []
         self.ready = False
-        self.hear: Callable[[Object], None] | None = None
-        """Takes what it says has arrived; None: it is asked for nothing in the course of the trial."""
+        self.hear: Callable[[Object | Progress], None] | None = None
+        """Takes what it says of objects; None: it is asked for nothing in the course of the trial."""
         self.metrics: dict[str, float] | None = None
         # What was wrong with its messages, if anything.
         self.complaint = ""
@@ -92,21 +94,20 @@ class Endpoint:
     def _take_message(self, line: bytes) -> None:
         if self.complaint:
             return
-        kind: type[Message | Object] = Object if self.hear and b'"object"' in line[:40] else Message
+        of_object = self.hear is not None and any(each in line[:40] for each in OF_OBJECTS)
+        message: Message | Object | Progress
         try:
-            message = kind.model_validate_json(line)
+            message = SAID.validate_json(line) if of_object else Message.model_validate_json(line)
         except ValidationError as error:
             cause = " ".join(first_problem(error).split())[:200]
-            known = "no object message" if kind is Object else "neither a ready nor a done message"
+            known = "no object message" if of_object else "neither a ready nor a done message"
             self.refuse(f"wrote {line[:80]!r}, which is {known}: {cause}")
             return
-        if (
-            "done" in self.events or message.event in self.events
-        ):  # an object is said as often as there is one
+        if "done" in self.events or message.event in self.events:
             before = " and ".join(self.events)
             self.refuse(f"wrote {line[:80]!r} after {before}: each is said once, and done is the last line")
             return
-        if isinstance(message, Object):
+        if not isinstance(message, Message):
             assert self.hear
             self.hear(message)
             return

@@ -17,7 +17,7 @@ from fecbench.dropper.command import Counters
 from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
 from fecbench.runners.refusal import first_problem
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
-from fecbench.runners.tasks.requests import Dialogue, Instant, Object
+from fecbench.runners.tasks.requests import Dialogue, Instant, Said
 from fecbench.runners.tasks.task import ROLES, VIRTUAL, LinkTask, Task, endpoint_name
 from fecbench.runners.trial import competition
 from fecbench.runners.trial.assignment import assignment
@@ -225,7 +225,7 @@ class _Disturbance(_Part):
 
 class _Asked(_Part):
     number: int
-    objects: list[Object]
+    objects: list[Said]
     now_s: Instant
 
 
@@ -244,7 +244,7 @@ def reply_to(line: bytes, dialogue: Dialogue | None, number: int) -> bytes:
     if asked.number != number or dialogue is None:
         raise AnswerError(f"asked {line[:80]!r}, and nothing is to be read in task {number}")
     if len(asked.objects) > 1 or bool(asked.objects) == (dialogue.begun is False):
-        raise AnswerError(f"asked {line[:80]!r}: one object is told at a time, and none at first")
+        raise AnswerError(f"asked {line[:80]!r}: one event is told at a time, and none at first")
     lines = dialogue.heard(asked.objects[0]) if asked.objects else dialogue.begin(asked.now_s)
     told = [[round(1e9 * each.at_s), each.text] for each in lines]
     return json.dumps({"number": number, "lines": told}, separators=(",", ":")).encode() + b"\n"

@@ -8,7 +8,7 @@ from fecbench.runners import workloads
 from fecbench.runners.implementations.declaration import CONGESTION_CONTROL, PATHS
 from fecbench.runners.tasks import series
 from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
-from fecbench.runners.tasks.requests import Dialogue, Object
+from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
 from fecbench.runners.trial import competition, logs, starvation
@@ -52,7 +52,7 @@ def run_endpoints(
     outcome.endpoints |= {
         endpoint.name: run.outcome(role, endpoint) for run in runs for role, endpoint in run.endpoints.items()
     }
-    outcome.objects = runs[0].objects
+    outcome.said = runs[0].said
     with phases("logs"):
         for run in runs:
             run.keep_logs()
@@ -176,9 +176,9 @@ class _Run:
             self._supervisor.end(endpoint)
 
     @property
-    def objects(self) -> list[Object]:
-        """What the client said has arrived."""
-        return self._dialogue.objects if self._dialogue is not None else []
+    def said(self) -> list[Object | Progress]:
+        """What the client said of objects."""
+        return self._dialogue.said if self._dialogue is not None else []
 
     def outcome(self, role: Role, endpoint: Endpoint) -> EndpointOutcome:
         outcome = EndpointOutcome(

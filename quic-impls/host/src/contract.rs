@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use crate::implementation::Implementation;
 use crate::messages::Messages;
-use crate::requests::{self, Object};
+use crate::requests::{self, Said};
 
 const EXIT_FAILURE: u8 = 1;
 pub const EXIT_BAD_INPUT: u8 = 2;
@@ -377,15 +377,15 @@ pub enum Event {
     Ready,
     /// An endpoint has ended, and was a success.
     Done(Metrics),
-    /// Something that was asked for has arrived.
-    Object(Object),
+    /// What has happened to something that was asked for.
+    Said(Said),
 }
 
 impl Event {
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Ready => writeln!(out, r#"{{"event": "ready"}}"#)?,
-            Self::Object(object) => writeln!(out, "{}", object.json())?,
+            Self::Said(said) => writeln!(out, "{}", said.json())?,
             Self::Done(metrics) => {
                 let metrics = serde_json::to_string(metrics)?;
                 writeln!(out, r#"{{"event": "done", "metrics": {metrics}}}"#)?;

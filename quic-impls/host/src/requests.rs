@@ -19,23 +19,45 @@ pub enum Input {
     End,
 }
 
-/// What a client says of an object that has arrived. Times are those of the clock that both ends of a trial have.
+/// What a client says of an object. Times are those of the clock that both ends of a trial have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Said {
+    /// So many bytes of it have arrived.
+    Progress {
+        bytes: u64,
+        requested_at: Duration,
+        at: Duration,
+    },
+    Object(Object),
+}
+
+/// One that has arrived, or was given up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Object {
+    pub is_whole: bool,
+    /// Those that have arrived.
     pub bytes: u64,
     pub requested_at: Duration,
     pub first_byte_at: Duration,
     pub done_at: Duration,
 }
 
-impl Object {
+impl Said {
     /// The event of the contract.
     pub fn json(&self) -> String {
-        let Self { bytes, requested_at, first_byte_at, done_at } = self;
-        let [requested_at, first_byte_at, done_at] = [requested_at, first_byte_at, done_at].map(seconds);
-        format!(
-            r#"{{"event": "object", "bytes": {bytes}, "requested_at": {requested_at}, "first_byte_at": {first_byte_at}, "done_at": {done_at}}}"#
-        )
+        match self {
+            Self::Progress { bytes, requested_at, at } => {
+                let [requested_at, at] = [requested_at, at].map(seconds);
+                format!(r#"{{"event": "progress", "bytes": {bytes}, "requested_at": {requested_at}, "at": {at}}}"#)
+            }
+            Self::Object(Object { is_whole, bytes, requested_at, first_byte_at, done_at }) => {
+                let event = if *is_whole { "object" } else { "stopped" };
+                let [requested_at, first_byte_at, done_at] = [requested_at, first_byte_at, done_at].map(seconds);
+                format!(
+                    r#"{{"event": "{event}", "bytes": {bytes}, "requested_at": {requested_at}, "first_byte_at": {first_byte_at}, "done_at": {done_at}}}"#
+                )
+            }
+        }
     }
 }
 
@@ -43,18 +65,33 @@ fn seconds(time: &Duration) -> String {
     format!("{}.{:09}", time.as_secs(), time.subsec_nanos())
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Get {
-    get: u64,
+/// What a line asks for.
+#[derive(Debug, PartialEq)]
+enum Asked {
+    Get { size: u64, tell_every: Option<Duration> },
+    Stop,
 }
 
-/// How many bytes a line asks for.
-fn size(line: &str) -> Result<u64, String> {
-    let asked: Result<Get, _> = serde_json::from_str(line);
-    match asked {
-        Ok(Get { get }) if get <= LARGEST => Ok(get),
-        _ => Err(format!("standard input: {line:?} is not {{\"get\": BYTES}} of at most {LARGEST} bytes")),
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    get: Option<u64>,
+    tell_every_s: Option<f64>,
+    stop: Option<bool>,
+}
+
+fn asked(line: &str) -> Result<Asked, String> {
+    match serde_json::from_str(line) {
+        Ok(Line { get: Some(size), tell_every_s, stop: None })
+            if size <= LARGEST && tell_every_s.is_none_or(|every_s| (0.0..=3600.0).contains(&every_s)) =>
+        {
+            Ok(Asked::Get { size, tell_every: tell_every_s.map(Duration::from_secs_f64) })
+        }
+        Ok(Line { get: None, tell_every_s: None, stop: Some(true) }) => Ok(Asked::Stop),
+        _ => Err(format!(
+            "standard input: {line:?} is neither {{\"get\": BYTES}} of at most {LARGEST} bytes, which may have \
+             \"tell_every_s\" of at most 3600, nor {{\"stop\": true}}"
+        )),
     }
 }
 
@@ -62,9 +99,14 @@ fn size(line: &str) -> Result<u64, String> {
 pub struct Requests<Stream> {
     content_seed: u64,
     /// Those that have no stream yet.
-    waiting: VecDeque<(u64, Instant)>,
+    waiting: VecDeque<Pending>,
     open: BTreeMap<Stream, Pending>,
-    arrived: Vec<(Pending, Instant)>,
+    /// Streams of objects that were given up, which are to be stopped.
+    given_up: Vec<Stream>,
+    /// When they were.
+    stopped: Option<Instant>,
+    /// What has happened to which, and when.
+    news: Vec<(News, Pending, Instant)>,
     /// When the input ended.
     pub ended: Option<Instant>,
 }
@@ -73,13 +115,24 @@ pub struct Requests<Stream> {
 struct Pending {
     size: u64,
     requested: Instant,
+    /// How often its progress is told.
+    tell_every: Option<Duration>,
+    told: Option<Instant>,
     received: u64,
     first_byte: Option<Instant>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum News {
+    Progress,
+    Whole,
+    GivenUp,
+}
+
 impl<Stream: Ord + Copy> Requests<Stream> {
     pub fn new(content_seed: u64) -> Self {
-        Self { content_seed, waiting: VecDeque::new(), open: BTreeMap::new(), arrived: Vec::new(), ended: None }
+        let (waiting, open) = (VecDeque::new(), BTreeMap::new());
+        Self { content_seed, waiting, open, given_up: Vec::new(), stopped: None, news: Vec::new(), ended: None }
     }
 
     /// Reads what there is to read.
@@ -87,23 +140,50 @@ impl<Stream: Ord + Copy> Requests<Stream> {
         while self.ended.is_none() {
             match host.read().map_err(|error| format!("standard input: {error}"))? {
                 None => break,
-                Some(Input::Line(line)) => self.waiting.push_back((size(&line)?, host.now())),
+                Some(Input::Line(line)) => self.ask(asked(&line)?, host.now()),
                 Some(Input::End) => self.ended = Some(host.now()),
             }
         }
         Ok(())
     }
 
+    fn ask(&mut self, asked: Asked, now: Instant) {
+        match asked {
+            Asked::Get { size, tell_every } => {
+                let pending = Pending { size, requested: now, tell_every, told: None, received: 0, first_byte: None };
+                self.waiting.push_back(pending);
+            }
+            Asked::Stop => {
+                let open = std::mem::take(&mut self.open);
+                self.given_up.extend(open.keys());
+                self.stopped = Some(now);
+                let all = open.into_values().chain(self.waiting.drain(..));
+                self.news.extend(all.map(|pending| (News::GivenUp, pending, now)));
+            }
+        }
+    }
+
     /// Since when a request has waited for its stream.
     pub fn waiting_since(&self) -> Option<Instant> {
-        self.waiting.front().map(|(_, requested)| *requested)
+        self.waiting.front().map(|pending| pending.requested)
+    }
+
+    /// Since when there has been something to do: a stream to stop, or one to open unless the server allows none.
+    pub fn due_since(&self, is_blocked: bool) -> Option<Instant> {
+        let stops = self.given_up.first().and(self.stopped);
+        stops.or_else(|| self.waiting_since().filter(|_| !is_blocked))
+    }
+
+    /// The streams that are to be stopped: nobody wants any more what comes in them.
+    pub fn take_given_up(&mut self) -> Vec<Stream> {
+        std::mem::take(&mut self.given_up)
     }
 
     /// The size that is to be asked for next, which has this stream now.
     pub fn open(&mut self, stream: Stream) -> Option<u64> {
-        let (size, requested) = self.waiting.pop_front()?;
-        self.open.insert(stream, Pending { size, requested, received: 0, first_byte: None });
-        Some(size)
+        let pending = self.waiting.pop_front()?;
+        self.open.insert(stream, pending);
+        Some(pending.size)
     }
 
     /// Whether it is a stream of an object that has not arrived.
@@ -135,6 +215,14 @@ impl<Stream: Ord + Copy> Requests<Stream> {
             }
             pending.received += part.len() as u64;
         }
+        if let Some(every) = pending.tell_every
+            && !bytes.is_empty()
+            && pending.received < pending.size
+            && pending.told.is_none_or(|told| now - told >= every)
+        {
+            pending.told = Some(now);
+            self.news.push((News::Progress, *pending, now));
+        }
         Ok(())
     }
 
@@ -146,23 +234,27 @@ impl<Stream: Ord + Copy> Requests<Stream> {
         if pending.received < pending.size {
             return Err(format!("the server sent {} of {} bytes", pending.received, pending.size));
         }
-        self.arrived.push((pending, now));
+        self.news.push((News::Whole, pending, now));
         Ok(())
     }
 
-    /// Says what has arrived.
+    /// Says what has happened.
     pub fn say(&mut self, host: &mut impl Host) -> Result<(), String> {
-        for (Pending { size, requested, first_byte, .. }, done) in self.arrived.drain(..) {
-            let [requested_at, first_byte_at, done_at] =
-                [requested, first_byte.unwrap_or(done), done].map(|time| host.monotonic(time));
-            let object = Object { bytes: size, requested_at, first_byte_at, done_at };
-            host.say(Event::Object(object)).map_err(|error| format!("standard output: {error}"))?;
+        for (news, Pending { received: bytes, requested, first_byte, .. }, at) in self.news.drain(..) {
+            let said = if news == News::Progress {
+                Said::Progress { bytes, requested_at: host.monotonic(requested), at: host.monotonic(at) }
+            } else {
+                let [requested_at, first_byte_at, done_at] =
+                    [requested, first_byte.unwrap_or(at), at].map(|time| host.monotonic(time));
+                Said::Object(Object { is_whole: news == News::Whole, bytes, requested_at, first_byte_at, done_at })
+            };
+            host.say(Event::Said(said)).map_err(|error| format!("standard output: {error}"))?;
         }
         Ok(())
     }
 }
 
-/// What a simulator asks the harness: what its client is to read, at first and after each object.
+/// What a simulator asks the harness: what its client is to read, at first and whenever it has said something.
 #[derive(Serialize)]
 pub struct Question {
     pub number: u64,
@@ -183,19 +275,70 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_asks_for_a_number_of_bytes_or_is_refused() {
-        assert_eq!(size(r#"{"get": 1000}"#), Ok(1000));
-        for wrong in ["", "get", "{}", r#"{"get": -1}"#, r#"{"get": 1, "put": 2}"#, r#"{"get": 1099511627777}"#] {
-            assert!(size(wrong).unwrap_err().starts_with("standard input: "), "{wrong}");
+    fn a_line_asks_for_a_number_of_bytes_or_gives_up_or_is_refused() {
+        assert_eq!(asked(r#"{"get": 1000}"#), Ok(Asked::Get { size: 1000, tell_every: None }));
+        let told = Asked::Get { size: 1, tell_every: Some(Duration::from_millis(100)) };
+        assert_eq!(asked(r#"{"get": 1, "tell_every_s": 0.1}"#), Ok(told));
+        assert_eq!(asked(r#"{"stop": true}"#), Ok(Asked::Stop));
+        for wrong in [
+            "",
+            "get",
+            "{}",
+            r#"{"get": -1}"#,
+            r#"{"get": 1, "put": 2}"#,
+            r#"{"get": 1099511627777}"#,
+            r#"{"get": 1, "tell_every_s": -1}"#,
+            r#"{"get": 1, "stop": true}"#,
+            r#"{"stop": false}"#,
+        ] {
+            assert!(asked(wrong).unwrap_err().starts_with("standard input: "), "{wrong}");
         }
+    }
+
+    #[test]
+    fn progress_is_told_as_often_as_asked_and_what_is_given_up_with_what_has_come() {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let mut content = vec![0; 1_000];
+        fill(7, 0, &mut content);
+        let mut requests = Requests::new(7);
+        requests.ask(asked(r#"{"get": 1000, "tell_every_s": 0.1}"#).unwrap(), begun);
+        requests.open(1);
+        for (ms, part) in [(50, 0..100), (149, 100..200), (150, 200..300), (260, 300..400)] {
+            requests.take(at(ms), 1, &content[part]).unwrap();
+        }
+        requests.ask(asked(r#"{"get": 5}"#).unwrap(), at(300));
+        requests.ask(Asked::Stop, at(300));
+        let news: Vec<_> = requests.news.iter().map(|(news, pending, at)| (*news, pending.received, *at)).collect();
+        let [progress, up] = [News::Progress, News::GivenUp];
+        let right = [
+            (progress, 100, at(50)),
+            (progress, 300, at(150)),
+            (progress, 400, at(260)),
+            (up, 400, at(300)),
+            (up, 0, at(300)),
+        ];
+        assert_eq!(news, right);
+        assert_eq!(requests.due_since(true), Some(at(300)));
+        assert_eq!(requests.take_given_up(), [1]);
+        assert!(requests.due_since(false).is_none() && !requests.is_open(1));
+        requests.take(at(310), 1, b"what comes later").unwrap();
     }
 
     #[test]
     fn an_object_is_said_with_nine_decimals() {
         let at = Duration::new(3, 7);
-        let object = Object { bytes: 5, requested_at: at, first_byte_at: at, done_at: Duration::new(12, 100_000_000) };
+        let done_at = Duration::new(12, 100_000_000);
+        let object = Object { is_whole: true, bytes: 5, requested_at: at, first_byte_at: at, done_at };
         let times = r#""requested_at": 3.000000007, "first_byte_at": 3.000000007, "done_at": 12.100000000"#;
-        assert_eq!(object.json(), format!(r#"{{"event": "object", "bytes": 5, {times}}}"#));
+        assert_eq!(Said::Object(object).json(), format!(r#"{{"event": "object", "bytes": 5, {times}}}"#));
+        let stopped = Said::Object(Object { is_whole: false, ..object });
+        assert_eq!(stopped.json(), format!(r#"{{"event": "stopped", "bytes": 5, {times}}}"#));
+        let progress = Said::Progress { bytes: 3, requested_at: at, at };
+        assert_eq!(
+            progress.json(),
+            r#"{"event": "progress", "bytes": 3, "requested_at": 3.000000007, "at": 3.000000007}"#
+        );
     }
 
     #[test]
@@ -205,14 +348,14 @@ mod tests {
         fill(7, 0, &mut content);
         let begun = || {
             let mut requests = Requests::new(7);
-            requests.waiting.push_back((10_000, now));
+            requests.ask(Asked::Get { size: 10_000, tell_every: None }, now);
             assert_eq!(requests.open(1), Some(10_000));
             requests
         };
         let mut right = begun();
         right.take(now, 1, &content[..6_000]).and_then(|()| right.take(now, 1, &content[6_000..])).unwrap();
         right.end(now, 1).unwrap();
-        assert!(right.arrived.len() == 1 && !right.is_open(1));
+        assert!(right.news.len() == 1 && right.news[0].0 == News::Whole && !right.is_open(1));
         let mut wrong = content.clone();
         wrong[9_000] ^= 1;
         assert!(begun().take(now, 1, &wrong).unwrap_err().contains("is wrong"));

@@ -7,6 +7,9 @@ use host::requests;
 use crate::outgoing::Outgoing;
 use crate::stack::{Event, Stack, StreamId};
 
+/// The stream error code of a request that nobody wants answered any more.
+const GIVEN_UP: u32 = 0;
+
 pub struct Requests {
     pub list: requests::Requests<StreamId>,
     connection: Option<usize>,
@@ -46,11 +49,14 @@ impl Requests {
         }
     }
 
-    /// Asks for what waits.
+    /// Stops what is given up, and asks for what waits.
     pub fn ask(&mut self, stack: &mut impl Stack) -> Result<(), String> {
         let Some(connection) = self.connection else {
             return Ok(());
         };
+        for stream in self.list.take_given_up() {
+            stack.refuse(stream, GIVEN_UP);
+        }
         while self.list.waiting_since().is_some() {
             let stream = stack.open(connection)?;
             let size = self.list.open(stream).expect("one waits");

@@ -163,8 +163,11 @@ impl Requests {
         }
     }
 
-    /// Asks for what waits.
+    /// Stops what is given up, and asks for what waits.
     fn ask(&mut self, now: Instant, connection: &mut Connection) -> Result<(), String> {
+        for id in self.list.take_given_up() {
+            self.streams.cancel(id);
+        }
         while self.connected.is_some() && self.list.waiting_since().is_some() {
             let Some(id) = connection.streams().open(Dir::Bi) else {
                 self.is_blocked = true;
@@ -204,7 +207,9 @@ impl Requests {
             News::Stopped(_, code) if code != H3Code::NO_ERROR => {
                 Err(format!("the server stopped a request with code {:#x}", code.0))
             }
-            News::Aborted(_, code, _) => Err(format!("an answer was cut short with code {:#x}", code.0)),
+            News::Aborted(stream, code, _) if self.list.is_open(stream) => {
+                Err(format!("an answer was cut short with code {:#x}", code.0))
+            }
             _ => Ok(()), // interim answers and trailers mean nothing here
         }
     }
@@ -223,8 +228,8 @@ impl Application for Requests {
     }
 
     fn timeout(&self) -> Option<Instant> {
-        let is_ready = self.connected.is_some() && !self.is_blocked && self.failure.is_none();
-        self.list.waiting_since().filter(|_| is_ready)
+        let is_ready = self.connected.is_some() && self.failure.is_none();
+        self.list.due_since(self.is_blocked).filter(|_| is_ready)
     }
 
     fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {

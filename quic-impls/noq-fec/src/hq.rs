@@ -19,6 +19,8 @@ pub const ALPN: &[u8] = b"hq-interop";
 // Stream error codes of our hq-interop, which defines none.
 const BAD_REQUEST: VarInt = VarInt::from_u32(1);
 const NOT_RECEIVED: VarInt = VarInt::from_u32(2);
+/// Nobody wants the answer any more.
+const GIVEN_UP: VarInt = VarInt::from_u32(0);
 
 /// The longest request line that is read, in bytes.
 const LONGEST_LINE: usize = 64;
@@ -130,8 +132,11 @@ impl Requests {
         Self { list: requests::Requests::new(content_seed), is_blocked: false, connected: None, failure: None }
     }
 
-    /// Asks for what waits.
+    /// Stops what is given up, and asks for what waits.
     fn ask(&mut self, connection: &mut Connection) -> Result<(), String> {
+        for id in self.list.take_given_up() {
+            let _ = connection.recv_stream(id).stop(GIVEN_UP); // it may have ended
+        }
         while self.connected.is_some() && self.list.waiting_since().is_some() {
             let Some(id) = connection.streams().open(Dir::Bi) else {
                 self.is_blocked = true;
@@ -160,7 +165,7 @@ impl Requests {
                 self.is_blocked = false;
                 self.ask(connection)
             }
-            Event::Stream(StreamEvent::Stopped { error_code, .. }) => {
+            Event::Stream(StreamEvent::Stopped { id, error_code }) if self.list.is_open(id) => {
                 Err(format!("the server stopped a request with code {error_code}"))
             }
             Event::Stream(StreamEvent::Readable { id }) if self.list.is_open(id) => {
@@ -187,8 +192,8 @@ impl Application for Requests {
     }
 
     fn timeout(&self) -> Option<Instant> {
-        let is_ready = self.connected.is_some() && !self.is_blocked && self.failure.is_none();
-        self.list.waiting_since().filter(|_| is_ready)
+        let is_ready = self.connected.is_some() && self.failure.is_none();
+        self.list.due_since(self.is_blocked).filter(|_| is_ready)
     }
 
     fn on_timeout(&mut self, now: Instant, connection: &mut Connection) {
@@ -262,9 +267,14 @@ impl Application for Answers {
                     self.proceed(connection, id);
                 }
             }
-            Event::Stream(
-                StreamEvent::Readable { id } | StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. },
-            ) => self.proceed(connection, id),
+            Event::Stream(StreamEvent::Readable { id } | StreamEvent::Writable { id }) => {
+                self.proceed(connection, id);
+            }
+            // What the stream holds would be sent all the same, without a reset.
+            Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+                self.exchanges.remove(&id);
+                let _ = connection.send_stream(id).reset(error_code); // all of it may have been acknowledged
+            }
             _ => {}
         }
     }

@@ -133,9 +133,14 @@ fn translate(number: usize, connection: &mut Connection, event: quinn_proto::Eve
                 events.push_back(Event::Stream(numbered(number, id)));
             }
         }
-        quinn_proto::Event::Stream(
-            StreamEvent::Readable { id } | StreamEvent::Writable { id } | StreamEvent::Stopped { id, .. },
-        ) => events.push_back(Event::Stream(numbered(number, id))),
+        quinn_proto::Event::Stream(StreamEvent::Readable { id } | StreamEvent::Writable { id }) => {
+            events.push_back(Event::Stream(numbered(number, id)));
+        }
+        quinn_proto::Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+            // What the stream holds would be sent all the same, without a reset.
+            let _ = connection.send_stream(id).reset(error_code); // all of it may have been acknowledged
+            events.push_back(Event::Stream(numbered(number, id)));
+        }
         _ => {}
     }
 }

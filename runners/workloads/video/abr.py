@@ -49,7 +49,8 @@ def estimated(before_kbps: float | None, sample_kbps: float) -> float:
     return OLD_SHARE * before_kbps + (1 - OLD_SHARE) * sample_kbps
 
 
-def _highest_below(kbps: tuple[float, ...], most_kbps: float) -> int:
+def highest_below(kbps: tuple[float, ...], most_kbps: float) -> int:
+    """The highest level of at most this rate; the lowest where none is."""
     return max((level for level, rate in enumerate(kbps) if rate <= most_kbps), default=0)
 
 
@@ -60,7 +61,7 @@ def fixed(view: View) -> int:
 
 def throughput(view: View) -> int:
     """The highest level that the estimate carries (goDASH's `conventional`)."""
-    return _highest_below(view.kbps, view.estimate_kbps or 0.0)
+    return highest_below(view.kbps, view.estimate_kbps or 0.0)
 
 
 def bola(view: View) -> int:
@@ -87,7 +88,7 @@ def dynamic(view: View) -> int:
     It goes over to BOLA when the buffer has 10 s and BOLA's level is at least that of throughput, and back
     when the buffer is below 10 s and BOLA's level is below it.
     """
-    of_rate = _highest_below(view.kbps, SAFETY * (view.estimate_kbps or 0.0))
+    of_rate = highest_below(view.kbps, SAFETY * (view.estimate_kbps or 0.0))
     of_buffer = bola(view)
     if view.by_buffer:
         view.by_buffer = not (view.buffer_s < SWITCH_S and of_buffer < of_rate)

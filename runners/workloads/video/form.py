@@ -9,7 +9,7 @@ from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.requests import Conversation
+from fecbench.runners.tasks.requests import Conversation, Object
 from fecbench.runners.tasks.task import Task
 from fecbench.runners.workloads.video import ladder as ladders
 from fecbench.runners.workloads.video import session as sessions
@@ -59,6 +59,11 @@ class Video(Workload):
             default=0,
             help="The video is live, and to be shown so long after it was taken; 0: it is not live.",
         ),
+        "abandon": Option(
+            type="boolean",
+            default=False,
+            help="A segment that comes too slowly is given up, and asked for at a lower level.",
+        ),
     }
     documents = "videos"
     sample: ClassVar = {"name": "requests"}
@@ -83,6 +88,8 @@ class Video(Workload):
                 f"{where}: workload {self.name}: live_latency_s = {given['live_latency_s']:g}: must be 0 or"
                 f" at least {2 * CHUNK_S:g}, two chunks"
             )
+        if given["live_latency_s"] and given["abandon"]:
+            raise Refusal(f"{where}: workload {self.name}: abandon = true: is for video that is not live")
 
     def reads(self, parameter: str, chosen: Mapping[str, Any]) -> bool:
         given = self._with_defaults(chosen)
@@ -105,10 +112,11 @@ class Video(Workload):
         segments = math.ceil(round(given["duration_s"] / ladder.segment_s, 9))
         if segments > ladder.segments:
             raise Refusal(f"{where}: has {ladder.duration_s:g} s, and duration_s = {given['duration_s']:g}")
-        if given["buffer_s"] < ladder.segment_s * given["start_segments"]:
+        begins_with = 1 if given["live_latency_s"] else given["start_segments"]
+        if given["buffer_s"] < ladder.segment_s * begins_with:
             raise Refusal(
-                f"{where}: buffer_s = {given['buffer_s']:g}: must hold the {given['start_segments']} segments"
-                f" of {ladder.segment_s:g} s with which it begins"
+                f"{where}: buffer_s = {given['buffer_s']:g}: must hold the"
+                f" {begins_with} segments of {ladder.segment_s:g} s with which it begins"
             )
         longest_s = PATIENCE * segments * ladder.segment_s + MARGIN_S
         if around.timeout_s < longest_s:
@@ -124,6 +132,7 @@ class Video(Workload):
             buffer_s=float(given["buffer_s"]),
             live_latency_s=float(given["live_latency_s"]),
             level=given["level"],
+            abandon=given["abandon"],
         )
         asked = sessions.document(ladder.cut(segments), settings)
         told = {"name": self.asked_for}
@@ -149,7 +158,7 @@ class Video(Workload):
     def settled(self, task: Task, outcome: Outcome) -> Task:
         """What has arrived had to be carried."""
         pair = task.pairs[0]
-        carried = sum(arrived.bytes for arrived in outcome.objects)
+        carried = sum(said.bytes for said in outcome.said if isinstance(said, Object))
         demand = Demand(down_bytes=carried, round_trips=1)
         return task.model_copy(
             update={"pairs": [pair.model_copy(update={"demand": demand}), *task.pairs[1:]]}

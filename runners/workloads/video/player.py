@@ -3,6 +3,8 @@
 It asks for one segment after another, each when the one before has arrived and its buffer has room. It plays
 as soon as so many segments are there, and stalls when its buffer is empty, until the next segment is whole.
 
+It may give up a segment that comes too slowly, and ask for it again at a lower level (`abandon`).
+
 A live video is there in chunks, each from the time at which its last picture was taken. The player asks for
 one chunk after another, plays from the first one on, and wants to show each picture `live_latency_s` after it
 was taken. It plays faster while it is later than that, and skips to the present where it is far too late.
@@ -14,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from fecbench.runners.workloads.video.abandon import TELL_EVERY_S, Download
 from fecbench.runners.workloads.video.abr import RULES, View, estimated
 from fecbench.runners.workloads.video.ladder import Ladder
 
@@ -40,6 +43,8 @@ class Settings:
     """0: the video is not live."""
     level: int = 0
     """That of `fixed`."""
+    abandon: bool = False
+    """Whether a segment is given up that comes too slowly."""
 
     @property
     def is_live(self) -> bool:
@@ -56,6 +61,19 @@ class Request:
     chunk: int
     level: int
     bytes: int
+    tell_every_s: float | None = None
+    """So often the player wants to know how much has come; None: it does not."""
+
+
+@dataclass(frozen=True)
+class GivenUp:
+    """A segment that was given up, and asked for again."""
+
+    request: Request
+    bytes: int
+    """Those that had come."""
+    requested_s: float
+    done_s: float
 
 
 @dataclass(frozen=True)
@@ -87,6 +105,7 @@ class Session:
     """What has happened so far."""
 
     arrivals: list[Arrival] = field(default_factory=list)
+    given_up: list[GivenUp] = field(default_factory=list)
     stalls: list[Stall] = field(default_factory=list)
     startup_s: float | None = None
     """When the first picture was shown; None: not yet."""
@@ -103,7 +122,10 @@ class Session:
 
 
 class Player:
-    """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request."""
+    """Plays one video: `request` says what is due now, `arrived` takes it in, until there is no request.
+
+    What is on its way may be watched: `progressed` says whether to give it up, and `gave_up` that it was.
+    """
 
     def __init__(self, ladder: Ladder, settings: Settings) -> None:
         self._ladder, self._settings = ladder, settings
@@ -122,6 +144,10 @@ class Player:
         self._chunks = math.ceil(ladder.segment_s / CHUNK_S) if settings.is_live else 1
         self._next = (0, 0)
         """The segment that is asked for next, and its chunk."""
+        self._download = Download(0, 0)
+        """What is on its way."""
+        self.instead: int | None = None
+        """The level to which it is given up, once that is decided."""
         self.request: Request | None = self._decide()
         """What is asked for now, or when its time comes; None: nothing more."""
 
@@ -130,7 +156,8 @@ class Player:
         request = self.request
         assert request is not None
         self._advance(done_s)
-        before_s = self._end_s - self._position_s
+        self.instead = None
+        before_s = self.buffer_s
         sample_kbps = 8e-3 * request.bytes / max(done_s - requested_s, NOTHING_S)
         self._view.estimate_kbps = estimated(self._view.estimate_kbps, sample_kbps)
         self._view.level = request.level
@@ -142,7 +169,7 @@ class Player:
                 first_byte_s=first_byte_s,
                 done_s=done_s,
                 buffer_s=before_s,
-                buffer_after_s=self._end_s - self._position_s,
+                buffer_after_s=self.buffer_s,
                 estimate_kbps=self._view.estimate_kbps,
             )
         )
@@ -151,15 +178,46 @@ class Player:
         self._show()
         self.request = self._decide()
 
+    def progressed(self, received: int, now_s: float) -> bool:
+        """So much of what is on its way has come, at this time: whether it is to be given up."""
+        self._advance(now_s)
+        if self.instead is not None or self._has_given_up:
+            return False
+        view = self._view
+        self.instead = self._download.instead(view.kbps, view.segment_s, self.buffer_s, received, now_s)
+        return self.instead is not None
+
+    def gave_up(self, received: int, requested_s: float, done_s: float) -> None:
+        """What was on its way was given up, with so much of it, at these times."""
+        request = self.request
+        assert request is not None
+        assert self.instead is not None
+        self._advance(done_s)
+        self.session.given_up.append(GivenUp(request, received, requested_s, done_s))
+        level, self.instead = self.instead, None
+        at_s = self._now_s
+        self.request = None if at_s >= self.leaves_s else self._ask(at_s, request.index, request.chunk, level)
+
+    @property
+    def buffer_s(self) -> float:
+        """Video that has arrived and was not shown."""
+        return self._end_s - self._position_s
+
+    @property
+    def _has_given_up(self) -> bool:
+        """Whether it has done so with the segment that is on its way."""
+        gone, request = self.session.given_up, self.request
+        return bool(gone) and request is not None and gone[-1].request.index == request.index
+
     def end(self) -> Session:
         """The session to its end: what has arrived is shown, or the viewer has left."""
         session = self.session
-        rest_s = math.inf if self.request is not None else self._time_to_show(self._end_s - self._position_s)
+        rest_s = math.inf if self.request is not None else self._time_to_show(self.buffer_s)
         self._advance(min(self._now_s + rest_s, self.leaves_s))
         if self._stalled_since_s is not None:
             self._end_stall()
         session.ended_s, session.played_s = self._now_s, self._position_s - session.skipped_s
-        session.left = self.request is not None or self._end_s - self._position_s > NOTHING_S
+        session.left = self.request is not None or self.buffer_s > NOTHING_S
         return session
 
     # What is asked for
@@ -175,16 +233,22 @@ class Player:
         if at_s >= self.leaves_s:
             return None
         self._advance(at_s)
-        self._view.buffer_s = self._end_s - self._position_s
+        self._view.buffer_s = self.buffer_s
         level = self._view.level
         if chunk == 0 or level is None:
             level = RULES[self._settings.abr](self._view)
-        return Request(at_s, index, chunk, level, self._bytes(index, chunk, level))
+        return self._ask(at_s, index, chunk, level)
+
+    def _ask(self, at_s: float, index: int, chunk: int, level: int) -> Request:
+        size = self._bytes(index, chunk, level)
+        self._download = Download(level, size)
+        often_s = TELL_EVERY_S if self._settings.abandon else None
+        return Request(at_s, index, chunk, level, size, often_s)
 
     def _has_room_s(self) -> float:
         """When the buffer has room for one more; it is playing, or has room now."""
         more_s = self._ladder.segment_s if self._chunks == 1 else CHUNK_S
-        over_s = self._end_s - self._position_s + more_s - self._settings.buffer_s
+        over_s = self.buffer_s + more_s - self._settings.buffer_s
         if over_s <= NOTHING_S or not self._plays:
             return self._now_s
         return self._now_s + self._time_to_show(over_s)
@@ -253,7 +317,7 @@ class Player:
         if not self._plays or to_s <= self._now_s:
             self._now_s = max(self._now_s, to_s)
             return
-        shows_s = self._time_to_show(self._end_s - self._position_s)
+        shows_s = self._time_to_show(self.buffer_s)
         until_s = min(to_s, self._now_s + shows_s)
         self._play(until_s)
         if to_s - until_s > NOTHING_S:

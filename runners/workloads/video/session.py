@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.requests import Line, Object, since
+from fecbench.runners.tasks.requests import Line, Object, Progress, since
 from fecbench.runners.workloads.video.ladder import Ladder, Level
-from fecbench.runners.workloads.video.player import NOTHING_S, Player, Session, Settings, latencies_s
+from fecbench.runners.workloads.video.player import NOTHING_S, Player, Request, Session, Settings, latencies_s
 from fecbench.runners.workloads.workload import Impossible
 from fecbench.topologies.rate import Rate
 
@@ -34,7 +34,10 @@ STALL_WEIGHT_LOG = 2.66
 
 def document(ladder: Ladder, settings: Settings) -> dict[str, Any]:
     """What a task keeps of a session."""
-    return {"ladder": ladder.model_dump(mode="json"), "settings": asdict(settings)}
+    told = asdict(settings)
+    if not settings.abandon:  # a task says of it nothing where it is not wanted
+        del told["abandon"]
+    return {"ladder": ladder.model_dump(mode="json"), "settings": told}
 
 
 def read(written: Mapping[str, Any] | None) -> tuple[Ladder, Settings]:
@@ -52,17 +55,25 @@ class Asking:
     def begin(self) -> list[Line]:
         return self._lines()
 
-    def heard(self, arrived: Object) -> list[Line]:
-        if self._player.request is None:  # it was not asked for that
-            return [Line(arrived.done_at, None)]
-        self._player.arrived(arrived.requested_at, arrived.first_byte_at, arrived.done_at)
-        return self._lines() or [Line(arrived.done_at, None)]
+    def heard(self, said: Object | Progress) -> list[Line]:
+        player, now_s = self._player, said.done_at if isinstance(said, Object) else said.at
+        if player.request is None:  # it was not asked for that
+            return [Line(now_s)]
+        if isinstance(said, Progress):
+            gives_up = player.progressed(said.bytes, said.at)
+            return [*([Line(now_s, stop=True)] if gives_up else []), Line(player.leaves_s)]
+        if said.whole:
+            player.arrived(said.requested_at, said.first_byte_at, said.done_at)
+        elif player.instead is not None:
+            player.gave_up(said.bytes, said.requested_at, said.done_at)
+        return self._lines() or [Line(now_s)]
 
     def _lines(self) -> list[Line]:
         request = self._player.request
         if request is None:
             return []
-        return [Line(request.at_s, request.bytes), Line(self._player.leaves_s, None)]
+        asks = Line(request.at_s, request.bytes, request.tell_every_s)
+        return [asks, Line(self._player.leaves_s)]
 
 
 @dataclass(frozen=True)
@@ -79,28 +90,61 @@ def played(player: Player, outcome: Outcome, rate: Rate) -> Played:
 
     Raises Impossible with the first object that cannot be.
     """
-    lags_s = []
-    for number, told in enumerate(outcome.objects):
+    lags_s, number, progress = [], 0, Progress(event="progress", bytes=0, requested_at=0.0, at=0.0)
+    stopped_s = 0.0
+    for told in outcome.said:
         request = player.request
         if request is None:
             raise Impossible(f"client: object {number}: was not asked for: the session was over")
-        arrived = since(told, outcome.objects[0].requested_at)
-        for problem in _problems(told, arrived, request.at_s, request.bytes, rate):
+        said = since(told, outcome.said[0].requested_at)
+        if isinstance(said, Progress):
+            for problem in _problems_of_progress(said, progress, request):
+                raise Impossible(f"client: progress of object {number}: {problem}")
+            progress = said
+            if player.progressed(said.bytes, said.at):
+                stopped_s = said.at
+            continue
+        assert isinstance(told, Object)
+        for problem in _problems(told, said, request, rate, gives_up=player.instead is not None):
             raise Impossible(f"client: object {number}: {problem}")
-        lags_s.append(_at_least_0(arrived.requested_at - request.at_s))
-        player.arrived(arrived.requested_at, arrived.first_byte_at, arrived.done_at)
+        lags_s.append(_at_least_0(said.requested_at - request.at_s))
+        if said.whole:
+            player.arrived(said.requested_at, said.first_byte_at, said.done_at)
+        else:
+            lags_s.append(_at_least_0(said.done_at - stopped_s))
+            player.gave_up(said.bytes, said.requested_at, said.done_at)
+        number += 1
+        progress = progress.model_copy(update={"bytes": 0})
     left = player.request is not None
     if left and outcome.client_s is not None and outcome.client_s < player.leaves_s - CLOCK_S:
         raise Impossible(
-            f"client: ended after {len(outcome.objects)} objects and {outcome.client_s:g} s: it was asked for"
+            f"client: ended after {number} objects and {outcome.client_s:g} s: it was asked for"
             f" another, and the viewer leaves after {player.leaves_s:g} s"
         )
     return Played(player.end(), lags_s)
 
 
-def _problems(told: Object, arrived: Object, asked_s: float, size_bytes: int, rate: Rate) -> Iterator[str]:
-    if told.bytes != size_bytes:
-        yield f"bytes = {told.bytes}: {size_bytes} were asked for"
+def _problems_of_progress(said: Progress, before: Progress, request: Request) -> Iterator[str]:
+    if request.tell_every_s is None:
+        yield "was not asked for"
+    elif said.at < before.at + (request.tell_every_s if before.bytes else 0.0) - CLOCK_S:
+        yield f"at = {said.at:.9f} s: is too soon after {before.at:.9f} s"
+    elif not before.bytes < said.bytes < request.bytes:
+        yield f"bytes = {said.bytes}: must be more than {before.bytes} and less than {request.bytes}"
+    elif said.requested_at < request.at_s - CLOCK_S or said.at < said.requested_at:
+        yield f"requested_at = {said.requested_at:.9f}: it was asked for at {request.at_s:.9f} s"
+
+
+def _problems(
+    told: Object, arrived: Object, request: Request, rate: Rate, *, gives_up: bool
+) -> Iterator[str]:
+    asked_s, size_bytes = request.at_s, told.bytes
+    if told.whole and told.bytes != request.bytes:
+        yield f"bytes = {told.bytes}: {request.bytes} were asked for"
+    if not told.whole and not gives_up:
+        yield "was given up, and nobody asked for that"
+    if told.bytes > request.bytes:
+        yield f"bytes = {told.bytes}: at most {request.bytes} can come"
     if not told.requested_at <= told.first_byte_at <= told.done_at:
         yield (
             f"requested_at = {told.requested_at:.9f}, first_byte_at = {told.first_byte_at:.9f},"
@@ -129,6 +173,9 @@ def metrics(ladder: Ladder, settings: Settings, played: Played) -> dict[str, flo
         "switches": float(sum(before != after for before, after in pairwise(levels))),
         "objects": float(len(session.arrivals)),
     }
+    if settings.abandon:
+        found["given_up"] = float(len(session.given_up))
+        found["given_up_bytes"] = float(sum(each.bytes for each in session.given_up))
     if session.startup_s is not None:
         found["startup_s"] = startup_s
         found["stall_ratio"] = stall_s / (stall_s + session.played_s) if stall_s else 0.0
@@ -218,10 +265,27 @@ def _stalls(session: Session) -> pa.Table:
     return pa.table({"t_s": pa.array(ends_s, pa.float64()), "length_s": pa.array(length_s, pa.float64())})
 
 
+def _given_up(session: Session) -> pa.Table:
+    import pyarrow as pa
+
+    given_up = session.given_up
+    return pa.table(
+        {
+            "t_s": pa.array([each.done_s for each in given_up], pa.float64()),
+            "index": pa.array([each.request.index for each in given_up], pa.int64()),
+            "level": pa.array([each.request.level for each in given_up], pa.int64()),
+            "bytes": pa.array([each.bytes for each in given_up], pa.int64()),
+            "requested_s": pa.array([each.requested_s for each in given_up], pa.float64()),
+        }
+    )
+
+
 def series(session: Session) -> dict[tuple[str, str], pa.Table]:
     """What is kept of each session, by endpoint and name.
 
     `segments` has a row for each object that arrived. In `stalls`, t_s is the place in the video, and the
-    first row is the time before the first picture.
+    first row is the time before the first picture. `given_up` is there where segments were given up: `bytes`
+    are those that had come.
     """
-    return {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
+    kept = {("client", "segments"): _segments(session), ("client", "stalls"): _stalls(session)}
+    return kept | ({("client", "given_up"): _given_up(session)} if session.given_up else {})

@@ -61,8 +61,8 @@ def test_each_line_is_read_at_its_time_and_none_before() -> None:
     pause_s = 0.2
     client, dialogue = run(CLIENT, Script(4, pause_s))
     assert (client.exit_code, client.complaint) == (0, "")
-    assert [arrived.bytes for arrived in dialogue.objects] == [1, 2, 3, 4]
-    for before, after in zip(dialogue.objects, dialogue.objects[1:], strict=False):
+    assert [arrived.bytes for arrived in dialogue.said] == [1, 2, 3, 4]
+    for before, after in zip(dialogue.said, dialogue.said[1:], strict=False):
         assert after.requested_at - before.done_at >= pause_s
 
 
@@ -77,7 +77,7 @@ def test_the_input_ends_at_its_time_though_nothing_arrives() -> None:
     begun = time.monotonic()
     client, dialogue = run("import sys; sys.stdin.read()", Script(1, 0.0, ends_s=0.3))
     assert client.exit_code == 0
-    assert dialogue.objects == []
+    assert dialogue.said == []
     assert time.monotonic() - begun >= 0.3
 
 
@@ -111,4 +111,4 @@ def test_a_client_that_says_what_cannot_be_is_ended_and_it_is_told_why(how: str)
 def test_a_client_that_reads_nothing_and_goes_is_no_error_of_the_harness() -> None:
     client, dialogue = run("import os; os.close(0)", Script(1, 0.0))
     assert client.exit_code == 0
-    assert dialogue.objects == []
+    assert dialogue.said == []

@@ -23,6 +23,7 @@ from fecbench.topologies.link import LinkSettings
 from fecbench.topologies.programs import WIRE
 
 STACKS = ("noq-fec", "rquic", "tcp")
+STOPPING = ("noq-fec", "rquic")
 FOUND = {name: ours().find(name, "tests") for name in STACKS}
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces"),
@@ -40,9 +41,9 @@ LADDER = Ladder(
 )
 
 
-def task(name: str, backend: Any, live_latency_s: float = 0.0) -> Task:
-    settings, losses = LinkSettings.symmetric(2.0, 10.0), {"model": "none"}
-    player = Settings(abr="throughput", start_segments=2, buffer_s=3.0, live_latency_s=live_latency_s)
+def task(name: str, backend: Any, **player: Any) -> Task:
+    settings, losses = LinkSettings.symmetric(1.5 if "abandon" in player else 2.0, 10.0), {"model": "none"}
+    usual = {"abr": "throughput", "start_segments": 2, "buffer_s": 3.0}
     end = ends.end_of(FOUND[name], FOUND[name].options({}, "tests"))
     return Task(
         topology="single-path",
@@ -59,7 +60,7 @@ def task(name: str, backend: Any, live_latency_s: float = 0.0) -> Task:
                 server=end,
                 workload={"name": "requests"},
                 demand=Video().demand_of({}),
-                session=sessions.document(LADDER, player),
+                session=sessions.document(LADDER, Settings(**usual | player)),
             )
         ],
         completion="dct_s",
@@ -68,8 +69,8 @@ def task(name: str, backend: Any, live_latency_s: float = 0.0) -> Task:
     )
 
 
-def emulated(name: str, patiently: Any, live_latency_s: float = 0.0) -> Judgement:
-    asked = task(name, "wire", live_latency_s)
+def emulated(name: str, patiently: Any, **player: Any) -> Judgement:
+    asked = task(name, "wire", **player)
     commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
 
     def attempt(number: int) -> Finished:
@@ -80,6 +81,33 @@ def emulated(name: str, patiently: Any, live_latency_s: float = 0.0) -> Judgemen
 
     done = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
     return judge(asked, done.outcome)
+
+
+@pytest.mark.parametrize("backend", ["wire", VIRTUAL])
+@pytest.mark.parametrize("name", STOPPING)
+def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
+    name: str, backend: str, patiently: Any
+) -> None:
+    # A segment of the highest level takes 1.07 s, and plays 0.5: each is given up, for the level below.
+    player = {"abr": "fixed", "level": 2, "abandon": True}
+    if backend == VIRTUAL:
+        with engine_for("virtual", {name: FOUND[name]}) as engine:
+            (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task(name, VIRTUAL, **player))])
+            judged = judge(finished.task, finished.outcome)
+    else:
+        judged = emulated(name, patiently, **player)
+    chosen = levels(judged)
+    assert len(chosen) >= SEGMENTS // 2
+    assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
+    given_up = judged.series["client", "given_up"]
+    assert given_up["index"].to_pylist()[: len(chosen)] == list(range(len(chosen)))
+    assert all(0 < size < 200_000 for size in given_up["bytes"].to_pylist())
+    assert judged.metrics["video"]["given_up_bytes"] == sum(given_up["bytes"].to_pylist())
+
+
+def test_a_client_that_cannot_give_up_is_unsupported(patiently: Any) -> None:
+    judged = emulated("tcp", patiently, abandon=True)
+    assert judged.state == "unsupported"
 
 
 def levels(judged: Judgement) -> list[int]:

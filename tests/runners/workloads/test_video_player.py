@@ -1,6 +1,6 @@
 """The player of DASH video: what it asks for, and when the picture stands still."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fecbench.runners.workloads.video.abr import RULES
 from fecbench.runners.workloads.video.ladder import Ladder, Level
 from fecbench.runners.workloads.video.player import Player, Session, Settings, latencies_s
+from tests.runners.workloads import viewer
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
 
@@ -107,6 +108,68 @@ def test_live_video_that_is_far_too_late_is_passed_over() -> None:
     latencies = list(latencies_s(session, late))
     assert max(latencies) > 10
     assert latencies[-1] == pytest.approx(2.0, abs=0.1)
+
+
+def watched(rates_kbps: Sequence[float], **chosen: object) -> tuple[Session, int]:
+    """A session whose link has these rates in turn, for 0.1 s each, and how often a second player was asked
+    whether to give up what was on its way, and said the same."""
+    player, number, compared = Player(ladder(segments=20), settings(abandon=True, **chosen)), 0, 0
+    while (request := player.request) is not None:
+        now_s, got = request.at_s, 0.0
+        seen: list[tuple[int, float, float]] = []
+        gone = player.session.given_up
+        before = bool(gone) and gone[-1].request.index == request.index
+        while got < request.bytes and now_s < player.leaves_s:
+            now_s += 0.1
+            got += 0.1 * 125 * rates_kbps[number % len(rates_kbps)]
+            number += 1
+            if got >= request.bytes:
+                break
+            stops = player.progressed(int(got), now_s)
+            seen.append((int(got), now_s, player.buffer_s))
+            level = viewer.given_up_for(list(RATES), 2.0, request.level, request.bytes, seen)
+            assert player.instead == (None if before else level)
+            compared += 1
+            if stops:
+                player.gave_up(int(got), request.at_s, now_s)
+                break
+        else:
+            break  # the viewer has left
+        if player.request is request:
+            player.arrived(request.at_s, request.at_s + 0.1, now_s)
+    return player.end(), compared
+
+
+def test_a_segment_that_comes_too_slowly_is_asked_for_at_a_level_that_the_rate_carries() -> None:
+    fast, slow = [4000.0] * 40, [600.0] * 400
+    session, compared = watched(fast + slow)
+    first = session.given_up[0]
+    assert compared > 100
+    again = next(arrival for arrival in session.arrivals if arrival.request.index == first.request.index)
+    assert again.request.level == 0 < first.request.level  # of 0.9 times 600 kbit/s
+    assert again.requested_s == first.done_s
+
+
+def test_nothing_is_given_up_with_much_video_at_hand_nor_at_the_lowest_level() -> None:
+    session, _ = watched([20_000.0] * 60 + [1200.0] * 1000, abr="fixed", level=3, buffer_s=60.0)
+    assert {each.request.level for each in session.given_up} <= {3}
+    assert session.given_up == [] or session.given_up[0].done_s > 6
+    session, _ = watched([100.0] * 50)
+    assert session.given_up == []
+
+
+@given(st.lists(st.floats(20, 9000), min_size=1, max_size=60), st.sampled_from(sorted(RULES)))
+def test_time_adds_up_and_each_segment_is_given_up_once_at_most(rates: list[float], abr: str) -> None:
+    session, _ = watched(rates, abr=abr, level=3 if abr == "fixed" else 0)
+    given_up = [each.request.index for each in session.given_up]
+    assert given_up == sorted(set(given_up))
+    places = [place for _, place in session.path]
+    assert places == sorted(places)
+    assert [arrival.request.index for arrival in session.arrivals] == list(range(len(session.arrivals)))
+    if session.startup_s is not None:
+        assert session.ended_s is not None
+        stalled_s = sum(stall.length_s for stall in session.stalls)
+        assert session.played_s == pytest.approx(session.ended_s - session.startup_s - stalled_s, abs=1e-6)
 
 
 times = st.lists(st.floats(0.01, 40), min_size=1, max_size=80)

@@ -11,7 +11,7 @@ from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.tasks.outcome import Outcome
-from fecbench.runners.tasks.requests import Object
+from fecbench.runners.tasks.requests import Object, Progress
 from fecbench.runners.tasks.task import VIRTUAL, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.trial import ends
 from fecbench.runners.trial.judge import Judgement, judge
@@ -152,11 +152,68 @@ def same_decisions(rule: str, ladder: Ladder, most_s: float, frame: pd.DataFrame
     return len(frame)
 
 
+@pytest.mark.parametrize("http", ["hq", "h3"])
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_comes_too_slowly_is_given_up_as_a_second_player_does(stack: str, http: str) -> None:
+    tasks = [
+        task(stack, mbps, loss=loss, seed=seed, duration_s=60, abandon=True, options={"http": http})
+        for mbps, loss in ((1.2, 0.05), (3.0, 0.05))
+        for seed in (1, 2, 3)
+    ]
+    given_up = 0
+    with engine_for("virtual", FOUND) as engine:
+        for finished in engine.run((TrialKey("v", "w", 0, n), each) for n, each in enumerate(tasks)):
+            judged = judge(finished.task, finished.outcome)
+            assert (judged.state, judged.reason) == ("ok", "")
+            given_up += same_ends(finished.task, finished.outcome)
+            assert judged.metrics["video"]["given_up"] == sum(
+                said.event == "stopped" for said in finished.outcome.said
+            )
+            engine.judged(finished, valid=True)
+    assert given_up >= 3
+
+
+def same_ends(asked: Task, outcome: Outcome) -> int:
+    """How many downloads were given up, each of them where the second player would have."""
+    ladder, _ = sessions.read(asked.pairs[0].session)
+    rates = [level.kbps for level in ladder.levels]
+    arrivals: list[tuple[float, float]] = []
+    seen: list[tuple[int, float, float]] = []
+    given_up, before = 0, -1
+    for said in outcome.said:
+        index = len(arrivals)
+        if isinstance(said, Progress):
+            shown_s = viewer.shown_until(arrivals, 2, said.at, ladder.segments)
+            seen.append((said.bytes, said.at, 2.0 * index - shown_s))
+            continue
+        sizes = [level.sizes[index] for level in ladder.levels]
+        ends = [level for level, size in enumerate(sizes) if size == said.bytes]
+        if said.whole:
+            level = ends[0]
+            arrivals.append((said.done_at, 2.0 * (index + 1)))
+        else:
+            # The one that is given up is the only one that the second player would give up just now.
+            level = next(
+                level
+                for level, size in enumerate(sizes)
+                if viewer.given_up_for(rates, 2.0, level, size, seen) is not None
+            )
+            assert index != before
+            given_up, before = given_up + 1, index
+        looks = range(1, len(seen) if not said.whole else len(seen) + 1)
+        if index != before or not said.whole:
+            assert all(
+                viewer.given_up_for(rates, 2.0, level, sizes[level], seen[:look]) is None for look in looks
+            )
+        seen = []
+    return given_up
+
+
 def heard(*objects: tuple[int, float, float, float]) -> Outcome:
     """What a client said of bytes, request, first byte and end."""
     names = ("bytes", "requested_at", "first_byte_at", "done_at")
     told = [Object(event="object", **dict(zip(names, each, strict=True))) for each in objects]
-    return Outcome(objects=told, client_s=300.0)
+    return Outcome(said=told, client_s=300.0)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +231,31 @@ def test_what_a_client_says_that_cannot_be_is_no_session(
     first = sessions.read(asked.pairs[0].session)[0].levels[0].sizes[0]
     with pytest.raises(Impossible, match=why):
         Video().measure(asked, heard(change(first)))
+
+
+WATCHED = {
+    "unasked": (False, [(100, 0.0, 0.3)], "was not asked for"),
+    "too often": (True, [(100, 0.0, 0.3), (200, 0.0, 0.35)], "too soon"),
+    "less than before": (True, [(200, 0.0, 0.3), (100, 0.0, 0.5)], "must be more than 200"),
+    "all of it": (True, [(10**9, 0.0, 0.3)], "less than"),
+}
+
+
+@pytest.mark.parametrize("how", WATCHED)
+def test_progress_that_cannot_be_is_no_session(how: str) -> None:
+    abandon, told, why = WATCHED[how]
+    said = [
+        Progress(event="progress", bytes=size, requested_at=1.0 + begun, at=1.0 + at)
+        for size, begun, at in told
+    ]
+    with pytest.raises(Impossible, match=why):
+        Video().measure(task("noq-fec", 10, abandon=abandon), Outcome(said=said, client_s=300.0))
+
+
+def test_what_nobody_gave_up_is_no_session() -> None:
+    stopped = Object(event="stopped", bytes=5, requested_at=0.0, first_byte_at=0.2, done_at=0.5)
+    with pytest.raises(Impossible, match="nobody asked for that"):
+        Video().measure(task("noq-fec", 10, abandon=True), Outcome(said=[stopped], client_s=300.0))
 
 
 def test_a_client_that_gives_up_before_the_viewer_does_is_no_session() -> None:

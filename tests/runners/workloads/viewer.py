@@ -27,6 +27,26 @@ def shown_until(arrivals: list[tuple[float, float]], start_segments: int, at_s: 
     return place
 
 
+def given_up_for(
+    rates: list[float], segment_s: float, level: int, size: int, seen: list[tuple[int, float, float]]
+) -> int | None:
+    """The level for which a download is given up at the last of what was seen of it; None: it goes on.
+
+    `seen`: the bytes that had come, when, and what the player held then.
+    """
+    first = seen[0][1]
+    speeds = [8 * got / (at - first) / 1000 for got, at, held in seen if held <= 12 and at > first]
+    got, at, held = seen[-1]
+    if held > 12 or at - first <= 0.5 or len(speeds) < 5 or level == 0:
+        return None
+    speed = float(np.mean(speeds))
+    if size * 8 / 1000 / speed < 1.8 * segment_s:
+        return None
+    other = int(np.searchsorted(np.array(rates), 0.9 * speed, side="right")) - 1
+    other = max(other, 0)
+    return other if size - got > size * rates[other] / rates[level] else None
+
+
 def level_of(
     rule: str,
     rates: list[float],

@@ -12,7 +12,7 @@ use crate::capture::Capture;
 use crate::contract::{Assignment, Event, Exit, Role, Workload};
 use crate::implementation::{Endpoint, Host, Implementation, Received, Turn};
 use crate::lane;
-use crate::requests::{Input, Object};
+use crate::requests::{Input, Said};
 
 /// Virtual time, in ns since its instant 0.
 #[derive(Debug, Clone, Copy)]
@@ -72,9 +72,9 @@ impl Location {
 /// What a client of the workload `requests` reads and says in the course of a trial.
 #[derive(Default)]
 struct Dialogue {
-    /// Whether it waits to be told what to read: at first, and after each object.
+    /// Whether it waits to be told what to read at first.
     asks: bool,
-    said: VecDeque<Object>,
+    said: VecDeque<Said>,
     /// What it is to read, and when.
     lines: VecDeque<(u64, Input)>,
 }
@@ -183,12 +183,12 @@ impl<I: Implementation> Guest<I> {
         }
     }
 
-    /// The question that it has, if any: what is it to read, now that this has arrived, or at first?
-    pub fn question(&mut self) -> Option<Option<Object>> {
+    /// The question that it has, if any: what is it to read, now that it has said this, or at first?
+    pub fn question(&mut self) -> Option<Option<Said>> {
         self.endpoint.as_ref()?;
         let dialogue = &mut self.room.dialogue;
         match dialogue.said.pop_front() {
-            Some(object) => Some(Some(object)),
+            Some(said) => Some(Some(said)),
             None => std::mem::take(&mut dialogue.asks).then_some(None),
         }
     }
@@ -297,7 +297,7 @@ impl Host for Port<'_> {
     fn say(&mut self, event: Event) -> io::Result<()> {
         match event {
             Event::Ready => self.room.report.ready = true,
-            Event::Object(object) => self.room.dialogue.said.push_back(object),
+            Event::Said(said) => self.room.dialogue.said.push_back(said),
             Event::Done(metrics) => self.room.report.metrics = Some(metrics),
         }
         Ok(())

@@ -291,8 +291,8 @@ impl<'a, I: Implementation> Trial<'a, I> {
 
     /// Asks what the measured client is to read, when it has something to say.
     fn converse(&mut self) {
-        while let Some(object) = self.guests[CLIENT].question() {
-            let objects = object.iter().map(|object| object.json().parse().expect("it is JSON")).collect();
+        while let Some(said) = self.guests[CLIENT].question() {
+            let objects = said.iter().map(|said| said.json().parse().expect("it is JSON")).collect();
             let question = Question { number: self.number, objects, now_s: seconds(self.clock.now_ns) };
             let asked = serde_json::to_string(&question).map_err(|error| error.to_string());
             match asked.and_then(|asked| self.harness.ask(&asked)) {

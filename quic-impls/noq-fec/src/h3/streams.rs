@@ -91,9 +91,14 @@ impl Streams {
         if self.send(stream, &[status], None).is_ok() {
             self.refused.insert(stream);
         } else {
-            self.forget(stream);
-            let _ = self.core.abort(core_id(stream), CANCELLED); // it may be over
+            self.cancel(stream);
         }
+    }
+
+    /// Wants nothing more of an exchange.
+    pub fn cancel(&mut self, stream: StreamId) {
+        self.forget(stream);
+        let _ = self.core.abort(core_id(stream), CANCELLED); // it may be over
     }
 
     /// What an event of the connection says of requests and answers, in order.
@@ -107,6 +112,8 @@ impl Streams {
             }
             Event::Stream(StreamEvent::Readable { id }) => self.read(connection, *id, &mut news),
             Event::Stream(StreamEvent::Stopped { id, error_code }) => {
+                // What the stream holds would be sent all the same, without a reset.
+                let _ = connection.send_stream(*id).reset(*error_code); // all of it may have been acknowledged
                 // An error closes the connection, which is an action.
                 let _ = self.core.stop_sending_received(core_id(*id), H3Code(error_code.into_inner()));
                 self.tell(&mut news);

@@ -16,7 +16,7 @@ func (e *endpoint) ask(ctx context.Context, out io.Writer) error {
 	ctx, cancel := e.untilDeadline(ctx)
 	defer cancel()
 	start := time.Now()
-	asker := &host.Asker{Seed: e.assignment.ContentSeed, Lines: e.surroundings.Lines, Clock: e.surroundings.Clock, Out: out}
+	asker := &host.Asker{Seed: e.assignment.ContentSeed, Lines: e.surroundings.Lines, Clock: e.surroundings.Clock, Out: out, Stops: true}
 	connection, err := e.dial(asker.Listen(ctx))
 	if err != nil {
 		return err
@@ -26,8 +26,12 @@ func (e *endpoint) ask(ctx context.Context, out io.Writer) error {
 	defer stop()
 	exchange := e.exchange(connection)
 	err = asker.Ask(ctx, func(ctx context.Context, size int64, to io.Writer) error {
-		// What is being read when the input ends is given up.
-		stop := context.AfterFunc(ctx, func() { connection.CloseWithError(0, "") })
+		// What is being read when the input ends is given up, and the connection with it.
+		stop := context.AfterFunc(ctx, func() {
+			if context.Cause(ctx) != host.ErrStopped {
+				connection.CloseWithError(0, "")
+			}
+		})
 		defer stop()
 		return exchange.download(ctx, size, to)
 	})

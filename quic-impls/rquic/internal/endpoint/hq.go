@@ -14,11 +14,13 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	host "github.com/fecbench/fecbench/quic-impls/host-go"
 	"github.com/fecbench/fecbench/quic-impls/host-go/content"
 )
 
 // Stream error codes of our hq-interop, which defines none.
 const (
+	givenUp     quic.StreamErrorCode = 0
 	badRequest  quic.StreamErrorCode = 1
 	notReceived quic.StreamErrorCode = 2
 )
@@ -35,6 +37,12 @@ func (x hq) download(ctx context.Context, size int64, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	stop := context.AfterFunc(ctx, func() {
+		if context.Cause(ctx) == host.ErrStopped {
+			stream.CancelRead(givenUp)
+		}
+	})
+	defer stop()
 	_, err = io.Copy(w, stream)
 	return err
 }

@@ -17,7 +17,7 @@ type harness struct {
 	ahead [][]byte // tasks that came before the reply that was waited for
 }
 
-// question is what a simulator asks in the course of a trial: what is its client to read, at first or now that this has arrived?
+// question is what a simulator asks in the course of a trial: what is its client to read, at first or now that it has said this?
 type question struct {
 	Number  int64             `json:"number"`
 	Objects []json.RawMessage `json:"objects"`

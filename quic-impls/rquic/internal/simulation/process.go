@@ -40,7 +40,7 @@ type process struct {
 	stderr       bytes.Buffer
 
 	lines chan string       // its standard input
-	said  []json.RawMessage // what it says has arrived, and the harness has not heard
+	said  []json.RawMessage // what it says of objects, and the harness has not heard
 	asks  bool              // it waits to be told what to read at first
 	due   []*time.Timer     // of the lines to come
 	wake  func()            // the harness is to be asked
@@ -98,7 +98,7 @@ func (p *process) Write(event []byte) (int, error) {
 	if err := json.Unmarshal(event, &e); err != nil {
 		return 0, err
 	}
-	if e.Event == "object" {
+	if e.Event == "object" || e.Event == "progress" || e.Event == "stopped" {
 		p.said = append(p.said, slices.Clone(event))
 		p.wake()
 		return len(event), nil

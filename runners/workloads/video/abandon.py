@@ -1,0 +1,56 @@
+"""When a segment is given up while it comes, as dash.js does (its AbandonRequestsRule, read in version 4).
+
+A request is given up when, at the rate so far, it would take longer than 1.8 times what it plays, and more
+of it is missing than a whole segment has at a level which that rate carries. Each segment is given up once at
+most, and none while the buffer is large.
+"""
+
+from dataclasses import dataclass, field
+
+from fecbench.runners.workloads.video.abr import SAFETY, highest_below
+
+TELL_EVERY_S = 0.1
+"""A client tells so often how much has come; browsers tell it some ten times a second, too."""
+GRACE_S = 0.5
+"""After the first byte, nothing is given up for so long."""
+FEWEST_SAMPLES = 5
+"""Nor before the rate was seen so often."""
+PATIENCE = 1.8
+"""It may take so many times what it plays."""
+LARGE_BUFFER_S = 12.0
+"""With more video than this, nothing is given up."""
+
+
+@dataclass
+class Download:
+    """A segment on its way, as its player sees it."""
+
+    level: int
+    bytes: int
+    first_s: float | None = None
+    """When its progress was told for the first time."""
+    rates_kbps: list[float] = field(default_factory=list)
+    """Since then, at each look."""
+
+    def instead(
+        self, kbps: tuple[float, ...], segment_s: float, buffer_s: float, received: int, now_s: float
+    ) -> int | None:
+        """The level to ask for in the place of this download, of which so much has come; None: go on.
+
+        `kbps` is of each level, `buffer_s` what the player holds.
+        """
+        if self.first_s is None:
+            self.first_s = now_s
+        if buffer_s > LARGE_BUFFER_S:
+            return None
+        elapsed_s = now_s - self.first_s
+        if elapsed_s > 0:
+            self.rates_kbps.append(8e-3 * received / elapsed_s)
+        if elapsed_s <= GRACE_S or len(self.rates_kbps) < FEWEST_SAMPLES or self.level == 0:
+            return None
+        rate_kbps = sum(self.rates_kbps) / len(self.rates_kbps)
+        if 8e-3 * self.bytes / rate_kbps < PATIENCE * segment_s:
+            return None
+        level = highest_below(kbps, SAFETY * rate_kbps)
+        of_other = self.bytes * kbps[level] / kbps[self.level]
+        return level if self.bytes - received > of_other else None
