@@ -19,6 +19,7 @@ struct lane {
     uint8_t *pattern;
     uint64_t pattern_packets;
     bool pattern_repeats;
+    struct schedule_step *steps;
     uint64_t judged, dropped;
     uint64_t entries, exits; // hashes of their times and lengths
     uint8_t verdicts[LANE_RECORDED / 8];
@@ -48,6 +49,7 @@ void lane_free(struct lane *lane) {
         return;
     frame_pool_free(&lane->pool);
     free(lane->pattern);
+    free(lane->steps);
     free(lane);
 }
 
@@ -74,13 +76,39 @@ static bool copy_pattern(const struct lane_settings *settings, uint8_t **copy) {
     return true;
 }
 
+// The same of the schedule's steps.
+static bool copy_steps(const struct lane_settings *settings, struct schedule_step **copy) {
+    uint64_t count = settings->schedule.count;
+    *copy = NULL;
+    if (!count)
+        return true;
+    if (!(*copy = calloc(count, sizeof **copy)))
+        return false;
+    memcpy(*copy, settings->schedule.steps, count * sizeof **copy);
+    return true;
+}
+
+static bool is_right(const struct lane_settings *settings) {
+    bool has_schedule = settings->schedule.count;
+    int limits = (settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0);
+    return settings->rate_bps && limits == 1 && (has_schedule || !settings->queue_ns) &&
+           (!has_schedule || schedule_is_right(&settings->schedule));
+}
+
 bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     uint8_t *pattern;
-    if (settings->rate_bps == 0 || (settings->queue_bytes == 0) == (settings->queue_packets == 0))
+    struct schedule_step *steps;
+    if (!is_right(settings) || !copy_pattern(settings, &pattern))
         return false;
-    if (!copy_pattern(settings, &pattern))
+    if (!copy_steps(settings, &steps)) {
+        free(pattern);
         return false;
+    }
     empty(lane);
+    free(lane->steps);
+    lane->steps = steps;
+    struct schedule schedule = settings->schedule;
+    schedule.steps = steps;
     direction_init(&lane->direction, &(struct direction_settings){
                                          .rate_bps = settings->rate_bps,
                                          .delay_ns = settings->delay_ns,
@@ -88,6 +116,8 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
                                          .queue_packets = settings->queue_packets,
                                          .max_frame_size = ETHERNET_MTU_FRAME,
                                          .codel = settings->codel,
+                                         .schedule = schedule,
+                                         .queue_ns = settings->queue_ns,
                                      });
     lane->losses = (struct losses){
         .seed = settings->seed,
@@ -106,6 +136,10 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     lane->judged = lane->dropped = 0;
     lane->entries = lane->exits = 0;
     return true;
+}
+
+void lane_start(struct lane *lane, uint64_t now_ns) {
+    direction_start(&lane->direction, now_ns);
 }
 
 void lane_start_outage(struct lane *lane, uint64_t now_ns, uint64_t from_ns, uint64_t to_ns) {

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../topologies/wire/schedule.h"
+
 // What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count
 // it.
 #define LANE_OVERHEAD 42
@@ -21,9 +23,12 @@
 struct lane_settings {
     uint64_t rate_bps; // > 0
     uint64_t delay_ns;
-    // The queue's limit: exactly one of the two is not 0.
+    // The queue's limit: exactly one of the three is not 0; queue_ns needs a schedule.
     uint64_t queue_bytes;
     uint64_t queue_packets;
+    uint64_t queue_ns;
+    // How rate and delay change from lane_start() on; count 0: they do not. The steps are copied.
+    struct schedule schedule;
     bool codel; // besides, CoDel (RFC 8289) drops frames that have waited too long
     // The loss model: thresholds, see dropper/losses.h; all 0 for none.
     uint64_t seed, loss_good, loss_bad, good_to_bad, bad_to_good;
@@ -60,8 +65,11 @@ void lane_free(struct lane *lane);
 // the settings are not allowed or the memory is exhausted.
 bool lane_begin(struct lane *lane, const struct lane_settings *settings);
 
-// The client starts at now_ns, since when the lane is out from the one time until the other: what is sent
-// then is dropped, and what is inside comes out. Until the next lane_begin(), which ends it.
+// The client starts at now_ns, since when the schedule counts.
+void lane_start(struct lane *lane, uint64_t now_ns);
+
+// The same, and the lane is out from the one time until the other: what is sent then is dropped, and what is
+// inside comes out. Until the next lane_begin(), which ends it.
 void lane_start_outage(struct lane *lane, uint64_t now_ns, uint64_t from_ns, uint64_t to_ns);
 
 // A datagram is sent at now_ns; the tag, such as who shall get it, travels with it. False when the link drops

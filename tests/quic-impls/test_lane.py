@@ -44,9 +44,14 @@ NO_LOSS = Uniform(0.0)
 u64 = ctypes.c_uint64
 
 
+class Schedule(ctypes.Structure):
+    _fields_ = (("steps", ctypes.c_void_p), ("count", u64), ("repeat", ctypes.c_int), ("offset_ns", u64))
+
+
 class Settings(ctypes.Structure):
     _fields_ = (
-        *((name, u64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets")),
+        *((name, u64) for name in ("rate_bps", "delay_ns", "queue_bytes", "queue_packets", "queue_ns")),
+        ("schedule", Schedule),
         ("codel", ctypes.c_bool),
         *((name, u64) for name in ("seed", "loss_good", "loss_bad", "good_to_bad", "bad_to_good")),
         ("pattern", ctypes.c_char_p),
@@ -130,7 +135,9 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    core = shared_library(LANE, WIRE / "direction.c", WIRE / "codel.c", WIRE / "frame_pool.c")
+    core = shared_library(
+        LANE, WIRE / "direction.c", WIRE / "schedule.c", WIRE / "codel.c", WIRE / "frame_pool.c"
+    )
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
     core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64

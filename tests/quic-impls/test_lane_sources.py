@@ -26,7 +26,7 @@ def compiled_from(*sources: Path) -> set[Path]:
 def test_go_sees_when_any_file_of_the_lane_has_changed(package: Path) -> None:
     linked = {path.resolve() for path in package.iterdir()}
     assert linked >= compiled_from(
-        LANE / "lane.c", WIRE / "direction.c", WIRE / "codel.c", WIRE / "frame_pool.c"
+        LANE / "lane.c", WIRE / "direction.c", WIRE / "schedule.c", WIRE / "codel.c", WIRE / "frame_pool.c"
     )
     if LANE / "capture.c" in linked:
         assert linked >= compiled_from(LANE / "capture.c")

@@ -31,6 +31,11 @@ class Settings(ctypes.Structure):
         ("codel", ctypes.c_bool),
         ("outage_from_ns", ctypes.c_uint64),
         ("outage_to_ns", ctypes.c_uint64),
+        ("steps", ctypes.c_void_p),
+        ("count", ctypes.c_uint64),
+        ("repeat", ctypes.c_int),
+        ("offset_ns", ctypes.c_uint64),
+        ("queue_ns", ctypes.c_uint64),
     )
 
 
@@ -68,7 +73,7 @@ class Run:
 
 @pytest.fixture(scope="session")
 def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    wire = (WIRE / name for name in ("direction.c", "codel.c", "frame_pool.c", "lateness.c"))
+    wire = (WIRE / name for name in ("direction.c", "schedule.c", "codel.c", "frame_pool.c", "lateness.c"))
     loaded = shared_library(HERE / "link_core.c", *wire)
     loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
@@ -86,6 +91,12 @@ class Lane:
     codel: bool = False
     outage_from_ns: int = 0
     outage_to_ns: int = 0
+    steps: int = 0
+    """Where they are in memory."""
+    count: int = 0
+    repeat: int = 0
+    offset_ns: int = 0
+    queue_ns: int = 0
 
 
 START_NS = 2 * MS

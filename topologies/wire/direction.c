@@ -6,7 +6,9 @@
 
 void direction_init(struct direction *direction, const struct direction_settings *settings) {
     assert(settings->rate_bps > 0);
-    assert((settings->queue_bytes == 0) != (settings->queue_packets == 0));
+    assert((settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0) == 1);
+    assert(!settings->schedule.count || schedule_is_right(&settings->schedule));
+    assert(!settings->queue_ns || settings->schedule.count);
     *direction = (struct direction){.settings = *settings, .started_ns = NEVER};
 }
 
@@ -20,6 +22,20 @@ static bool is_out(const struct direction *direction, uint64_t now_ns) {
         return false;
     uint64_t passed_ns = now_ns - direction->started_ns;
     return passed_ns >= direction->settings.outage_from_ns && passed_ns < direction->settings.outage_to_ns;
+}
+
+static bool has_schedule(const struct direction *direction, uint64_t now_ns) {
+    return direction->settings.schedule.count && now_ns >= direction->started_ns;
+}
+
+// What holds where a schedule has ended.
+static struct schedule_step after_schedule(const struct direction *direction) {
+    return (struct schedule_step){.rate_bps = direction->settings.rate_bps,
+                                  .delay_ns = direction->settings.delay_ns};
+}
+
+static uint64_t schedule_time(const struct direction *direction, uint64_t time_ns) {
+    return time_ns - direction->started_ns + direction->settings.schedule.offset_ns;
 }
 
 static void append(struct frames *frames, struct frame *frame) {
@@ -67,9 +83,34 @@ static uint64_t serialize(struct direction *direction, uint32_t length, uint64_t
     return direction->transmitter_free_ns;
 }
 
+// The same by the schedule. Tells the delay, too.
+static uint64_t serialize_scheduled(struct direction *direction, uint32_t length, uint64_t now_ns,
+                                    uint64_t *delay_ns) {
+    const struct schedule *schedule = &direction->settings.schedule;
+    const struct schedule_step after = after_schedule(direction);
+    struct schedule_sender *sender = &direction->sender;
+    bool idle = direction->transmitter_free_ns < now_ns;
+    if (idle || !direction->is_scheduled) {
+        uint64_t begins_ns = schedule_time(direction, idle ? now_ns : direction->transmitter_free_ns);
+        *sender = (struct schedule_sender){.free_ns = begins_ns, .place = schedule_find(schedule, begins_ns)};
+        direction->is_scheduled = true;
+    }
+    schedule_send(schedule, &after, length, sender);
+    *delay_ns = schedule_delay(schedule, &after, sender);
+    uint64_t since_start_ns = sender->free_ns - schedule->offset_ns;
+    return direction->transmitter_free_ns =
+               sender->free_ns == NEVER ? NEVER : direction->started_ns + since_start_ns;
+}
+
 static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
-    frame->serialized_ns = serialize(direction, frame->length, now_ns);
-    frame->exit_ns = frame->serialized_ns + direction->settings.delay_ns;
+    uint64_t delay_ns = direction->settings.delay_ns;
+    frame->serialized_ns = has_schedule(direction, now_ns)
+                               ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
+                               : serialize(direction, frame->length, now_ns);
+    frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
+    if (frame->exit_ns < direction->last_exit_ns)
+        frame->exit_ns = direction->last_exit_ns;
+    direction->last_exit_ns = frame->exit_ns;
     append(&direction->line, frame);
     if (!direction->queue)
         direction->queue = frame;
@@ -108,7 +149,20 @@ static void serve_queue(struct direction *direction, uint64_t now_ns) {
     leave_transmitter(direction, now_ns);
 }
 
-static bool queue_has_room(const struct direction *direction, uint32_t length) {
+// What the queue holds of one that is given in time.
+static uint64_t timed_queue_bytes(const struct direction *direction, uint64_t now_ns) {
+    const struct schedule *schedule = &direction->settings.schedule;
+    struct schedule_step step = after_schedule(direction);
+    if (has_schedule(direction, now_ns))
+        step = *schedule_at(schedule, schedule_find(schedule, schedule_time(direction, now_ns)), &step);
+    unsigned __int128 work = (unsigned __int128)step.rate_bps * direction->settings.queue_ns;
+    uint64_t bytes = (uint64_t)(work / (8 * NS_PER_S));
+    return bytes > LEAST_QUEUE_BYTES ? bytes : LEAST_QUEUE_BYTES;
+}
+
+static bool queue_has_room(const struct direction *direction, uint32_t length, uint64_t now_ns) {
+    if (direction->settings.queue_ns)
+        return direction->queued_bytes + length <= timed_queue_bytes(direction, now_ns);
     if (direction->settings.queue_bytes)
         return direction->queued_bytes + length <= direction->settings.queue_bytes;
     return direction->queued_packets < direction->settings.queue_packets;
@@ -126,7 +180,7 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
         return FATE_OUTAGE;
     }
     serve_queue(direction, now_ns);
-    if (!queue_has_room(direction, frame->length)) {
+    if (!queue_has_room(direction, frame->length, now_ns)) {
         direction->queue_dropped++;
         return FATE_QUEUE_FULL;
     }

@@ -7,6 +7,9 @@
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
 //
+// Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit is
+// sent, and never overtakes another.
+//
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
 #pragma once
@@ -16,6 +19,7 @@
 
 #include "codel.h"
 #include "frame_pool.h"
+#include "schedule.h"
 
 #define NEVER UINT64_MAX
 
@@ -23,14 +27,18 @@
 struct direction_settings {
     uint64_t rate_bps; // > 0
     uint64_t delay_ns; // propagation
-    // The droptail limit: exactly one of the two is not 0.
+    // The droptail limit: exactly one of the two is not 0, or queue_ns with a schedule.
     uint64_t queue_bytes;
     uint64_t queue_packets;
     uint32_t max_frame_size; // longer frames are dropped and counted
     bool codel;
     // It is out from the one until the other, counted from direction_start(); both 0: never.
     uint64_t outage_from_ns, outage_to_ns;
+    struct schedule schedule; // its steps are the caller's; where it has ended, rate and delay are those above
+    uint64_t queue_ns;        // what the present rate sends meanwhile, but never less than LEAST_QUEUE_BYTES
 };
+
+#define LEAST_QUEUE_BYTES 15140 // ten full frames
 
 enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE };
 
@@ -54,6 +62,9 @@ struct direction {
 
     uint64_t transmitter_free_ns; // when the last accepted bit has been sent
     uint64_t remainder;           // what integer nanoseconds left over of it, in units of 1/rate_bps ns
+    struct schedule_sender sender;
+    bool is_scheduled;     // `sender` is where the transmitter is
+    uint64_t last_exit_ns; // of those whose exit is known
 
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
     uint64_t queue_dropped; // by the limit, and by CoDel
@@ -64,7 +75,7 @@ struct direction {
 
 void direction_init(struct direction *direction, const struct direction_settings *settings);
 
-// Outages are counted from now_ns on. Until it is called, and with NEVER, there are none.
+// Outages and the schedule are counted from now_ns on. Until it is called, and with NEVER, there are none.
 void direction_start(struct direction *direction, uint64_t now_ns);
 
 // A frame of frame->length bytes arrives at now_ns, which never decreases. If it is accepted, it belongs to
