@@ -5,11 +5,15 @@ without preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) co
 bytes. The rate of the link, limits in bytes and multiples of the BDP all mean these bytes.
 """
 
-from dataclasses import dataclass
-from typing import Literal, Self
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
-from fecbench.topologies.rate import ConstantRate
+from fecbench.topologies.rate import ConstantRate, Rate
+from fecbench.topologies.trace import Trace, TraceRate
 
 MTU = 1500
 FULL_FRAME_BYTES = MTU + 14
@@ -53,21 +57,23 @@ class LinkEnd:
 
 @dataclass(frozen=True)
 class QueueLimit:
-    """What a queue holds, either in bytes or in packets; what comes to a full one is dropped.
+    """What a queue holds, in bytes, in packets or in time; what comes to a full one is dropped.
 
     The frame that is being sent is in the queue until its last bit has left.
     """
 
     bytes: int | None = None
     packets: int | None = None
+    time_ns: int | None = None
+    """What the present rate of a trace sends meanwhile, but at least MINIMUM_BDP_QUEUE_BYTES."""
 
 
 @dataclass(frozen=True)
 class DirectionSettings:
     """The parameters of one direction of an emulated link; LinkSettings checks them.
 
-    At most one of queue_bdp, queue_bytes and queue_packets; if none, DEFAULT_QUEUE_BDP, or
-    CODEL_QUEUE_PACKETS where the queue is CoDel's.
+    At most one of queue_bdp, queue_bytes, queue_packets and queue_ms; if none, DEFAULT_QUEUE_BDP, or
+    CODEL_QUEUE_PACKETS where the queue is CoDel's. With a trace in either direction, queue_bdp means nothing.
     """
 
     bandwidth_mbps: float
@@ -84,14 +90,21 @@ class DirectionSettings:
     outage_s: tuple[float, float] | None = None
     """From and to when it drops whatever comes, counted from the client's first frame after Topology.start();
     what is inside comes out."""
+    queue_ms: Annotated[float | None, Field(exclude_if=lambda queue_ms: queue_ms is None)] = None
+    """What the rate, of a trace the present one, sends in this time."""
+    trace: Annotated[Trace | None, Field(exclude_if=lambda trace: trace is None)] = None
+    """How it changes from the client's first frame on. bandwidth_mbps and owd_ms are then what it has
+    before, and what the trace does not say; of what it says, they are the mean rate and the least delay."""
 
     @property
     def rate_bps(self) -> int:
         return round(self.bandwidth_mbps * 1e6)
 
     @property
-    def rate(self) -> ConstantRate:
+    def rate(self) -> Rate:
         """What it carries, for whoever asks how fast it is."""
+        if self.trace is not None and self.trace.changes_rate:
+            return _rate_of(self.trace, self.rate_bps)
         return ConstantRate(self.rate_bps)
 
     @property
@@ -144,13 +157,25 @@ class LinkSettings:
         return any(self.of(direction).outage_s is not None for direction in DIRECTIONS)
 
     @property
+    def has_traces(self) -> bool:
+        return any(self.of(direction).trace is not None for direction in DIRECTIONS)
+
+    def placed(self, draw: int) -> Self:
+        """The same, with the offset of each trace, of which a draw of 64 bits decides."""
+        placed = (
+            own if own.trace is None else replace(own, trace=own.trace.placed(draw))
+            for own in (self.up, self.down)
+        )
+        return type(self)(*placed)
+
+    @property
     def rtt_ms(self) -> float:
         """The propagation up and down, without serialization and waiting."""
         return self.up.owd_ms + self.down.owd_ms
 
     def bdp_bytes(self, direction: Direction) -> float:
         """The bandwidth-delay product: the direction's rate times the round-trip time."""
-        return self.of(direction).rate.most_bytes(0, (self.up.delay_ns + self.down.delay_ns) / 1e9)
+        return self.of(direction).rate_bps * (self.up.delay_ns + self.down.delay_ns) / 8e9
 
     def queue_limit(self, direction: Direction) -> QueueLimit:
         settings = self.of(direction)
@@ -158,6 +183,11 @@ class LinkSettings:
             return QueueLimit(packets=settings.queue_packets)
         if settings.queue_bytes is not None:
             return QueueLimit(bytes=settings.queue_bytes)
+        if settings.queue_ms is not None:
+            if settings.trace is not None and settings.trace.changes_rate:
+                return QueueLimit(time_ns=round(settings.queue_ms * 1e6))
+            held = round(settings.rate_bps * settings.queue_ms / 8e3)
+            return QueueLimit(bytes=max(held, MINIMUM_BDP_QUEUE_BYTES))
         if settings.queue_bdp is None and settings.queue == "codel":
             return QueueLimit(packets=CODEL_QUEUE_PACKETS)
         multiple = DEFAULT_QUEUE_BDP if settings.queue_bdp is None else settings.queue_bdp
@@ -169,7 +199,7 @@ class LinkSettings:
         _check_number(self._name(direction, "owd_ms"), settings.owd_ms, 0, 10_000)
         limits = {
             self._name(direction, limit): getattr(settings, limit)
-            for limit in ("queue_bdp", "queue_bytes", "queue_packets")
+            for limit in ("queue_bdp", "queue_bytes", "queue_packets", "queue_ms")
             if getattr(settings, limit) is not None
         }
         if len(limits) > 1:
@@ -182,6 +212,15 @@ class LinkSettings:
             _check_whole_number(name, settings.queue_bytes, FULL_FRAME_BYTES, 10**10)
         if settings.queue_packets is not None:
             _check_whole_number(self._name(direction, "queue_packets"), settings.queue_packets, 1, 10**7)
+        if settings.queue_ms is not None:
+            _check_number(self._name(direction, "queue_ms"), settings.queue_ms, 0.001, 1_000_000)
+        if self.has_traces and (
+            settings.queue_bdp is not None or (not limits and settings.queue == "droptail")
+        ):
+            raise TopologyError(
+                f"{self._name(direction, 'queue_bdp')}: a link that changes has no bandwidth-delay product;"
+                " write queue_ms = 100, queue_packets or queue_bytes"
+            )
         if settings.queue not in QUEUES:
             known = " or ".join(QUEUES)
             raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
@@ -193,6 +232,11 @@ class LinkSettings:
         up, down = getattr(self.up, parameter), getattr(self.down, parameter)
         is_shared = up is down or up == down  # a NaN does not equal itself
         return parameter if is_shared else f"{direction}.{parameter}"
+
+
+@lru_cache(maxsize=256)
+def _rate_of(trace: Trace, constant_bps: int) -> TraceRate:
+    return TraceRate(trace, constant_bps)
 
 
 def _check_number(name: str, value: object, minimum: float, maximum: float) -> None:

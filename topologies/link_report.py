@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from fecbench.topologies.link import Direction, Queue
+from fecbench.topologies.trace import Repeat
 
 
 class _Record(BaseModel):
@@ -68,6 +69,14 @@ class Scheduling(_Record):
     memory_locked: bool
 
 
+class ScheduleConfiguration(_Record):
+    """The trace that one direction followed."""
+
+    steps: int
+    repeat: Repeat
+    offset_ns: int
+
+
 class DirectionConfiguration(_Record):
     """What the emulator was told of one direction, and one of the two queue limits."""
 
@@ -75,9 +84,11 @@ class DirectionConfiguration(_Record):
     delay_ns: int
     queue_bytes: int | None = None
     queue_packets: int | None = None
+    queue_ns: int | None = None
     queue: Queue = "droptail"
     outage_ns: tuple[int, int] | None = None
     """From and to when it was out, counted from the client's start."""
+    schedule: ScheduleConfiguration | None = None
     burst_bytes: int | None = None
     """What the shaper of netem's queue lets out at once; wire has none."""
 

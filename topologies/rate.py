@@ -1,6 +1,7 @@
 """How fast a direction of a link is, for whoever asks: the judge, the competition, calibration, admission.
 
-A constant rate is the only kind. Bytes are those of frames, as the link counts them (`link`).
+A constant rate is one kind, a trace the other (`trace`). Bytes are those of frames, as the link counts them
+(`link`).
 """
 
 from collections.abc import Iterable
@@ -42,6 +43,31 @@ class ConstantRate:
         return self.bps * (to_s - from_s) / 8
 
 
-def together(rates: Iterable[ConstantRate]) -> ConstantRate:
+@dataclass(frozen=True)
+class _Together:
+    """Several rates at once, whose largest ones may come at the same time."""
+
+    rates: tuple[Rate, ...]
+
+    @property
+    def largest_bps(self) -> float:
+        return sum(rate.largest_bps for rate in self.rates)
+
+    def least_time_s(self, size_bytes: float) -> float:
+        low, high = 0.0, min(rate.least_time_s(size_bytes) for rate in self.rates)
+        while high - low > 1e-9 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.most_bytes(0, middle) >= size_bytes else (middle, high)
+        return low
+
+    def most_bytes(self, from_s: float, to_s: float) -> float:
+        return sum(rate.most_bytes(from_s, to_s) for rate in self.rates)
+
+
+def together(rates: Iterable[Rate]) -> Rate:
     """The rate of several links that carry at once."""
-    return ConstantRate(sum(rate.bps for rate in rates))
+    several = tuple(rates)
+    constant = [rate for rate in several if isinstance(rate, ConstantRate)]
+    if len(constant) == len(several):
+        return ConstantRate(sum(rate.bps for rate in constant))
+    return several[0] if len(several) == 1 else _Together(several)

@@ -127,7 +127,7 @@ class Topology:
 
         self.backend = backend
         self._links: dict[str, Link] = {}
-        self._origin: Origin | None = None  # where a link has an outage
+        self._origin: Origin | None = None  # where a link has an outage or a trace
         self._reports: dict[str, LinkReport] | None = None
         self._hosts: list[Host] = []
         self._network = Network(layout)
@@ -235,7 +235,7 @@ class Topology:
         return host
 
     def _make_links(self, settings: Mapping[str, LinkSettings], late_bounds_us: Mapping[str, int]) -> None:
-        if any(link.has_outages for link in settings.values()):
+        if any(link.has_outages or link.has_traces for link in settings.values()):
             self._origin = Origin()
         for link in self._network.layout.links:
             late_bound_us = late_bounds_us.get(link.name, DEFAULT_LATE_BOUND_US)
@@ -309,6 +309,8 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             raise TopologyError(
                 f"{link}.{direction}.outage_s is {list(own.outage_s)}; the netem link is never out, wire is"
             )
+        if own.trace is not None:
+            raise TopologyError(f"{link}.{direction}.trace: the netem link never changes, wire does")
 
 
 def resolve_backend(backend: str) -> Backend:

@@ -51,14 +51,17 @@ class WireLink:
             raise LinkError(f"{WIRE} is missing; `make build` builds it")
         shared = [] if origin is None else ["--origin-fd", str(origin.fd)]
         clients_options = [word for address in clients for word in ("--client", address)]
-        self._process = subprocess.Popen(
-            [str(WIRE), *wire_arguments(near, far, settings, late_bound_us), *shared, *clients_options],
-            pass_fds=() if origin is None else (origin.fd,),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C in the terminal is for the harness, which ends us in its order
-        )
+        with contextlib.ExitStack() as traces:
+            of_traces, files = _traces(settings, traces)
+            arguments = [*wire_arguments(near, far, settings, late_bound_us), *of_traces]
+            self._process = subprocess.Popen(
+                [str(WIRE), *arguments, *shared, *clients_options],
+                pass_fds=(*files, *(() if origin is None else (origin.fd,))),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is for the harness, which ends us in its order
+            )
         self._late_bound_us = late_bound_us
         self._name = f"wire between {near.interface} and {far.interface}"
         self._answers = b""
@@ -138,9 +141,29 @@ def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bou
     return [*words, "--keep-interfaces"]
 
 
+def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[str], list[int]]:
+    """What the wire is told of traces, and the files in memory that it reads them from."""
+    words, files = [], []
+    for direction in DIRECTIONS:
+        own = settings.of(direction)
+        if own.trace is None:
+            continue
+        file = os.memfd_create(f"{direction}-trace")
+        opened.callback(os.close, file)
+        with open(file, "wb", closefd=False) as steps:
+            steps.write(own.trace.packed(own.rate_bps, own.delay_ns))
+        files.append(file)
+        told = {"fd": file, "repeat": own.trace.repeat, "offset-ns": own.trace.offset_ns or 0}
+        words += [
+            word for name, value in told.items() for word in (f"--{direction}-schedule-{name}", str(value))
+        ]
+    return words, files
+
+
 def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | None]:
     settings, limit = link.of(direction), link.queue_limit(direction)
-    queue = {"queue-bytes": limit.bytes} if limit.bytes is not None else {"queue-packets": limit.packets}
+    limits = {"queue-bytes": limit.bytes, "queue-packets": limit.packets, "queue-ns": limit.time_ns}
+    queue = {name: value for name, value in limits.items() if value is not None}
     options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
     if settings.outage_ns is not None:
         options["outage-from-ns"], options["outage-to-ns"] = settings.outage_ns

@@ -14,6 +14,7 @@ from typing import Any
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.results.store.rows import digest_of
+from fecbench.runners.campaign import links
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.workloads import KINDS
@@ -80,7 +81,7 @@ def _differences(
         yield "another engine", compare("engine", *engines)
         return
     yield "another link", compare("link", was["link"], collected["link"])
-    for kind in KINDS:
+    for kind in (*KINDS, links.KIND):
         yield f"other {kind}", compare(kind.removesuffix("s"), _hashes(was, kind), _hashes(collected, kind))
     yield from of_programs(was, collected)
 

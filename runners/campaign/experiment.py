@@ -38,7 +38,7 @@ DEFAULT_TIMEOUT_S = 120.0
 FIRST_LINK = "internet"
 """By this name the losses of each topology's first link are drawn, whatever its own is."""
 Documents = Mapping[str, Mapping[str, Any]]
-"""What workloads need beside the design: by kind (`pages`, `traces`) and name, as a campaign keeps it."""
+"""What workloads and links need beside the design: by kind (`pages`) and name, as a campaign keeps it."""
 
 
 class Experiment:
@@ -64,6 +64,7 @@ class Experiment:
         """By name."""
         names.check_names(design, self.links, self.implementations.values())
         names.check_pairs(design, [activity.workload for activity in self.activities.values()])
+        self._traces = self._read_traces() if documents is None else documents.get(links.KIND, {})
         self.link_tasks = [self._links_at(index) for index in range(len(points))]
         self._processors = [self._processor_at(index) for index in range(len(points))]
         self._check_points()
@@ -119,6 +120,11 @@ class Experiment:
                 }
                 for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
             },
+            traces={
+                link: designs.seed(root, *path, "link", drawn_as, "trace")
+                for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
+                if self.link_tasks[key.point][link].settings.has_traces
+            },
         )
 
     def taking_part(self, variant: str, workload: str) -> list[Arm]:
@@ -168,7 +174,7 @@ class Experiment:
 
     def _links_at(self, point: int) -> dict[str, LinkTask]:
         try:
-            return links.link_tasks(self.values(point), self.links, validity.USUAL)
+            return links.link_tasks(self.values(point), self.links, validity.USUAL, self._traces)
         except (TopologyError, LossModelError) as error:
             raise Refusal(f"{self.design.path}: point {point}: {error}") from error
 
@@ -178,9 +184,21 @@ class Experiment:
         except Refusal as refusal:
             raise Refusal(f"{self.design.path}: point {index}: {refusal}") from refusal
 
+    def _read_traces(self) -> dict[str, Any]:
+        """Those that links follow at any point, read from the files beside the design."""
+        named = {
+            name
+            for index in range(len(self.points))
+            for name in links.traces_in(self.values(index), self.links)
+        }
+        try:
+            return {name: links.read_trace(name, self.design.path) for name in sorted(named)}
+        except TopologyError as error:
+            raise Refusal(f"{self.design.path}: {error}") from error
+
     def _documents(self) -> Documents:
-        """Those that workloads need at any point, read from the files beside the design."""
-        found: dict[str, dict[str, Any]] = {}
+        """Those that workloads need at any point, read from the files beside the design, and the traces."""
+        found: dict[str, dict[str, Any]] = {links.KIND: dict(self._traces)} if self._traces else {}
         for activity in self.activities.values():
             for point in range(len(self.points)):
                 needed = activity.workload.document(activity.parameters(self.values(point)), self.design.path)
@@ -203,7 +221,7 @@ class Experiment:
 
 def documents_in(provenance: Mapping[str, Any]) -> Documents:
     """The documents that a campaign has kept; older campaigns have none."""
-    return {kind: provenance[kind] for kind in workloads.KINDS if kind in provenance}
+    return {kind: provenance[kind] for kind in (*workloads.KINDS, links.KIND) if kind in provenance}
 
 
 def _layout(design: Design) -> Layout:

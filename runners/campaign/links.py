@@ -5,21 +5,29 @@ A name without a link means every link, one without a direction both: `bandwidth
 `internet.loss.up.p`. The name that says more goes before: a link's own before that of all links, then a
 direction's own before that of both. A queue limit takes the place of every other one, and a `loss.model` that
 of another model with its parameters. `outage_from_s` and `outage_to_s` are `outage_s` in two parts, so that
-each can be a factor.
+each can be a factor. `trace` names a file of a link that changes; with `trace.offset_s` it begins there, else
+each repetition draws a place in it, and `trace.repeat` says what comes after its end.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fecbench.dropper import model as dropper_model
 from fecbench.dropper.model import FORMS, LossModelError
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
+from fecbench.topologies import link_traces
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
+from fecbench.topologies.trace import REPEATS, Trace
 
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
-SETTINGS = (*(field.name for field in fields(DirectionSettings)), *_OUTAGE_ENDS)
+TRACE, _OFFSET, _REPEAT = "trace", "trace.offset_s", "trace.repeat"
+KIND = "links"
+"""The folder beside the design that has the files of traces, and what a campaign calls these."""
+SETTINGS = (*(field.name for field in fields(DirectionSettings)), *_OUTAGE_ENDS, _OFFSET, _REPEAT)
 REQUIRED = ("bandwidth_mbps", "owd_ms")
 LOSSES = tuple(sorted({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
@@ -50,23 +58,48 @@ def setting_names(links: Iterable[str]) -> set[str]:
 def missing(given: Iterable[str], links: Iterable[str]) -> str | None:
     """A parameter that a link lacks in one of its directions, if there is one."""
     known = set(given)
+
+    def has(name: str, link: str, direction: Direction) -> bool:
+        prefixes = _of_settings(link, direction)
+        return any(prefix + each in known for prefix in prefixes for each in (name, TRACE))
+
     return next(
         (
             name
             for link in links
             for direction in DIRECTIONS
             for name in REQUIRED
-            if not any(prefix + name in known for prefix in _of_settings(link, direction))
+            if not has(name, link, direction)
         ),
         None,
     )
 
 
 def link_tasks(
-    values: Mapping[str, Any], links: Iterable[str], validity: Validity = USUAL
+    values: Mapping[str, Any],
+    links: Iterable[str],
+    validity: Validity = USUAL,
+    traces: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> dict[str, LinkTask]:
-    """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right."""
-    return {link: _link_task(values, link, validity) for link in links}
+    """What each link is asked for. Raises TopologyError or LossModelError for a value that is not right.
+
+    `traces` has those that are named, as a campaign keeps them.
+    """
+    return {link: _link_task(values, link, validity, traces) for link in links}
+
+
+def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
+    """The names of the traces that any direction of these links follows."""
+    named = (_setting_names(values, link, direction).get(TRACE) for link in links for direction in DIRECTIONS)
+    return {str(values[full]) for full in named if full is not None}
+
+
+def read_trace(name: str, design_path: str) -> dict[str, Any]:
+    """A trace beside the design, as a campaign keeps it. Raises TopologyError."""
+    path = Path(design_path).parent / KIND / f"{name}.csv"
+    trace, sha256 = link_traces.read(path)
+    columns = {column: list(values) for column, values in link_traces.columns_of(trace).items()}
+    return {"sha256": sha256, "trace": columns}
 
 
 def reached(given: Collection[str], link: str, direction: Direction) -> set[str]:
@@ -97,9 +130,11 @@ def _full_names(known: Iterable[str], prefixes: Iterable[str]) -> set[str]:
     return {prefix + name for prefix in prefixes for name in known}
 
 
-def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> LinkTask:
+def _link_task(
+    values: Mapping[str, Any], link: str, validity: Validity, traces: Mapping[str, Mapping[str, Any]]
+) -> LinkTask:
     up, down = (
-        _direction_settings(_valued(values, _setting_names(values, link, direction)))
+        _direction_settings(_valued(values, _setting_names(values, link, direction)), traces)
         for direction in DIRECTIONS
     )
     settings = LinkSettings(up=up, down=down)
@@ -110,13 +145,40 @@ def _link_task(values: Mapping[str, Any], link: str, validity: Validity) -> Link
     return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 
-def _direction_settings(values: dict[str, Any]) -> DirectionSettings:
+def _direction_settings(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> DirectionSettings:
+    values |= _of_trace(values, traces)
     ends = [values.pop(name) for name in _OUTAGE_ENDS if name in values]
     whole = values.pop(_OUTAGE, None)
     if len(ends) == 1 or (ends and whole is not None):
         raise TopologyError(f"an outage is given by {_OUTAGE}, or by {' and '.join(_OUTAGE_ENDS)} together")
     outage_s = ends or whole
     return DirectionSettings(outage_s=tuple(outage_s) if isinstance(outage_s, list) else outage_s, **values)
+
+
+def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The trace, with the constants that stand for what it says; its names are taken from the values."""
+    name, offset_s = values.pop(TRACE, None), values.pop(_OFFSET, None)
+    repeat = values.pop(_REPEAT, None)
+    if name is None:
+        if given := [full for full, value in ((_OFFSET, offset_s), (_REPEAT, repeat)) if value is not None]:
+            raise TopologyError(f"{given[0]}: there is no trace")
+        return {}
+    if repeat not in (None, *REPEATS):
+        raise TopologyError(f"{_REPEAT} is {repeat!r}; it must be {', '.join(REPEATS)}")
+    is_number = isinstance(offset_s, int | float) and not isinstance(offset_s, bool)
+    if offset_s is not None and not (is_number and 0 <= offset_s <= 1e6):
+        raise TopologyError(f"{_OFFSET} is {offset_s!r}; it must be a number from 0 to 1000000")
+    offset_ns = None if offset_s is None else round(1e9 * offset_s)
+    columns = {column: tuple(numbers) for column, numbers in traces[str(name)]["trace"].items()}
+    trace = Trace(**columns, repeat=repeat or "loop", offset_ns=offset_ns)
+    said = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}
+    said |= {"owd_ms": min(trace.owd_us) / 1e3} if trace.owd_us is not None else {}
+    for setting in REQUIRED:
+        if setting in said and setting in values and trace.repeat != "end":
+            raise TopologyError(f"{setting} reaches nobody: trace {name!r} says it; leave it out")
+        if setting not in said and setting not in values:
+            raise TopologyError(f"{setting} is missing: trace {name!r} does not say it")
+    return {"trace": trace, **{setting: value for setting, value in said.items() if setting not in values}}
 
 
 def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:

@@ -26,6 +26,7 @@ COMMANDS = {
     "page": "Make a web page's graph for the workload page.",
     "trace": "Make a trace for the workload messages.",
     "video": "Make a ladder for the workload video.",
+    "link": "Make or import the trace of a link that changes.",
     "run": "Run the trials of a design into a results database.",
     "worker": "Run trials of campaigns of a cluster on this host.",
     "cluster": "Make a cluster's certificates, and run its scheduler.",

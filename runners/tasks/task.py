@@ -106,6 +106,8 @@ class Seeds(_Part):
     content: int
     losses: dict[str, dict[Direction, int]]
     """Of each link and direction."""
+    traces: dict[str, int] = Field(default={}, exclude_if=lambda traces: not traces)
+    """Of each link with a trace: it decides where in it the link begins."""
 
 
 class Task(_Part):
@@ -144,6 +146,11 @@ class Task(_Part):
     @classmethod
     def _read_older(cls, written: Any) -> Any:
         return of_today(written) if isinstance(written, Mapping) else written
+
+    def settings_of(self, link: str) -> LinkSettings:
+        """Of a link, as this repetition has it."""
+        settings = self.links[link].settings
+        return settings.placed(self.seeds.traces.get(link, 0)) if settings.has_traces else settings
 
     def document(self) -> dict[str, Any]:
         """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and

@@ -103,7 +103,7 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     duration_s = task.timeout_s if outcome.timed_out else completion_s(task, outcome)
     for (link, direction), check in checks.verdicts.items():
         recorded = outcome.droppers[link][direction]
-        report, settings = outcome.links[link].directions[direction], task.links[link].settings
+        report, settings = outcome.links[link].directions[direction], task.settings_of(link)
         of_direction = [
             *verdicts.doubts(recorded, check),
             *network.doubts_of_link(report, recorded, task.validity, duration_s),

@@ -24,7 +24,7 @@ from fecbench.runners.trial.assignment import assignment
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
-from fecbench.topologies.link import DIRECTIONS, Direction
+from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES
 
@@ -72,7 +72,10 @@ def line_of(task: Task, number: int, place: Place) -> bytes:
         "version": VERSION,
         "number": number,
         "pairs": [_pair(task, pair, place) for pair in range(len(task.pairs))],
-        "links": {name: _link(link, task.seeds.losses[name]) for name, link in task.links.items()},
+        "links": {
+            name: _link(link, task.settings_of(name), task.seeds.losses[name])
+            for name, link in task.links.items()
+        },
         "completion": task.completion,
         "timeout_s": task.timeout_s,
         "seed": seed_of_endpoints(task),
@@ -108,20 +111,29 @@ def _pair(task: Task, number: int, place: Place) -> dict[str, Any]:
     }
 
 
-def _link(link: LinkTask, seeds: dict[Direction, int]) -> dict[str, Any]:
+def _link(link: LinkTask, of_link: LinkSettings, seeds: dict[Direction, int]) -> dict[str, Any]:
     directions: dict[str, Any] = {}
     for direction in DIRECTIONS:
-        settings, queue = link.settings.of(direction), link.settings.queue_limit(direction)
+        settings, queue = of_link.of(direction), of_link.queue_limit(direction)
         directions[direction] = {
             "rate_bps": settings.rate_bps,
             "delay_ns": settings.delay_ns,
             "queue_bytes": queue.bytes,
             "queue_packets": queue.packets,
+            **({"queue_ns": queue.time_ns} if queue.time_ns is not None else {}),
+            **({"schedule": _schedule(settings)} if settings.trace is not None else {}),
             **({"queue": settings.queue} if settings.queue != "droptail" else {}),
             **({"outage_ns": list(settings.outage_ns)} if settings.outage_ns is not None else {}),
             "losses": losses(link.models[direction], seeds[direction]),
         }
     return directions
+
+
+def _schedule(settings: DirectionSettings) -> dict[str, Any]:
+    trace = settings.trace
+    assert trace is not None
+    steps = trace.steps(settings.rate_bps, settings.delay_ns)
+    return {"repeat": trace.repeat, "offset_ns": trace.offset_ns or 0, "steps": steps}
 
 
 def losses(model: LossModel, seed: int) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def _run(task: Task, site: Site, first_user: int, outcome: Outcome, phases: Phas
         raise ValueError("its link is one of virtual time: it is no trial of namespaces")
     site.folder.mkdir()
     with phases("topology"):
-        settings = {name: link.settings for name, link in task.links.items()}
+        settings = {name: task.settings_of(name) for name in task.links}
         late_bounds_us = {name: link.late_bound_us for name, link in task.links.items()}
         network = emulation.build(task.topology, settings, task.backend, late_bounds_us)
     with network:

@@ -13,6 +13,8 @@ void direction_init(struct direction *direction, const struct direction_settings
 }
 
 void direction_start(struct direction *direction, uint64_t now_ns) {
+    if (now_ns != direction->started_ns)
+        direction->is_scheduled = false;
     direction->started_ns = now_ns;
 }
 

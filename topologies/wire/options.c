@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "system.h"
 #include "version.h"
@@ -18,6 +20,8 @@ static const char USAGE[] =
     "            --up-rate-bps N --up-delay-ns N (--up-queue-bytes N | --up-queue-packets N) [--up-codel]\n"
     "            --down-rate-bps N --down-delay-ns N (--down-queue-bytes N | --down-queue-packets N)\n"
     "            [--down-codel]\n"
+    "            [--up-schedule-fd N [--up-schedule-repeat loop|hold|end] [--up-schedule-offset-ns N]\n"
+    "             [--up-queue-ns N]] and the same with --down\n"
     "            [--up-outage-from-ns N --up-outage-to-ns N] [--down-outage-from-ns N --down-outage-to-ns "
     "N]\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
@@ -32,6 +36,9 @@ static const char USAGE[] =
     "the addresses --client, any frame upwards without. Links that are given the same memory, 8 bytes, as\n"
     "--origin-fd count from the first of all of them. While a direction is out, it drops every frame that "
     "comes.\n"
+    "A schedule is a file of steps, four numbers of 8 bytes each: the end in ns, the rate, the delay in ns, and\n"
+    "bytes that may leave at the end besides. It counts from the same time, and --up-queue-ns is then a queue's\n"
+    "limit, in the time that the present rate takes for it.\n"
     "A line `finish` on standard input\n"
     "stops forwarding and prints the report, a line of JSON; the end of standard input, SIGINT or SIGTERM "
     "do\n"
@@ -54,6 +61,10 @@ enum option_name {
     UP_CODEL,
     UP_OUTAGE_FROM_NS,
     UP_OUTAGE_TO_NS,
+    UP_SCHEDULE_FD,
+    UP_SCHEDULE_REPEAT,
+    UP_SCHEDULE_OFFSET_NS,
+    UP_QUEUE_NS,
     DOWN_RATE_BPS,
     DOWN_DELAY_NS,
     DOWN_QUEUE_BYTES,
@@ -61,6 +72,10 @@ enum option_name {
     DOWN_CODEL,
     DOWN_OUTAGE_FROM_NS,
     DOWN_OUTAGE_TO_NS,
+    DOWN_SCHEDULE_FD,
+    DOWN_SCHEDULE_REPEAT,
+    DOWN_SCHEDULE_OFFSET_NS,
+    DOWN_QUEUE_NS,
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
@@ -82,6 +97,10 @@ static const struct option LONG_OPTIONS[] = {
     {"up-codel", no_argument, NULL, UP_CODEL},
     {"up-outage-from-ns", required_argument, NULL, UP_OUTAGE_FROM_NS},
     {"up-outage-to-ns", required_argument, NULL, UP_OUTAGE_TO_NS},
+    {"up-schedule-fd", required_argument, NULL, UP_SCHEDULE_FD},
+    {"up-schedule-repeat", required_argument, NULL, UP_SCHEDULE_REPEAT},
+    {"up-schedule-offset-ns", required_argument, NULL, UP_SCHEDULE_OFFSET_NS},
+    {"up-queue-ns", required_argument, NULL, UP_QUEUE_NS},
     {"down-rate-bps", required_argument, NULL, DOWN_RATE_BPS},
     {"down-delay-ns", required_argument, NULL, DOWN_DELAY_NS},
     {"down-queue-bytes", required_argument, NULL, DOWN_QUEUE_BYTES},
@@ -89,6 +108,10 @@ static const struct option LONG_OPTIONS[] = {
     {"down-codel", no_argument, NULL, DOWN_CODEL},
     {"down-outage-from-ns", required_argument, NULL, DOWN_OUTAGE_FROM_NS},
     {"down-outage-to-ns", required_argument, NULL, DOWN_OUTAGE_TO_NS},
+    {"down-schedule-fd", required_argument, NULL, DOWN_SCHEDULE_FD},
+    {"down-schedule-repeat", required_argument, NULL, DOWN_SCHEDULE_REPEAT},
+    {"down-schedule-offset-ns", required_argument, NULL, DOWN_SCHEDULE_OFFSET_NS},
+    {"down-queue-ns", required_argument, NULL, DOWN_QUEUE_NS},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
@@ -139,6 +162,35 @@ static uint64_t queue_packets(const char *option, const char *text) {
     return whole_number(option, text, 1, 1000000000);
 }
 
+static uint64_t queue_ns(const char *option, const char *text) {
+    return whole_number(option, text, 1, 1000000000000);
+}
+
+static uint64_t offset_ns(const char *option, const char *text) {
+    return whole_number(option, text, 0, 1ull << 62);
+}
+
+static enum schedule_repeat schedule_repeat(const char *option, const char *text) {
+    static const char *const WORDS[] = {
+        [SCHEDULE_LOOPS] = "loop", [SCHEDULE_HOLDS] = "hold", [SCHEDULE_ENDS] = "end"};
+    for (unsigned i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (strcmp(text, WORDS[i]) == 0)
+            return (enum schedule_repeat)i;
+    die(EXIT_BAD_INPUT, "--%s is %s; it must be loop, hold or end", option, text);
+}
+
+static void read_steps(struct schedule *schedule, const char *option, const char *text) {
+    int fd = (int)whole_number(option, text, 0, INT_MAX);
+    struct stat file;
+    if (fstat(fd, &file) < 0 || file.st_size <= 0 || file.st_size % sizeof *schedule->steps)
+        die(EXIT_BAD_INPUT, "--%s is %s; it must be an open file of steps of %zu bytes", option, text,
+            sizeof *schedule->steps);
+    schedule->count = (uint64_t)file.st_size / sizeof *schedule->steps;
+    schedule->steps = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (schedule->steps == MAP_FAILED)
+        die(EXIT_BAD_INPUT, "--%s is %s; the file cannot be read", option, text);
+}
+
 static void add_client(struct options *options, const char *option, const char *text) {
     if (options->client_count == MOST_CLIENTS)
         die(EXIT_BAD_INPUT, "--%s is given more than %d times", option, MOST_CLIENTS);
@@ -186,6 +238,18 @@ static void parse_option(struct options *options, int name, const char *option, 
     case UP_OUTAGE_TO_NS:
         options->up.outage_to_ns = outage_ns(option, value);
         break;
+    case UP_SCHEDULE_FD:
+        read_steps(&options->up.schedule, option, value);
+        break;
+    case UP_SCHEDULE_REPEAT:
+        options->up.schedule.repeat = schedule_repeat(option, value);
+        break;
+    case UP_SCHEDULE_OFFSET_NS:
+        options->up.schedule.offset_ns = offset_ns(option, value);
+        break;
+    case UP_QUEUE_NS:
+        options->up.queue_ns = queue_ns(option, value);
+        break;
     case DOWN_RATE_BPS:
         options->down.rate_bps = rate_bps(option, value);
         break;
@@ -206,6 +270,18 @@ static void parse_option(struct options *options, int name, const char *option, 
         break;
     case DOWN_OUTAGE_TO_NS:
         options->down.outage_to_ns = outage_ns(option, value);
+        break;
+    case DOWN_SCHEDULE_FD:
+        read_steps(&options->down.schedule, option, value);
+        break;
+    case DOWN_SCHEDULE_REPEAT:
+        options->down.schedule.repeat = schedule_repeat(option, value);
+        break;
+    case DOWN_SCHEDULE_OFFSET_NS:
+        options->down.schedule.offset_ns = offset_ns(option, value);
+        break;
+    case DOWN_QUEUE_NS:
+        options->down.queue_ns = queue_ns(option, value);
         break;
     case MTU:
         options->mtu = (uint32_t)whole_number(option, value, 68, 65521);
@@ -241,10 +317,18 @@ static void require_direction(const char *direction, const struct direction_sett
         die(EXIT_BAD_INPUT, "--%s-rate-bps is missing; see wire --help", direction);
     if (settings->delay_ns == NO_DELAY_GIVEN)
         die(EXIT_BAD_INPUT, "--%s-delay-ns is missing; see wire --help", direction);
-    if (!settings->queue_bytes == !settings->queue_packets)
+    if (settings->schedule.count && !schedule_is_right(&settings->schedule))
+        die(EXIT_BAD_INPUT,
+            "--%s-schedule-fd: its steps must end one after another, and carry something; see wire --help",
+            direction);
+    if (settings->queue_ns && !settings->schedule.count)
+        die(EXIT_BAD_INPUT, "--%s-queue-ns needs --%s-schedule-fd; see wire --help", direction, direction);
+    if (!settings->queue_ns && !settings->queue_bytes == !settings->queue_packets)
         die(EXIT_BAD_INPUT,
             "one of --%s-queue-bytes and --%s-queue-packets must be given, not both; see wire --help",
             direction, direction);
+    if (settings->queue_ns && (settings->queue_bytes || settings->queue_packets))
+        die(EXIT_BAD_INPUT, "--%s-queue-ns takes the place of the other limits; see wire --help", direction);
     if (settings->outage_from_ns >= settings->outage_to_ns &&
         (settings->outage_from_ns || settings->outage_to_ns))
         die(EXIT_BAD_INPUT, "--%s-outage-from-ns must be less than --%s-outage-to-ns; see wire --help",

@@ -39,8 +39,15 @@ static void print_settings(const char *direction, const struct direction_setting
            settings->delay_ns);
     if (settings->queue_bytes)
         printf(",\"queue_bytes\":%" PRIu64, settings->queue_bytes);
-    else
+    else if (settings->queue_packets)
         printf(",\"queue_packets\":%" PRIu64, settings->queue_packets);
+    else
+        printf(",\"queue_ns\":%" PRIu64, settings->queue_ns);
+    static const char *const REPEATS[] = {
+        [SCHEDULE_LOOPS] = "loop", [SCHEDULE_HOLDS] = "hold", [SCHEDULE_ENDS] = "end"};
+    if (settings->schedule.count)
+        printf(",\"schedule\":{\"steps\":%" PRIu64 ",\"repeat\":\"%s\",\"offset_ns\":%" PRIu64 "}",
+               settings->schedule.count, REPEATS[settings->schedule.repeat], settings->schedule.offset_ns);
     printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");
     if (settings->outage_to_ns)
         printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);

@@ -24,6 +24,31 @@ pub struct Settings {
     /// Frames that have waited too long are dropped besides (RFC 8289).
     pub codel: bool,
     pub losses: Losses,
+    /// How rate and delay change once the lane has been started.
+    pub schedule: Option<Schedule>,
+}
+
+/// Steps, which a lane follows from a place in them on.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    pub steps: Vec<Step>,
+    pub repeat: Repeat,
+    pub offset_ns: u64,
+}
+
+/// Until when a step lasts, its rate and delay, and what may leave at its end besides.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+pub struct Step(pub u64, pub u64, pub u64, pub u64);
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeat {
+    Loop,
+    Hold,
+    End,
 }
 
 /// The queue's limit.
@@ -31,6 +56,8 @@ pub struct Settings {
 pub enum Queue {
     Bytes(u64),
     Packets(u64),
+    /// What the present rate sends in so many ns; with a schedule.
+    Time(u64),
 }
 
 /// From the one time until the other, since the first client's start, a link takes nothing.
@@ -129,15 +156,27 @@ impl Lane {
     /// In one line, when there is no link like that.
     pub fn begin(&mut self, settings: &Settings) -> Result<(), String> {
         settings.check()?;
-        let (queue_bytes, queue_packets) = match settings.queue {
-            Queue::Bytes(bytes) => (bytes, 0),
-            Queue::Packets(packets) => (0, packets),
+        let (queue_bytes, queue_packets, queue_ns) = match settings.queue {
+            Queue::Bytes(bytes) => (bytes, 0, 0),
+            Queue::Packets(packets) => (0, packets, 0),
+            Queue::Time(time_ns) => (0, 0, time_ns),
+        };
+        let schedule = match &settings.schedule {
+            Some(Schedule { steps, repeat, offset_ns }) => RawSchedule {
+                steps: steps.as_ptr(),
+                count: steps.len() as u64,
+                repeat: *repeat as u32,
+                offset_ns: *offset_ns,
+            },
+            None => RawSchedule { steps: ptr::null(), count: 0, repeat: 0, offset_ns: 0 },
         };
         let mut raw = RawSettings {
             rate_bps: settings.rate_bps,
             delay_ns: settings.delay_ns,
             queue_bytes,
             queue_packets,
+            queue_ns,
+            schedule,
             codel: settings.codel,
             seed: 0,
             loss_good: 0,
@@ -162,9 +201,13 @@ impl Lane {
                 raw.pattern_repeats = pattern.repeats;
             }
         }
-        // SAFETY: the lane is ours, and a pattern has the bits of all its packets: that was checked.
+        // SAFETY: the lane is ours, a pattern has the bits of all its packets, which was checked, and what is pointed at is
+        // copied.
         match unsafe { lane_begin(self.raw.as_ptr(), &raw) } {
             true => Ok(()),
+            false if settings.schedule.is_some() => {
+                Err("schedule: its steps must end one after another, and carry something".into())
+            }
             false => Err(format!("the lane takes no {settings:?}")),
         }
     }
@@ -191,6 +234,12 @@ impl Lane {
         // SAFETY: the lane is ours, and there is room for the largest payload.
         let left = unsafe { lane_receive(self.raw.as_ptr(), now_ns, self.payload.as_mut_ptr(), &mut exit) };
         left.then(|| Exit { tag: exit.tag, payload: &self.payload[..exit.length as usize], lost: exit.lost })
+    }
+
+    /// The first client starts at a time, since when a schedule counts.
+    pub fn start(&mut self, now_ns: u64) {
+        // SAFETY: the lane is ours.
+        unsafe { lane_start(self.raw.as_ptr(), now_ns) }
     }
 
     /// The first client starts at a time, since when the lane is out from the one time until the other. Until the next
@@ -247,6 +296,8 @@ impl Settings {
         match self.queue {
             Queue::Bytes(bytes) => within("queue_bytes", bytes, 1, 1 << 40)?,
             Queue::Packets(packets) => within("queue_packets", packets, 1, 1 << 40)?,
+            Queue::Time(_) if self.schedule.is_none() => return Err("queue_ns: is for a link with a schedule".into()),
+            Queue::Time(time_ns) => within("queue_ns", time_ns, 1, 1_000_000_000_000)?,
         }
         match &self.losses {
             Losses::Model(model) => {
@@ -289,6 +340,8 @@ struct RawSettings {
     delay_ns: u64,
     queue_bytes: u64,
     queue_packets: u64,
+    queue_ns: u64,
+    schedule: RawSchedule,
     codel: bool,
     seed: u64,
     loss_good: u64,
@@ -298,6 +351,14 @@ struct RawSettings {
     pattern: *const u8,
     pattern_packets: u64,
     pattern_repeats: bool,
+}
+
+#[repr(C)]
+struct RawSchedule {
+    steps: *const Step,
+    count: u64,
+    repeat: u32,
+    offset_ns: u64,
 }
 
 #[repr(C)]
@@ -315,6 +376,7 @@ unsafe extern "C" {
     fn lane_send(lane: *mut RawLane, payload: *const u8, length: u32, tag: u64, now_ns: u64) -> bool;
     fn lane_next_exit(lane: *const RawLane) -> u64;
     fn lane_receive(lane: *mut RawLane, now_ns: u64, payload: *mut u8, exit: *mut RawExit) -> bool;
+    fn lane_start(lane: *mut RawLane, now_ns: u64);
     fn lane_start_outage(lane: *mut RawLane, now_ns: u64, from_ns: u64, to_ns: u64);
     fn lane_times(lane: *const RawLane) -> u64;
     fn lane_outage_dropped(lane: *const RawLane) -> u64;
@@ -327,7 +389,14 @@ mod tests {
     use super::*;
 
     fn settings() -> Settings {
-        Settings { rate_bps: 8_000_000, delay_ns: 1_000, queue: Queue::Packets(2), codel: false, losses: Losses::NONE }
+        Settings {
+            rate_bps: 8_000_000,
+            delay_ns: 1_000,
+            queue: Queue::Packets(2),
+            codel: false,
+            losses: Losses::NONE,
+            schedule: None,
+        }
     }
 
     /// 58 + 42 bytes at 1 byte a µs.

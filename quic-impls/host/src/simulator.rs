@@ -251,8 +251,14 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_in_one_line_and_leaves_nothing_behind() {
-        let settings =
-            Settings { rate_bps: 1, delay_ns: 0, queue: Queue::Packets(1), codel: false, losses: Losses::NONE };
+        let settings = Settings {
+            rate_bps: 1,
+            delay_ns: 0,
+            queue: Queue::Packets(1),
+            codel: false,
+            losses: Losses::NONE,
+            schedule: None,
+        };
         let mut simulator = Simulator::<Idle>::default();
         let error = simulator.survive(|simulator| -> Result<(), String> {
             simulator.lanes.push(Lanes::default());

@@ -9,7 +9,7 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import RECEIVE_BUFFER
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, QueueLimit
-from fecbench.topologies.link_report import DirectionReport, LinkReport
+from fecbench.topologies.link_report import DirectionReport, LinkReport, ScheduleConfiguration
 from fecbench.topologies.rate import Rate
 
 # What a shaper may let out at once, beside its rate.
@@ -91,13 +91,20 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         link.of(direction),
         link.queue_limit(direction),
     )
+    trace = settings.trace
     asked = {
         "rate_bps": settings.rate_bps,
         "delay_ns": settings.delay_ns,
         "queue_bytes": limit.bytes,
         "queue_packets": limit.packets,
+        "queue_ns": limit.time_ns,
         "queue": settings.queue,
         "outage_ns": settings.outage_ns,
+        "schedule": None
+        if trace is None
+        else ScheduleConfiguration(
+            steps=len(trace.keep_us), repeat=trace.repeat, offset_ns=trace.offset_ns or 0
+        ),
     }
     for name, value in asked.items():
         if getattr(told, name) != value:

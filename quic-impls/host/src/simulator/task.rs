@@ -13,7 +13,7 @@ use super::filling::Filling;
 use super::processor::Costs;
 use crate::contract::{self, Assignment, Refused, Role};
 use crate::implementation::Implementation;
-use crate::lane::{Losses, Outage, Pattern, Queue, Settings};
+use crate::lane::{Losses, Outage, Pattern, Queue, Schedule, Settings};
 
 /// Their names are in order as long as they have one digit.
 const MOST_LINKS: usize = 9;
@@ -90,6 +90,8 @@ struct DirectionDocument {
     delay_ns: u64,
     queue_bytes: Option<u64>,
     queue_packets: Option<u64>,
+    queue_ns: Option<u64>,
+    schedule: Option<Schedule>,
     #[serde(default)]
     queue: QueueKind,
     outage_ns: Option<[u64; 2]>,
@@ -226,10 +228,11 @@ impl PairDocument {
 
 impl DirectionDocument {
     fn direction(self) -> Result<Direction, String> {
-        let queue = match (self.queue_bytes, self.queue_packets) {
-            (Some(bytes), None) => Queue::Bytes(bytes),
-            (None, Some(packets)) => Queue::Packets(packets),
-            given => return Err(format!("queue_bytes and queue_packets: {given:?}; a queue has one limit")),
+        let queue = match (self.queue_bytes, self.queue_packets, self.queue_ns) {
+            (Some(bytes), None, None) => Queue::Bytes(bytes),
+            (None, Some(packets), None) => Queue::Packets(packets),
+            (None, None, Some(time_ns)) => Queue::Time(time_ns),
+            given => return Err(format!("queue_bytes, queue_packets and queue_ns: {given:?}; a queue has one limit")),
         };
         let settings = Settings {
             rate_bps: self.rate_bps,
@@ -237,6 +240,7 @@ impl DirectionDocument {
             queue,
             codel: self.queue == QueueKind::Codel,
             losses: self.losses.0,
+            schedule: self.schedule,
         };
         settings.check()?;
         let outage = self.outage_ns.map(|[from_ns, to_ns]| Outage { from_ns, to_ns });

@@ -182,6 +182,9 @@ impl<'a, I: Implementation> Trial<'a, I> {
     fn start_outages(&mut self) {
         for (link, lanes) in self.links.iter().zip(&mut *self.lanes) {
             for (direction, lane) in [(&link.up, &mut lanes.up), (&link.down, &mut lanes.down)] {
+                if direction.settings.schedule.is_some() {
+                    lane.start(self.clock.now_ns);
+                }
                 if let Some(outage) = direction.outage {
                     lane.start_outage(self.clock.now_ns, outage);
                 }

@@ -176,6 +176,7 @@ impl Link {
             queue: Queue::Bytes(((self.queue_bdp * round_trip_bytes).round() as u64).max(SMALLEST_QUEUE)),
             codel: false,
             losses: loss.losses(),
+            schedule: None,
         }
     }
 }

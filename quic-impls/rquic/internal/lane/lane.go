@@ -26,19 +26,40 @@ const (
 	PayloadMax = C.LANE_PAYLOAD_MAX
 )
 
-// Settings of a lane. One of the queue's two limits is 0.
+// Settings of a lane. One of the queue's limits is above 0.
 type Settings struct {
 	RateBPS      uint64
 	Delay        time.Duration
 	QueueBytes   uint64
 	QueuePackets uint64
-	CoDel        bool // drops what has waited too long, besides
+	QueueTime    time.Duration // what the present rate of a schedule sends meanwhile
+	CoDel        bool          // drops what has waited too long, besides
 	Losses       Losses
 	Pattern      *Pattern // takes the place of Losses
 	Outage       *Outage
+	Schedule     *Schedule
 }
 
-// Outage is when a lane takes nothing: from the one time until the other, since StartOutage.
+// Schedule is how rate and delay change since Start, from an offset on.
+type Schedule struct {
+	Steps  []Step
+	Repeat Repeat
+	Offset time.Duration
+}
+
+// Step lasts until a time since the schedule's beginning. Burst bytes may leave at its end besides.
+type Step struct{ EndNS, RateBPS, DelayNS, Burst uint64 }
+
+// Repeat is what comes after the last step.
+type Repeat int
+
+const (
+	Loops Repeat = C.SCHEDULE_LOOPS // all steps again
+	Holds Repeat = C.SCHEDULE_HOLDS // the last one for good
+	Ends  Repeat = C.SCHEDULE_ENDS  // the rate and the delay of the settings
+)
+
+// Outage is when a lane takes nothing: from the one time until the other, since Start.
 type Outage struct{ From, To time.Duration }
 
 // Losses are a seed and the thresholds of a Gilbert-Elliott model (dropper/losses.h); all 0 for none.
@@ -70,9 +91,10 @@ type Exit struct {
 
 // Lane is used for one trial after another. Times are those since its trial began, and never decrease.
 type Lane struct {
-	c      *C.struct_lane
-	exit   C.struct_lane_exit
-	outage *Outage
+	c           *C.struct_lane
+	exit        C.struct_lane_exit
+	outage      *Outage
+	isScheduled bool
 }
 
 // New makes a lane, which has to Begin before anything else.
@@ -89,8 +111,9 @@ func New() *Lane {
 func (l *Lane) Begin(s Settings) error {
 	settings := C.struct_lane_settings{
 		rate_bps: C.uint64_t(s.RateBPS), delay_ns: C.uint64_t(s.Delay),
-		queue_bytes: C.uint64_t(s.QueueBytes), queue_packets: C.uint64_t(s.QueuePackets), codel: C.bool(s.CoDel),
-		seed: C.uint64_t(s.Losses.Seed), loss_good: C.uint64_t(s.Losses.LossGood), loss_bad: C.uint64_t(s.Losses.LossBad),
+		queue_bytes: C.uint64_t(s.QueueBytes), queue_packets: C.uint64_t(s.QueuePackets), queue_ns: C.uint64_t(s.QueueTime),
+		codel: C.bool(s.CoDel),
+		seed:  C.uint64_t(s.Losses.Seed), loss_good: C.uint64_t(s.Losses.LossGood), loss_bad: C.uint64_t(s.Losses.LossBad),
 		good_to_bad: C.uint64_t(s.Losses.GoodToBad), bad_to_good: C.uint64_t(s.Losses.BadToGood),
 	}
 	if s.Pattern != nil {
@@ -102,15 +125,29 @@ func (l *Lane) Begin(s Settings) error {
 		settings.pattern = (*C.uint8_t)(bits)
 		settings.pattern_packets, settings.pattern_repeats = C.uint64_t(s.Pattern.Packets), C.bool(s.Pattern.Repeats)
 	}
+	if s.Schedule != nil {
+		steps := C.CBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s.Schedule.Steps))), len(s.Schedule.Steps)*C.sizeof_struct_schedule_step))
+		defer C.free(steps)
+		settings.schedule = C.struct_schedule{
+			steps: (*C.struct_schedule_step)(steps), count: C.uint64_t(len(s.Schedule.Steps)),
+			repeat: C.enum_schedule_repeat(s.Schedule.Repeat), offset_ns: C.uint64_t(s.Schedule.Offset),
+		}
+	}
 	if s.Delay < 0 || !C.lane_begin(l.c, &settings) {
+		if s.Schedule != nil {
+			return errors.New("schedule: its steps must end one after another, and carry something; or not one limit of the queue")
+		}
 		return errors.New("no rate, a delay below 0, or not one of queue_bytes and queue_packets above 0")
 	}
-	l.outage = s.Outage
+	l.outage, l.isScheduled = s.Outage, s.Schedule != nil
 	return nil
 }
 
-// StartOutage counts the outage's times, if there is one, from now on.
-func (l *Lane) StartOutage(now time.Duration) {
+// Start counts the times of the schedule and of the outage, if there are any, from now on.
+func (l *Lane) Start(now time.Duration) {
+	if l.isScheduled {
+		C.lane_start(l.c, C.uint64_t(now))
+	}
 	if l.outage != nil {
 		C.lane_start_outage(l.c, C.uint64_t(now), C.uint64_t(l.outage.From), C.uint64_t(l.outage.To))
 	}

@@ -27,8 +27,8 @@ type Link struct {
 	ends     []*End
 	changed  chan struct{} // an end has something for Run
 	buffer   [lane.PayloadMax]byte
-	// outages is when they are to be counted from, if Run has not yet done so.
-	outages *time.Duration
+	// starts is from when the lanes are to count, if Run has not yet told them.
+	starts *time.Duration
 }
 
 type direction struct {
@@ -64,10 +64,10 @@ func (l *Link) Connect(client, server *net.UDPAddr, perDatagram time.Duration) (
 	return clientEnd, serverEnd
 }
 
-// StartOutages counts the lanes' outages from now on.
-func (l *Link) StartOutages() {
+// Start counts the lanes' schedules and outages from now on.
+func (l *Link) Start() {
 	now := time.Since(l.begun)
-	l.outages = &now
+	l.starts = &now
 }
 
 // CarriedDown is how many bytes have left the link downwards, lost ones included.
@@ -113,10 +113,10 @@ func (l *Link) Run(ctx context.Context) {
 
 // carry takes what the ends have sent into the lanes, and what has left these to the ends.
 func (l *Link) carry(now time.Duration) {
-	if l.outages != nil {
-		l.up.lane.StartOutage(*l.outages)
-		l.down.lane.StartOutage(*l.outages)
-		l.outages = nil
+	if l.starts != nil {
+		l.up.lane.Start(*l.starts)
+		l.down.lane.Start(*l.starts)
+		l.starts = nil
 	}
 	for _, e := range l.ends {
 		e.send(now)

@@ -53,10 +53,21 @@ type Direction struct {
 	DelayNS      int64     `json:"delay_ns"`
 	QueueBytes   *uint64   `json:"queue_bytes"`
 	QueuePackets *uint64   `json:"queue_packets"`
+	QueueNS      *uint64   `json:"queue_ns"`
 	Queue        string    `json:"queue"`
+	Schedule     *Schedule `json:"schedule"`
 	OutageNS     *[2]int64 `json:"outage_ns"`
 	Losses       Losses    `json:"losses"`
 }
+
+// Schedule is how a link's rate and delay change: steps of an end in ns, a rate, a delay and a burst at the end.
+type Schedule struct {
+	Steps    [][4]uint64 `json:"steps"`
+	Repeat   string      `json:"repeat"`
+	OffsetNS int64       `json:"offset_ns"`
+}
+
+var repeats = map[string]lane.Repeat{"loop": lane.Loops, "hold": lane.Holds, "end": lane.Ends}
 
 // Losses are a seed and thresholds or, with Pattern, a bitmap.
 type Losses struct {
@@ -128,8 +139,13 @@ func (d Direction) check(name string) error {
 	if d.DelayNS < 0 {
 		return fmt.Errorf("links.%s.%s.delay_ns: %d is below 0", linkName, name, d.DelayNS)
 	}
-	if (orNone(d.QueueBytes) > 0) == (orNone(d.QueuePackets) > 0) {
+	if d.Schedule == nil && (orNone(d.QueueBytes) > 0) == (orNone(d.QueuePackets) > 0) {
 		return fmt.Errorf("links.%s.%s: one of queue_bytes and queue_packets has to be above 0", linkName, name)
+	}
+	if s := d.Schedule; s != nil {
+		if _, known := repeats[s.Repeat]; !known || s.OffsetNS < 0 {
+			return fmt.Errorf("links.%s.%s.schedule: repeat %q is not loop, hold or end, or the offset is below 0", linkName, name, s.Repeat)
+		}
 	}
 	if d.Queue != "" && d.Queue != droptail && d.Queue != codel {
 		return fmt.Errorf("links.%s.%s.queue: %q is neither %q nor %q", linkName, name, d.Queue, droptail, codel)
@@ -143,7 +159,13 @@ func (d Direction) check(name string) error {
 func (d Direction) settings() lossylink.Settings {
 	s := lane.Settings{
 		RateBPS: d.RateBPS, Delay: time.Duration(d.DelayNS), QueueBytes: orNone(d.QueueBytes), QueuePackets: orNone(d.QueuePackets),
-		CoDel: d.Queue == codel,
+		QueueTime: time.Duration(orNone(d.QueueNS)), CoDel: d.Queue == codel,
+	}
+	if d.Schedule != nil {
+		s.Schedule = &lane.Schedule{Repeat: repeats[d.Schedule.Repeat], Offset: time.Duration(d.Schedule.OffsetNS)}
+		for _, step := range d.Schedule.Steps {
+			s.Schedule.Steps = append(s.Schedule.Steps, lane.Step{EndNS: step[0], RateBPS: step[1], DelayNS: step[2], Burst: step[3]})
+		}
 	}
 	if l := d.Losses; l.Pattern != nil {
 		s.Pattern = &lane.Pattern{Bits: *l.Pattern, Packets: l.Packets, Repeats: l.Repeats}

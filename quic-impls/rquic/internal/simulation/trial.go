@@ -184,7 +184,7 @@ func (x *trial) transfer() {
 	}
 	client := x.foreground.client
 	begun, before := time.Now(), x.receivedBytes()
-	x.link.StartOutages()
+	x.link.Start()
 	client.assignment.Deadline = min(client.assignment.Deadline, deadline.Sub(begun))
 	x.start(client)
 	ended := within(deadline, client.ended)

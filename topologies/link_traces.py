@@ -1,0 +1,307 @@
+"""Files of traces: our own form, those of others, and made ones.
+
+Ours is CSV with a heading: keep_us (how long a step lasts), and any of rate_bps, owd_us and burst_bytes
+(which may leave at the end of the step besides). What a file lacks is the constant of the design.
+"""
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from fecbench.topologies.link import FULL_FRAME_BYTES, TopologyError
+from fecbench.topologies.trace import MOST_STEPS, Trace, TraceError
+
+COLUMNS = ("keep_us", "rate_bps", "owd_us", "burst_bytes")
+MOST_FILE_BYTES = 1 << 28
+STEP_US = 100_000
+"""Of made traces."""
+
+
+def read(path: Path) -> tuple[Trace, str]:
+    """The trace of a file, and the file's SHA-256. Raises TopologyError, which names the file."""
+    content = _content(path)
+    try:
+        return _native(_lines(content)), hashlib.sha256(content).hexdigest()
+    except TraceError as error:
+        raise TopologyError(f"{path}: {error}") from error
+
+
+def columns_of(trace: Trace) -> dict[str, tuple[int, ...]]:
+    """The columns that it has, by name."""
+    return {name: column for name in COLUMNS if (column := getattr(trace, name)) is not None}
+
+
+def text_of(trace: Trace) -> str:
+    """The same as a file."""
+    columns = columns_of(trace)
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return written.getvalue()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MOST_FILE_BYTES:
+            raise TopologyError(f"{path}: has more than {MOST_FILE_BYTES >> 20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise TopologyError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _lines(content: bytes) -> list[str]:
+    """Without a mark of UTF-8, and whatever ends them."""
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise TraceError("is no text") from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not lines:
+        raise TraceError("is empty")
+    if len(lines) > MOST_STEPS + 1:
+        raise TraceError(f"has {len(lines)} lines; at most {MOST_STEPS} steps")
+    return lines
+
+
+def _native(lines: list[str]) -> Trace:
+    heading, *rows = csv.reader(lines)
+    names = [name.strip() for name in heading]
+    unknown = [name for name in names if name not in COLUMNS]
+    if unknown or "keep_us" not in names or len(names) < 2 or len(set(names)) < len(names):
+        known = ", ".join(COLUMNS[1:])
+        raise TraceError(f"line 1: {','.join(names)[:60]!r}: must be keep_us and any of {known}")
+    columns: dict[str, list[int]] = {name: [] for name in names}
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(names):
+            raise TraceError(f"line {number}: has {len(row)} columns; the heading has {len(names)}")
+        for name, text in zip(names, row, strict=True):
+            columns[name].append(_whole(text, f"line {number}: {name}"))
+    of_names = {name: tuple(values) for name, values in columns.items()}
+    return Trace(
+        of_names["keep_us"],
+        rate_bps=of_names.get("rate_bps"),
+        owd_us=of_names.get("owd_us"),
+        burst_bytes=of_names.get("burst_bytes"),
+    )
+
+
+def _whole(text: str, where: str) -> int:
+    stripped = text.strip()
+    if not stripped.isascii() or not stripped.isdigit() or len(stripped) > 15:
+        raise TraceError(f"{where} = {stripped[:40]!r}: must be a whole number, not below 0")
+    return int(stripped)
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise TraceError(f"{where}: {text.strip()[:40]!r} is no number")
+    return value
+
+
+# Of others
+
+
+def imported(kind: str, path: Path, column: str = "") -> Trace:
+    """The trace of a file of another tool, of FORMATS. `column` chooses where a file has several.
+
+    Raises TopologyError, which names the file.
+    """
+    try:
+        return FORMATS[kind](_lines(_content(path)), column)
+    except TraceError as error:
+        raise TopologyError(f"{path}: {error}") from error
+
+
+def _mahimahi(lines: list[str], _: str) -> Trace:
+    """A line is the time (ms) of an opportunity to send 1,500 bytes of IP; the last one is the period."""
+    times = [_whole(line, f"line {number}") for number, line in enumerate(lines, start=1)]
+    for number, (before, after) in enumerate(pairwise(times), start=2):
+        if after < before:
+            raise TraceError(f"line {number}: {after} comes after {before}: times must not fall")
+    period = times[-1]
+    if period == 0:
+        raise TraceError("it lasts 0 ms: the last line is the period")
+    bursts: dict[int, int] = {}
+    for time in times:  # one at 0 is that at the end of the period before
+        bursts[time or period] = bursts.get(time or period, 0) + FULL_FRAME_BYTES
+    ends = sorted(bursts)
+    keep = [1000 * (end - begin) for begin, end in pairwise([0, *ends])]
+    return Trace(tuple(keep), burst_bytes=tuple(bursts[end] for end in ends))
+
+
+def _rates(lines: list[str], _: str) -> Trace:
+    """A time (s) and a rate (Mbit/s), with a blank or a comma between; a rate holds until the next time."""
+    rows = list(_rows(lines, 2))
+    keep = [_step_us(rows, number) for number in range(len(rows) - 1)]
+    keep.append(keep[-1] if keep else 1_000_000)
+    rates = []
+    for number, (_at, mbps) in enumerate(rows, start=1):
+        if not 0 <= mbps <= 1e5:
+            raise TraceError(f"line {number}: {mbps:g} Mbit/s: must be 0 to 100000")
+        rates.append(round(1e6 * mbps))
+    return Trace(tuple(keep), rate_bps=tuple(rates))
+
+
+def _theaterq(lines: list[str], _: str) -> Trace:
+    """KEEP (µs), LATENCY (ns) and RATE (bit/s), after a heading or without; what follows is left out."""
+    rows = list(_rows(lines[1:] if lines[0][:1].isalpha() else lines, 3))
+    keep = tuple(round(row[0]) for row in rows)
+    return Trace(
+        keep, rate_bps=tuple(round(row[2]) for row in rows), owd_us=tuple(round(row[1] / 1e3) for row in rows)
+    )
+
+
+def _irtt(lines: list[str], column: str) -> Trace:
+    """Columns by a heading: timestamp (s), and uplink, downlink or rtt (ms), below 0 where it was lost.
+
+    Clocks drift: of an uplink or downlink that is below 0 otherwise, nothing can be known, and the file is
+    refused. A delay that was lost is that of before.
+    """
+    chosen = column or "rtt"
+    names = [name.strip() for name in lines[0].split(",")]
+    if "timestamp" not in names or chosen not in names:
+        raise TraceError(f"line 1: {lines[0][:60]!r}: must have the columns timestamp and {chosen}")
+    at, place, known = names.index("timestamp"), names.index(chosen), 0.0
+    rows = []
+    for number, line in enumerate(lines[1:], start=2):
+        values = line.split(",")
+        if len(values) != len(names):
+            raise TraceError(f"line {number}: has {len(values)} columns; the heading has {len(names)}")
+        delay = _number(values[place], f"line {number}")
+        known = known if delay == -1 else delay / (2 if chosen == "rtt" else 1)
+        if known < 0:
+            raise TraceError(f"line {number}: {chosen} = {delay:g}: clocks differ; correct them, or take rtt")
+        rows.append((_number(values[at], f"line {number}"), known))
+    keep = [_step_us(rows, number) for number in range(len(rows) - 1)]
+    keep.append(keep[-1] if keep else 1_000_000)
+    return Trace(tuple(keep), owd_us=tuple(round(1e3 * delay) for _, delay in rows))
+
+
+def _rows(lines: Iterable[str], fewest: int) -> Iterator[tuple[float, ...]]:
+    for number, line in enumerate(lines, start=1):
+        row = line.replace(",", " ").split()
+        if len(row) < fewest:
+            raise TraceError(f"line {number}: {line[:40]!r}: must have {fewest} numbers")
+        yield tuple(_number(text, f"line {number}") for text in row[:fewest])
+
+
+def _step_us(rows: Sequence[tuple[float, ...]], number: int) -> int:
+    step_us = round(1e6 * (rows[number + 1][0] - rows[number][0]))
+    if step_us < 1:
+        raise TraceError(f"line {number + 2}: its time must be later than that before")
+    return step_us
+
+
+FORMATS: Mapping[str, Callable[[list[str], str], Trace]] = {
+    "mahimahi": _mahimahi,
+    "theaterq": _theaterq,
+    "irtt": _irtt,
+    "rates": _rates,
+}
+
+
+# Made ones
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of link. The logarithm of its rate wanders about that of its median, and forgets where it was
+    after `memory_s`."""
+
+    summary: str
+    median_mbps: float
+    spread: float
+    """Standard deviation of the rate's natural logarithm."""
+    memory_s: float
+    owd_ms: tuple[float, float]
+    """From and to: one value between handovers."""
+    owd_noise_ms: float
+    """Mean of what comes on top, exponential, for each step."""
+    handover_s: float
+    """Between two, on average or, of `regular` ones, always."""
+    regular: bool
+    outage_ms: tuple[float, float]
+    """How long a handover carries nothing."""
+    fade_every_s: float
+    fade_s: tuple[float, float]
+    fade_share: float
+    """What a fade leaves of the rate."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "lte": Kind(
+        "a phone on LTE that moves", 12, 0.8, 2, (20, 30), 3, 40, False, (50, 100), 15, (0.3, 1.0), 0.05
+    ),
+    "5g": Kind(
+        "a phone on 5G in a city", 60, 1.0, 1, (8, 14), 1.5, 25, False, (30, 60), 10, (0.5, 2.0), 0.03
+    ),
+    "starlink": Kind(
+        "a dish, whose satellite changes every 15 s",
+        60,
+        0.3,
+        5,
+        (15, 35),
+        2,
+        15,
+        True,
+        (50, 150),
+        60,
+        (0.2, 1.0),
+        0.1,
+    ),
+    "wifi": Kind("a busy Wi-Fi", 25, 0.5, 0.5, (2, 3), 2, 1e9, False, (0, 0), 8, (0.1, 0.4), 0.1),
+}
+"""Round numbers of ours, in the range of what recordings tell: no trace of anybody is in them."""
+
+
+def make(kind: str, seed: int, duration_s: float) -> Trace:
+    """A made trace of one of KINDS, in steps of STEP_US."""
+    of = KINDS[kind]
+    rng = np.random.default_rng([seed, *kind.encode()])
+    count, step_s = max(1, round(duration_s * 1e6 / STEP_US)), STEP_US / 1e6
+    keeps = math.exp(-step_s / of.memory_s)
+    wander = np.empty(count)
+    wander[0] = rng.normal()
+    for step, shock in enumerate(rng.normal(size=count - 1), start=1):
+        wander[step] = keeps * wander[step - 1] + math.sqrt(1 - keeps**2) * shock
+    rate_mbps = of.median_mbps * np.exp(of.spread * wander)
+    for begin_s in _times(rng, of.fade_every_s, duration_s):
+        lasts_s = rng.uniform(*of.fade_s)
+        rate_mbps[round(begin_s / step_s) : round((begin_s + lasts_s) / step_s) + 1] *= of.fade_share
+    owd_ms = np.full(count, rng.uniform(*of.owd_ms))
+    if of.regular:
+        handovers = list(np.arange(rng.uniform(0, of.handover_s), duration_s, of.handover_s))
+    else:
+        handovers = list(_times(rng, of.handover_s, duration_s))
+    for begin_s in handovers:
+        step = round(begin_s / step_s)
+        owd_ms[step:] = rng.uniform(*of.owd_ms)
+        # Of its step, it leaves what time it takes not.
+        rate_mbps[step : step + 1] *= max(0.0, 1 - rng.uniform(*of.outage_ms) / (1e3 * step_s))
+    owd_ms = owd_ms + rng.exponential(of.owd_noise_ms, count)
+    return Trace(
+        (STEP_US,) * count,
+        rate_bps=tuple(int(rate) for rate in np.round(1e6 * rate_mbps)),
+        owd_us=tuple(int(owd) for owd in np.round(1e3 * owd_ms)),
+    )
+
+
+def _times(rng: np.random.Generator, mean_s: float, duration_s: float) -> Iterator[float]:
+    """Of a Poisson process."""
+    at_s = rng.exponential(mean_s)
+    while at_s < duration_s:
+        yield at_s
+        at_s += rng.exponential(mean_s)
