@@ -24,7 +24,7 @@ REPEATS: tuple[Repeat, ...] = ("loop", "hold", "end")
 MOST_STEPS = 10_000_000
 LONGEST_US = 10**12
 MOST_BPS, MOST_OWD_US, MOST_BURST_BYTES = 10**11, 10**9, 1 << 26
-_ACCURACY = 1e-9
+_ACCURACY, _NS = 1e-9, 1e-9
 
 _Column = Annotated[tuple[int, ...] | None, Field(exclude_if=lambda column: column is None)]
 
@@ -170,10 +170,13 @@ class TraceRate:
 
         # The most is carried in a window that begins or ends where a step does.
         begins_s = np.unique(np.concatenate([times_s, np.clip(times_s - lasts_s, 0, None)]))
-        if self.trace.repeat != "loop":
+        if self.trace.repeat == "loop":  # the second period has what a window needs that begins in the first
+            begins_s = begins_s[begins_s <= period_s + _NS]
+        else:
             begins_s = np.append(begins_s, end_s + lasts_s)
-        most = float((until(begins_s + lasts_s, "right") - until(begins_s, "left")).max())
-        return whole + most
+        # However times are rounded, a burst at an end of a window is in it.
+        at_end = until(begins_s + lasts_s + _NS, "right")
+        return whole + float((at_end - until(begins_s - _NS, "left")).max())
 
     def least_time_s(self, size_bytes: float) -> float:
         if size_bytes <= 0:

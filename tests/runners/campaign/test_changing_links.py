@@ -1,0 +1,153 @@
+"""Designs whose links change: what they say, what is refused, and that both engines follow the trace."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs, results
+from fecbench.designs.error import DesignError
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment, documents_in
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.topologies.programs import WIRE
+from fecbench.topologies.topology import check_backend
+
+FOUND = ours().find("noq-fec", "tests")
+pytestmark = pytest.mark.skipif(bool(FOUND.missing_programs()), reason="needs make build")
+DESIGN = """
+name = "changing"
+title = "Links that change"
+question = "Do both engines follow a trace?"
+seed = 11
+topology = "single-path"
+repetitions = 3
+[plan]
+method = "grid"
+[factors]
+option.http = {{ choices = ["hq", "h3"] }}
+[constants]
+{constants}
+[[workloads]]
+name = "download"
+size_bytes = 300_000
+[[variants]]
+label = "off"
+implementation = "noq-fec"
+options = {{ scheme = "none" }}
+[[variants]]
+label = "safe"
+implementation = "noq-fec"
+options = {{ scheme = "rlc", controller = "safe" }}
+"""
+WITH_TRACE = 'internet.trace = "pause"\nqueue_ms = 100\nowd_ms = 10\ntrace.offset_s = 0'
+# 4 Mbit/s for 0.3 s, nothing for 2 s, then 4 Mbit/s again.
+PAUSE = "keep_us,rate_bps\n300000,4000000\n2000000,0\n60000000,4000000\n"
+
+
+def written(tmp_path: Path, constants: str, trace: str = PAUSE) -> Path:
+    (tmp_path / "links").mkdir(exist_ok=True)
+    (tmp_path / "links" / "pause.csv").write_text(trace)
+    path = tmp_path / "changing.toml"
+    path.write_text(DESIGN.format(constants=constants))
+    return path
+
+
+def experiment(path: Path, documents: Any = None) -> Experiment:
+    design = designs.load(path)
+    return Experiment(design, design.plan().points, ours(), documents)
+
+
+def test_all_variants_of_a_repetition_begin_at_one_place_of_the_trace(tmp_path: Path) -> None:
+    resolved = experiment(written(tmp_path, WITH_TRACE.replace("\ntrace.offset_s = 0", "")))
+    offsets = {}
+    for variant in ("off", "safe"):
+        for repetition in range(3):
+            task = resolved.task(TrialKey(variant, "download-300000", 0, repetition), VIRTUAL)
+            link = task.settings_of("internet")
+            assert link.up.trace is not None and link.down.trace is not None
+            assert link.up.trace.offset_ns == link.down.trace.offset_ns
+            offsets.setdefault(repetition, set()).add(link.up.trace.offset_ns)
+    assert all(len(each) == 1 for each in offsets.values())
+    assert len(set.union(*offsets.values())) == 3
+
+
+def test_a_campaign_keeps_the_trace_by_its_hash(tmp_path: Path) -> None:
+    path = written(tmp_path, WITH_TRACE)
+    resolved = experiment(path)
+    kept = json.loads(json.dumps(resolved.documents))
+    assert kept["links"]["pause"]["trace"]["rate_bps"] == [4_000_000, 0, 4_000_000]
+    (tmp_path / "links" / "pause.csv").unlink()
+    again = experiment(path, documents_in(kept))
+    key = TrialKey("off", "download-300000", 0, 0)
+    assert again.task(key, VIRTUAL) == resolved.task(key, VIRTUAL)
+
+
+REFUSED = {
+    "queue_bdp": ("queue_ms = 100", "queue_bdp = 1", "write queue_ms = 100, queue_packets or queue_bytes"),
+    "no queue": ("queue_ms = 100\n", "", "write queue_ms = 100"),
+    "a rate besides": ("owd_ms = 10", "owd_ms = 10\nbandwidth_mbps = 5", "bandwidth_mbps reaches nobody"),
+    "no delay": ("owd_ms = 10\n", "", "owd_ms is missing"),
+    "no such file": ('"pause"', '"none"', "links/none.csv: cannot be read: No such file"),
+    "an offset that is none": ("offset_s = 0", "offset_s = -1", "trace.offset_s = -1: must be"),
+    "an unknown way to go on": ("offset_s = 0", 'repeat = "again"', "it must be loop, hold, end"),
+    "no trace": ('internet.trace = "pause"\n', "bandwidth_mbps = 1\n", "trace.offset_s: there is no trace"),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED)
+def test_what_cannot_be_is_refused_in_one_line(how: str, tmp_path: Path) -> None:
+    old, new, why = REFUSED[how]
+    assert old in WITH_TRACE
+    path = written(tmp_path, WITH_TRACE.replace(old, new))
+    with pytest.raises((Refusal, DesignError)) as refusal:
+        experiment(path)
+    assert why in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_netem_is_refused(tmp_path: Path) -> None:
+    link = experiment(written(tmp_path, WITH_TRACE)).link_tasks[0]["internet"].settings
+    check_backend("wire", "internet", link)
+    with pytest.raises(Exception, match=r"internet\.up\.trace: the netem link never changes"):
+        check_backend("netem", "internet", link)
+
+
+def completions(database: Path) -> dict[tuple[str, int, int], float]:
+    frame = results.open(str(database))["changing"].trials(["client.dct_s"])
+    assert set(frame["state"]) == {"ok"}
+    keys = zip(frame["variant"], frame["point"], frame["repetition"], strict=True)
+    return dict(zip(keys, frame["client.dct_s"], strict=True))
+
+
+def test_in_virtual_time_a_pause_lasts_as_long_as_the_trace_says_each_time(
+    tmp_path: Path, fecbench: Any
+) -> None:
+    path = written(tmp_path, WITH_TRACE)
+    for name in ("one.sqlite", "two.sqlite"):
+        fecbench("run", path, "--engine", "virtual", "--db", tmp_path / name)
+    of_one = completions(tmp_path / "one.sqlite")
+    # 0.3 s carry 150,000 bytes of frames at most; the rest comes after 2.3 s, in 0.3 s at the soonest.
+    assert all(2.6 < dct_s < 3.2 for dct_s in of_one.values())
+    assert of_one == completions(tmp_path / "two.sqlite")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+@pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build")
+def test_emulated_it_lasts_as_long(tmp_path: Path, fecbench: Any) -> None:
+    path = written(tmp_path, WITH_TRACE)
+    fecbench("run", path, "--engine", "virtual", "--db", tmp_path / "virtual.sqlite")
+    fecbench.run_until_ok(
+        path, tmp_path / "emulated.sqlite", "--filter", "variant=off", "--filter", "point=0"
+    )
+    of_virtual, of_emulated = (
+        completions(tmp_path / "virtual.sqlite"),
+        completions(tmp_path / "emulated.sqlite"),
+    )
+    assert len(of_emulated) == 3
+    for key, dct_s in of_emulated.items():
+        assert dct_s == pytest.approx(of_virtual[key], rel=0.1)

@@ -1,0 +1,223 @@
+"""Traces of links: their files, what they carry at most, and made ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fecbench.topologies import link_traces
+from fecbench.topologies.link import FULL_FRAME_BYTES, LinkSettings, TopologyError
+from fecbench.topologies.rate import ConstantRate, together
+from fecbench.topologies.trace import Trace, TraceError, TraceRate
+from tests.topologies import law_of_schedules as law
+from tests.topologies.law_of_schedules import ENDS, HOLDS, LOOPS, Step, Timeline
+
+REPEATS = {"loop": LOOPS, "hold": HOLDS, "end": ENDS}
+MS = 1000
+CONSTANT_BPS = 3_000_000
+
+some_traces = st.builds(
+    lambda rows, repeat: Trace(
+        tuple(row[0] for row in rows),
+        rate_bps=tuple(row[1] for row in rows),
+        burst_bytes=tuple(row[2] for row in rows),
+        repeat=repeat,
+    ),
+    st.lists(
+        st.tuples(
+            st.integers(1, 20 * MS), st.just(0) | st.integers(1000, 10**8), st.just(0) | st.integers(1, 5000)
+        ),
+        min_size=1,
+        max_size=5,
+    ).filter(lambda rows: any(row[1] or row[2] for row in rows)),
+    st.sampled_from(sorted(REPEATS)),
+)
+
+
+def timeline(trace: Trace, until_ns: int) -> Timeline:
+    bursts, rates = trace.burst_bytes or (), trace.rate_bps or ()
+    steps = [
+        Step(1000 * keep, rate, 0, burst)
+        for keep, rate, burst in zip(trace.keep_us, rates, bursts, strict=True)
+    ]
+    return Timeline(steps, REPEATS[trace.repeat], until_ns, Step(1, CONSTANT_BPS))
+
+
+@given(some_traces, st.floats(0, 0.1), st.lists(st.floats(0, 0.2), min_size=1, max_size=5))
+@settings(deadline=None)
+def test_no_window_of_a_trace_carries_more_than_its_rate_says_and_one_carries_that(
+    trace: Trace, lasts_s: float, begins_s: list[float]
+) -> None:
+    rate, lasts_ns = TraceRate(trace, CONSTANT_BPS), round(lasts_s * 1e9)
+    most = rate.most_bytes(1, 1 + lasts_s)
+    done = timeline(trace, 10**9)
+    edges = [0, *(end for end in done.ends if end < 5 * 10**8)]
+    begins = [round(at * 1e9) for at in begins_s] + edges + [max(0, edge - lasts_ns) for edge in edges]
+    # A window begins just before a burst, so that it has it.
+    carried = [(done.done(at + lasts_ns) - done.done(max(0, at - 1))) / 8e9 for at in begins]
+    assert max(carried) <= most + max((*(trace.rate_bps or ()), CONSTANT_BPS)) / 8e9 * 3 + 1e-3
+    if trace.period_ns < 10**8:
+        assert max(carried) >= most * (1 - 1e-6) - 20
+
+
+@given(some_traces, st.floats(1, 20_000))
+@settings(deadline=None)
+def test_the_least_time_for_bytes_is_the_shortest_window_that_carries_them(trace: Trace, size: float) -> None:
+    rate = TraceRate(trace, CONSTANT_BPS)
+    least_s = rate.least_time_s(size)
+    if least_s < 1e9:
+        assert rate.most_bytes(0, least_s * (1 + 1e-6) + 1e-9) >= size - 1
+        assert least_s < 1e-8 or rate.most_bytes(0, least_s * 0.999) <= size + 1
+
+
+def test_a_trace_that_never_changes_is_a_constant_rate() -> None:
+    rate, constant = TraceRate(Trace((10 * MS,), rate_bps=(8_000_000,)), 1), ConstantRate(8e6)
+    for size in (100, 5_000, 10**6):
+        assert rate.least_time_s(size) == pytest.approx(constant.least_time_s(size), rel=1e-4)
+    assert rate.largest_bps == pytest.approx(8e6, rel=1e-4)
+    two = together([rate, constant])
+    assert two.least_time_s(10**6) == pytest.approx(0.5, rel=1e-4)
+    assert two.most_bytes(0, 1) == pytest.approx(2e6, rel=1e-4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 10**9), st.integers(0, 10**10), st.integers(0, 10**6)),
+        min_size=1,
+        max_size=9,
+    ).filter(lambda rows: any(row[1] for row in rows)),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_a_file_is_read_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, int, int]],
+    line_end: str,
+    has_mark: bool,
+    ends_bare: bool,
+) -> None:
+    keep, rates, delays = zip(*rows, strict=True)
+    trace = Trace(keep, rate_bps=rates, owd_us=delays)
+    text = link_traces.text_of(trace).replace("\n", line_end)
+    path = tmp_path_factory.mktemp("trace") / "t.csv"
+    path.write_bytes((b"\xef\xbb\xbf" if has_mark else b"") + (text.rstrip() if ends_bare else text).encode())
+    assert link_traces.read(path)[0] == trace
+
+
+BAD = {
+    "empty": (b"", "is empty"),
+    "a heading alone": (b"keep_us,rate_bps\n", "0 steps"),
+    "no heading": (b"100,5\n", "line 1: '100,5': must be keep_us"),
+    "keep alone": (b"keep_us\n5\n", "must be keep_us and any of"),
+    "another column": (b"keep_us,speed\n5,5\n", "must be keep_us and any of rate_bps"),
+    "negative": (b"keep_us,rate_bps\n5,-1\n", "line 2: rate_bps = '-1'"),
+    "not a number": (b"keep_us,rate_bps\n5,nan\n", "line 2: rate_bps = 'nan'"),
+    "a fraction": (b"keep_us,rate_bps\n5.5,1\n", "line 2: keep_us = '5.5'"),
+    "too few columns": (b"keep_us,rate_bps\n5\n", "line 2: has 1 columns; the heading has 2"),
+    "no time": (b"keep_us,rate_bps\n0,5\n", "step 0: keep_us = 0"),
+    "too fast": (b"keep_us,rate_bps\n5,999999999999\n", "rate_bps = 999999999999"),
+    "nothing carried": (b"keep_us,rate_bps\n5,0\n", "never carries anything"),
+    "no text": (b"\xff\xfe\x00", "is no text"),
+}
+
+
+@pytest.mark.parametrize("how", BAD)
+def test_a_bad_file_is_named_in_one_line(how: str, tmp_path: Path) -> None:
+    content, why = BAD[how]
+    path = tmp_path / "bad.csv"
+    path.write_bytes(content)
+    with pytest.raises(TopologyError) as error:
+        link_traces.read(path)
+    assert str(error.value).startswith(f"{path}: ") and why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_absent_or_far_too_large_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match=r"none\.csv: cannot be read: No such file"):
+        link_traces.read(tmp_path / "none.csv")
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(TopologyError, match="more than 256 MiB"):
+        link_traces.read(large)
+
+
+def imported(tmp_path: Path, form: str, text: str, column: str = "") -> Trace:
+    path = tmp_path / "theirs"
+    path.write_text(text)
+    return link_traces.imported(form, path, column)
+
+
+def test_traces_of_others_become_ours(tmp_path: Path) -> None:
+    full = FULL_FRAME_BYTES
+    trace = imported(tmp_path, "mahimahi", "0\n1\n1\n5")
+    assert (trace.keep_us, trace.burst_bytes) == ((1000, 4000), (2 * full, 2 * full))
+    trace = imported(tmp_path, "rates", "0 1.5\n2.5, 3\n3 0\n")
+    assert (trace.keep_us, trace.rate_bps) == ((2_500_000, 500_000, 500_000), (1_500_000, 3_000_000, 0))
+    trace = imported(tmp_path, "theaterq", "KEEP,LATENCY,RATE,LOSS\n1000,2000000,5000000,0\n")
+    assert (trace.keep_us, trace.owd_us, trace.rate_bps) == ((1000,), (2000,), (5_000_000,))
+    lens = "timestamp,rtt,uplink,downlink\n0.00,50,20,30\n0.01,-1,-1,-1\n0.02,60,21,39\n"
+    trace = imported(tmp_path, "irtt", lens)
+    assert (trace.keep_us, trace.owd_us) == ((10_000,) * 3, (25_000, 25_000, 30_000))
+    assert imported(tmp_path, "irtt", lens, "uplink").owd_us == (20_000, 20_000, 21_000)
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "why"),
+    [
+        ("mahimahi", "0\n0\n", "it lasts 0 ms"),
+        ("mahimahi", "5\n3\n", "line 2: 3 comes after 5"),
+        ("mahimahi", "-3\n", "line 1 = '-3'"),
+        ("rates", "0 1\n0 2\n", "line 2: its time must be later"),
+        ("rates", "0 nan\n", "'nan' is no number"),
+        ("rates", "0 -1\n", "-1 Mbit/s"),
+        ("irtt", "time,rtt\n0,1\n", "must have the columns timestamp and rtt"),
+        ("irtt", "timestamp,rtt\n0,-7\n", "clocks differ"),
+        ("theaterq", "1 2\n", "must have 3 numbers"),
+    ],
+)
+def test_a_bad_file_of_others_is_named_in_one_line(form: str, text: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(TopologyError, match="theirs: ") as error:
+        imported(tmp_path, form, text)
+    assert why in str(error.value)
+
+
+@pytest.mark.parametrize("kind", link_traces.KINDS)
+def test_a_made_trace_is_that_of_its_seed_and_changes(kind: str) -> None:
+    made = link_traces.make(kind, 5, 120)
+    assert made == link_traces.make(kind, 5, 120) != link_traces.make(kind, 6, 120)
+    assert made.rate_bps is not None and made.owd_us is not None
+    median = float(np.median(made.rate_bps)) / 1e6
+    assert link_traces.KINDS[kind].median_mbps / 3 < median < link_traces.KINDS[kind].median_mbps * 3
+    assert max(made.rate_bps) > 3 * min(made.rate_bps)
+
+
+def test_the_link_begins_within_the_trace_and_at_the_same_place_in_both_directions() -> None:
+    trace = Trace((10 * MS, 30 * MS), rate_bps=(1, 2))
+    assert trace.placed(0).offset_ns == 0
+    assert trace.placed(2**63).offset_ns == 20 * MS * 1000
+    assert trace.placed(2**64 - 1).offset_ns == trace.period_ns - 1
+    assert Trace((5,), rate_bps=(1,), offset_ns=7).placed(2**63).offset_ns == 7
+
+
+def test_the_steps_of_a_trace_have_the_constants_that_it_lacks() -> None:
+    assert Trace((1, 2), rate_bps=(5, 6)).steps(9, 8) == [(1000, 5, 8, 0), (3000, 6, 8, 0)]
+    assert Trace((1,), owd_us=(4,)).steps(9, 8) == [(1000, 9, 4000, 0)]
+    assert Trace((1,), burst_bytes=(4,)).steps(9, 8) == [(1000, 0, 8, 4)]
+    assert bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)])) == Trace((1, 2), rate_bps=(5, 6)).packed(
+        9, 8
+    )
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(TraceError, match="rate_bps has 1 values for 2 steps"):
+        Trace((1, 2), rate_bps=(5,))
+
+
+def test_a_queue_in_time_is_bytes_where_the_rate_is_constant() -> None:
+    link = LinkSettings.symmetric(8, 10)
+    up = link.up.__class__(8, 10, queue_ms=100)
+    assert LinkSettings(up, up).queue_limit("up").bytes == 100_000
