@@ -7,8 +7,8 @@
 // With CoDel (RFC 8289), frames that have waited too long are dropped besides, when their turn to be sent
 // comes.
 //
-// Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit is
-// sent, and never overtakes another.
+// Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit
+// is sent, and never overtakes another.
 //
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
@@ -34,8 +34,9 @@ struct direction_settings {
     bool codel;
     // It is out from the one until the other, counted from direction_start(); both 0: never.
     uint64_t outage_from_ns, outage_to_ns;
-    struct schedule schedule; // its steps are the caller's; where it has ended, rate and delay are those above
-    uint64_t queue_ns;        // what the present rate sends meanwhile, but never less than LEAST_QUEUE_BYTES
+    struct schedule
+        schedule;      // its steps are the caller's; where it has ended, rate and delay are those above
+    uint64_t queue_ns; // what the present rate sends meanwhile, but never less than LEAST_QUEUE_BYTES
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames

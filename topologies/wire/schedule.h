@@ -1,8 +1,8 @@
 // How a direction's rate and delay change with time: steps one behind the other, which loop, hold or end.
 //
 // A step lasts until end_ns, counted from the schedule's beginning. It carries rate_bps all the while, and
-// burst_bytes at its end besides, which only frames use that wait then. Work is counted in bits times 10⁹, so that
-// a rate of 1 bit/s does 1 of it in a nanosecond and nothing is ever rounded away.
+// burst_bytes at its end besides, which only frames use that wait then. Work is counted in bits times 10⁹, so
+// that a rate of 1 bit/s does 1 of it in a nanosecond and nothing is ever rounded away.
 #pragma once
 
 #include <stdbool.h>
