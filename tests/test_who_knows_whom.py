@@ -88,6 +88,7 @@ INSIDE_RESULTS = {
 }
 OURS = {room.partition(".")[0] for room in ROOMS}
 ONLY_COMMANDS = {"typer", "rich", "click"}
+DRAWING = {"jinja2", "matplotlib", "seaborn", "results.figures"}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -149,6 +150,23 @@ def test_a_module_imports_only_what_its_room_may_know(module: str) -> None:
 def test_only_commands_know_the_terminal(module: str) -> None:
     if not is_within(module, "runners.commands") and not is_within(module, "bench"):
         assert {name.partition(".")[0] for name in imports(MODULES[module])} & ONLY_COMMANDS == set()
+
+
+def test_a_report_is_collected_without_what_draws_it() -> None:
+    """Papers are left out: their claims stand beside their figures."""
+    for module in reached("results.report.collecting", without="results.papers"):
+        drawing = {name for name in imports(MODULES[module]) for each in DRAWING if is_within(name, each)}
+        assert drawing == set(), module
+
+
+def reached(module: str, without: str) -> set[str]:
+    """The module, and all of ours that it and those import."""
+    found, new = set[str](), {module}
+    while new:
+        found |= new
+        new = {name for each in new for name in imports(MODULES[each]) if name in MODULES} - found
+        new = {name for name in new if not is_within(name, without)}
+    return found
 
 
 def test_no_command_imports_another() -> None:

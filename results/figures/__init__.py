@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from fecbench.results.lazy import names_of
 
 if TYPE_CHECKING:
+    from fecbench.results.analysis.workload_names import workload_names
     from fecbench.results.figures.choosing import choice_map
     from fecbench.results.figures.distributions import (
         boxes,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
         ecdf_panels,
         points,
         ratio_ecdf,
-        workload_names,
     )
     from fecbench.results.figures.explanation import benefit_map, effects
     from fecbench.results.figures.gains import gains_map

@@ -20,8 +20,10 @@ from fecbench.results import metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.intervals import LEVEL, ecdf
 from fecbench.results.analysis.pairing import Pairing, baselines_of, comparisons
+from fecbench.results.analysis.ratios import why_none
 from fecbench.results.analysis.summary import median_column, of_many_networks, summary, whole_groups
-from fecbench.results.analysis.units import axis_label, size
+from fecbench.results.analysis.units import axis_label
+from fecbench.results.analysis.workload_names import workload_axis, workload_names
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.style import (
     FONT,
@@ -133,23 +135,9 @@ def across_workloads(axes: Axes, campaign: CampaignInfo) -> None:
 
 def compared_with_baseline(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Pairing]:
     """Each variant compared with its baseline by the metric of all workloads. Raises NothingToDraw."""
-    metric = _only_metric_of(campaign)
-    nothing = f"so there is no {metric.ratio} to draw."
-    compared = comparisons(frame, campaign)
-    if not compared:
-        lacking = "No variant of this design is a baseline"
-        alone = len(campaign.variants) == 1 and campaign.variants[0]["baseline"]
-        raise NothingToDraw(f"{'This design has one variant only' if alone else lacking}, {nothing}")
-    ratios = pd.concat([pairing.ratios for pairing in compared.values()])
-    zero = f"0 {metric.unit}".strip()
-    if ratios.empty:
-        raise NothingToDraw(
-            f"No repetition is ok, with {metric.example} above {zero}, for a variant and for its baseline,"
-            f" {nothing}"
-        )
-    if not (ratios["censored"] | np.isfinite(ratios["ratio"]) & (ratios["ratio"] > 0)).all():
-        example = metric.example[0].upper() + metric.example[1:]
-        raise NothingToDraw(f"{example} of {zero} was measured, {nothing}")
+    metric, compared = _only_metric_of(campaign), comparisons(frame, campaign)
+    if sentence := why_none(compared, campaign, metric):
+        raise NothingToDraw(sentence)
     return compared
 
 
@@ -339,20 +327,3 @@ def _measured(ok: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     if metric.name not in ok or ok[metric.name].isna().all():
         raise NothingToDraw(f"No trial measured {metric.name}, {nothing}")
     return ok[ok[metric.name].notna()]
-
-
-def workload_names(campaign: CampaignInfo) -> dict[str, str]:
-    """What each workload is called on an axis: its size where that says all, else its label."""
-    if _differ_in_size_only(campaign):
-        return {w["label"]: size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
-    return {w["label"]: w["label"] for w in campaign.workloads}
-
-
-def workload_axis(campaign: CampaignInfo) -> str:
-    """What `workload_names` are names of."""
-    return f"{campaign.workloads[0]['name']} size" if _differ_in_size_only(campaign) else "workload"
-
-
-def _differ_in_size_only(campaign: CampaignInfo) -> bool:
-    kinds = {(workload["name"], *workload["parameters"]) for workload in campaign.workloads}
-    return len(kinds) == 1 and kinds.pop()[1:] == ("size_bytes",)

@@ -17,10 +17,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from fecbench.results.analysis import frames
-from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval, of_campaign
+from fecbench.results.analysis.intervals import EFFECTS, FEWEST, median_ratio_interval
 from fecbench.results.analysis.margins import margins_of, percent
 from fecbench.results.analysis.pairing import baselines_of, median_ratios
+from fecbench.results.analysis.ratios import ratio_table
 from fecbench.results.analysis.units import axis_label, number, quantity
+from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.figures.distributions import (
     across_workloads,
     compared_with_baseline,
@@ -28,7 +30,6 @@ from fecbench.results.figures.distributions import (
     names_of_ratios,
     only_metric,
     pair_plot,
-    workload_names,
     workloads_width,
 )
 from fecbench.results.figures.nothing import NothingToDraw
@@ -72,13 +73,7 @@ def table(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") -> pd.D
     `metric`: by default the one that the workloads compare. Columns: `variant`, those of
     `intervals.ratio_intervals`, and each factor. Raises NothingToDraw.
     """
-    compared = compared_with_baseline(frame, choose(campaign, metric))
-    of_variants = [
-        of_campaign(pairing, campaign).assign(variant=variant)
-        for variant, pairing in compared.items()
-        if len(pairing.ratios)
-    ]
-    return pd.concat(of_variants, ignore_index=True).merge(frames.points(campaign), on="point")
+    return ratio_table(compared_with_baseline(frame, choose(campaign, metric)), campaign)
 
 
 def bars(ratios: pd.DataFrame, campaign: CampaignInfo) -> Figure:

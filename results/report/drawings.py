@@ -10,89 +10,75 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fecbench.results import figures, metrics, papers
-from fecbench.results.analysis import p1203
-from fecbench.results.analysis.pairing import Pairing, comparisons, to_baseline
-from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
+from fecbench.results.analysis import frames, p1203
+from fecbench.results.analysis.pairing import to_baseline
+from fecbench.results.analysis.rules import Explanation
 from fecbench.results.analysis.summary import of_many_networks
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import Drawing, Folder, stem
-from fecbench.results.metrics import Metric
-from fecbench.results.papers.claims import Claim
+from fecbench.results.report.evidence import Evidence, Explained, Part
+from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a campaign compares by one metric."""
+class Drawings:
+    """The figures of a page, or the sentences in their place."""
 
-    metric: Metric
-    campaign: CampaignInfo
-    """With the workloads alone that compare this metric."""
-    ratios: pd.DataFrame
-    """`figures.table`; empty where there is no ratio, as the figure of their distribution says."""
-    alone: bool
-    """No other metric is compared."""
-
-    @property
-    def stem(self) -> str:
-        """The metric, in names of files."""
-        return stem(self.metric.short.lower() or self.metric.name)
-
-    def file(self, name: str) -> str:
-        """A name of files, with the metric where there are several."""
-        return name if self.alone else f"{name}-{self.stem}"
-
-    def heading(self, text: str) -> str:
-        return text if self.alone else f"{text}: {self.metric.noun}"
+    points: Drawing
+    findings: list[Drawing]
+    by_workload: list[tuple[str, Drawing]]
+    """Of each workload with its name."""
+    explained: list[list[Drawing]]
+    """Those of each of `Document.explained`."""
+    reproduced: list[Drawing]
+    """One for each of `Document.reproduced`."""
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Where a variant helps."""
-
-    heading: str
-    baseline: str
-    """What it is compared with."""
-    metric: Metric
-    explanation: Explanation | None
-    """None for the reason that the sentence gives."""
-    sentence: str
-    drawings: list[Drawing]
-
-
-@dataclass(frozen=True)
-class Reproduced:
-    """A figure of a paper, and its claims beside what was measured."""
-
-    number: str
-    drawing: Drawing
-    claims: list[Claim]
-    differences: list[str]
+def draw(folder: Folder, evidence: Evidence) -> Drawings:
+    """Save the figures of a campaign that was read."""
+    campaign, frame, parts = evidence.campaign, evidence.frame, evidence.parts
+    return Drawings(
+        points=folder.draw(
+            "points",
+            "The points of the design, in each pair of its factors.",
+            lambda: figures.points(campaign),
+        ),
+        findings=[
+            *(drawing for part in parts for drawing in _of_all_workloads(folder, frame, part)),
+            *_of_messages(folder, frame, campaign, _messages(evidence.database, campaign)),
+            *_of_video(folder, frame, campaign, partial(p1203.scores, evidence.database, campaign)),
+        ],
+        by_workload=[drawing for part in parts for drawing in _by_workload(folder, part)],
+        explained=[_where_it_helps(folder, explained) for explained in evidence.explained],
+        reproduced=_reproduced(folder, frame, campaign),
+    )
 
 
-def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:
-    """One for each metric that workloads compare, in the order of the design."""
-    by_metric = metrics.by_metric(campaign)
-    return [
-        Part(metrics.of(name), part, _ratios(frame, part), len(by_metric) == 1)
-        for name, part in by_metric.items()
-    ]
+def _stem(part: Part) -> str:
+    """The metric, in names of files."""
+    return stem(part.metric.short.lower() or part.metric.name)
 
 
-def _ratios(frame: pd.DataFrame, campaign: CampaignInfo) -> pd.DataFrame:
-    try:
-        return figures.table(frame, campaign)
-    except NothingToDraw:
-        return pd.DataFrame()
+def _file(part: Part, name: str) -> str:
+    """A name of files, with the metric where there are several."""
+    return name if part.alone else f"{name}-{_stem(part)}"
 
 
-def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
+def _messages(database: Database, campaign: CampaignInfo) -> pd.DataFrame | None:
+    """When each message was due and whole, of the trials that left this series; None where none did."""
+    if "messages" not in database.series_columns(campaign.id):
+        return None
+    return frames.series(database, campaign, "messages", ["t_s", "whole_s"])
+
+
+def _of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Drawing]:
     """The distributions of the ratio and of the metric, and how great the ratio is."""
     metric, campaign = part.metric, part.campaign
     better = metric.comparative.gain
     side, bound = ("right of", "above") if metric.more_is_better else ("left of", "below")
     yield folder.draw(
-        part.file("ratio"),
+        _file(part, "ratio"),
         f"ECDF of the {metric.ratio} {to_baseline(campaign)}, in the form of Networking 2019, Fig. 6: where a"
         f" curve is {side} the line at 1, the variant is {better}. Each ratio compares the"
         f" {metric.statistic(campaign.statistic)} over those repetitions of a point in which each variant is"
@@ -103,7 +89,7 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     )
     if not part.ratios.empty:
         yield folder.draw(
-            part.file("bars"),
+            _file(part, "bars"),
             f"Median over points of the {metric.ratio} {to_baseline(campaign)}, with its 95 % bootstrap"
             f" interval over points where there are enough: {bound} 1, the variant is {better}.",
             lambda: figures.bars(part.ratios, campaign),
@@ -116,7 +102,7 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
         else "the median"
     )
     yield folder.draw(
-        part.stem,
+        _stem(part),
         f"{words[0].upper()}{words[1:]} of every trial whose group is whole: in that repetition, all variants"
         " are ok. What failed or timed out is in no box, and may decide: the line counts it. The box holds"
         " the middle half, the whiskers reach the last trial within 1.5 times the height of the box. The line"
@@ -125,7 +111,7 @@ def of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterato
     )
 
 
-def of_messages(
+def _of_messages(
     folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, series: pd.DataFrame | None
 ) -> Iterator[Drawing]:
     """How many messages were whole by when they were played, of a campaign that sent some; and how late each
@@ -156,7 +142,7 @@ def of_messages(
             )
 
 
-def of_video(
+def _of_video(
     folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], dict[int, float]]
 ) -> Iterator[Drawing]:
     """What sessions of video were worth, of a campaign that played some."""
@@ -188,7 +174,7 @@ def _scores(frame: pd.DataFrame, campaign: CampaignInfo, scores: Callable[[], di
         raise NothingToDraw(str(lacking)) from None
 
 
-def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
+def _by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
     """The name of each workload, and its ratio over each factor."""
     if part.ratios.empty:
         return
@@ -204,49 +190,40 @@ def by_workload(folder: Folder, part: Part) -> Iterator[tuple[str, Drawing]]:
         )
 
 
-def explained(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterator[Explained]:
-    """Where each variant helps that was compared."""
-    for variant, pairing in comparisons(frame, part.campaign).items():
-        if len(part.ratios) and len(pairing.ratios):
-            yield _where_it_helps(folder, part, variant, pairing)
-
-
-def _where_it_helps(folder: Folder, part: Part, variant: str, pairing: Pairing) -> Explained:
-    campaign, metric, heading = part.campaign, part.metric, part.heading(variant)
-    name, baseline = stem(variant), pairing.baseline_label
-    try:
-        explanation = explain(pairing, campaign)
-    except NothingToExplain as nothing:
-        return Explained(heading, baseline, metric, None, f"Nothing can be explained: {nothing}.", [])
+def _where_it_helps(folder: Folder, explained: Explained) -> list[Drawing]:
+    part, variant, baseline = explained.part, explained.variant, explained.baseline
+    campaign, metric, explanation = part.campaign, part.metric, explained.explanation
+    if explanation is None:
+        return []
+    name = stem(variant)
     drawings = [
         folder.draw(
-            part.file(f"map-{name}"),
+            _file(part, f"map-{name}"),
             f"The {metric.ratio} over the two strongest factors of points, a map a workload: background as"
             " a random forest predicts it, marks at each point as it was measured. The counts above a map are"
             " those of the table of findings.",
             lambda: figures.benefit_map(explanation, variant, baseline),
         ),
         folder.draw(
-            part.file(f"effects-{name}"),
+            _file(part, f"effects-{name}"),
             f"What each factor does to the {metric.ratio}, the strongest first: the line is the mean"
             " prediction of a random forest, the dots are every ratio.",
             lambda: figures.effects(explanation, variant, baseline),
         ),
         folder.draw(
-            part.file(f"cells-{name}"),
+            _file(part, f"cells-{name}"),
             f"The median {metric.ratio} in cells of two factors, as measured, with the number of points.",
             lambda: figures.heat_map(part.ratios, campaign, variant, _two_strongest(explanation, campaign)),
         ),
         folder.draw(
-            part.file(f"pairs-{name}"),
+            _file(part, f"pairs-{name}"),
             f"The points of the design in each pair of its factors. The colour is the {metric.ratio}, the"
             " median over workloads.",
             lambda: figures.pairs(part.ratios, campaign, variant),
         ),
     ]
     # What a drawing lacks, the sentence has said.
-    drawn = [drawing for drawing in drawings if drawing.files]
-    return Explained(heading, baseline, metric, explanation, explanation.sentence, drawn)
+    return [drawing for drawing in drawings if drawing.files]
 
 
 def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[str, str] | None:
@@ -255,14 +232,9 @@ def _two_strongest(explanation: Explanation, campaign: CampaignInfo) -> tuple[st
     return (of_points[0], of_points[1]) if len(of_points) >= 2 else None
 
 
-def reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Reproduced]:
+def _reproduced(folder: Folder, frame: pd.DataFrame, campaign: CampaignInfo) -> list[Drawing]:
     """The figures of the paper whose design the campaign ran."""
     return [
-        Reproduced(
-            figure.number,
-            folder.draw(figure.name, figure.caption, partial(figure.draw, frame, campaign)),
-            figure.claims(frame, campaign),
-            figure.differences(frame, campaign),
-        )
+        folder.draw(figure.name, figure.caption, partial(figure.draw, frame, campaign))
         for figure in papers.figures_of(campaign)
     ]

@@ -13,7 +13,7 @@ from fecbench.results.analysis.margins import percent
 from fecbench.results.analysis.pairing import Pairing, comparisons, left_out
 from fecbench.results.analysis.summary import summary
 from fecbench.results.analysis.units import number
-from fecbench.results.figures import workload_names
+from fecbench.results.analysis.workload_names import workload_names
 from fecbench.results.metrics import Metric
 from fecbench.results.store.records import CampaignInfo
 
@@ -22,7 +22,7 @@ def findings(frame: pd.DataFrame, campaign: CampaignInfo, ratios: pd.DataFrame |
     """What a campaign found, one row a (workload, variant): the columns of `summary.summary` and, of
     `comparison.of_pairings`, what the summary has not; NaN for a variant that is compared with none.
 
-    `ratios`: `figures.table`, where it was made before.
+    `ratios`: `ratios.ratio_table`, where it was made before.
     """
     table = summary(frame, campaign)
     compared = comparison.of_pairings(comparisons(frame, campaign), campaign, ratios)

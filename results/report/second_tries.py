@@ -14,7 +14,7 @@ import pandas as pd
 from fecbench.results import metrics, papers
 from fecbench.results.analysis.attempts import first_attempts, groups
 from fecbench.results.analysis.intervals import verdicts
-from fecbench.results.report.drawings import parts_of
+from fecbench.results.report.evidence import parts_of
 from fecbench.results.report.findings import findings
 from fecbench.results.store.records import CampaignInfo
 

@@ -23,15 +23,14 @@ def report(
     with open_database(db) as database:
         info = comparing(database, one_campaign(database, campaign), metric, margin, statistic)
         paths = write(database, info, output, first_attempts=first_attempts)
-    document = {
-        "html": str(paths.html),
-        "pngs": [str(path) for path in paths.pngs],
-        "svgs": [str(path) for path in paths.svgs],
-        "pdfs": [str(path) for path in paths.pdfs],
-        "comparisons": paths.comparisons,
-    }
     if as_json:
-        print_document(document)
+        files = {
+            "html": str(paths.html),
+            "pngs": [str(path) for path in paths.pngs],
+            "svgs": [str(path) for path in paths.svgs],
+            "pdfs": [str(path) for path in paths.pdfs],
+        }
+        print_document(files | paths.document.as_json())
         return
     say(f"report {paths.html}")
     for path in [*paths.pngs, *paths.svgs, *paths.pdfs]:

@@ -14,7 +14,7 @@ from fecbench.results import figures, metrics
 from fecbench.results.analysis import outcomes
 from fecbench.results.analysis.keeping import kept
 from fecbench.results.analysis.summary import whole_groups
-from fecbench.results.report.report import _by_pairs
+from fecbench.results.report.medians import as_pairs_have_them
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import STATES, CampaignInfo, TrialKey, Workload
 from tests.results.analysis.outcomes import KEYS, OFF, XOR, frame_with
@@ -87,5 +87,5 @@ def test_the_table_of_metrics_has_the_ratio_of_the_95th_percentiles(filled: Fill
     _, campaign = filled({})
     frame = of_twenty(lambda variant, n: (n + 1.0) * (3 if variant == XOR else 1), LESS, "download-10000")
     medians = pd.DataFrame({OFF: [10.0], XOR: [30.0]}, index=[LESS])
-    found = _by_pairs(medians, frame, replace(campaign, statistic="p95"))
+    found = as_pairs_have_them(medians, frame, replace(campaign, statistic="p95"))
     assert found.loc[LESS].to_dict() == {OFF: 10.0, XOR: 30.0}

@@ -120,7 +120,7 @@ class Laboratory:
             NewCampaign(
                 name=name,
                 title="x",
-                design_text="x",
+                design_text='name = "x"',
                 seed=1,
                 repetitions=1,
                 statistic="median",

@@ -21,7 +21,8 @@ from fecbench.results.analysis import frames
 from fecbench.results.analysis.intervals import FEWEST
 from fecbench.results.figures import ratios as ratio_figures
 from fecbench.results.papers.claims import Claim, PaperFigure
-from fecbench.results.report.report import ReportPaths, findings, headline, report  # type: ignore[attr-defined]
+from fecbench.results.report.findings import findings, headline
+from fecbench.results.report.report import ReportPaths, report
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, TrialKey, TrialRecord, Variant, Workload
 

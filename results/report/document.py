@@ -1,0 +1,105 @@
+"""What a report says of a campaign, apart from its figures: the page is drawn from this document.
+
+As JSON it is what `report --json` prints, beside the files that were written. JSON knows neither NaN
+nor ∞: what is not known is null, and ∞, which the ratio to a timeout is, is "Infinity". Probabilities and
+shares are 0 to 1, ratios are of a variant to its baseline, and intervals are of confidence 0.95.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from fecbench.results.analysis.interoperability import Matrix
+from fecbench.results.report.sections.campaign import Campaign, Starts
+from fecbench.results.report.sections.crosscheck import Crosscheck
+from fecbench.results.report.sections.findings import (
+    Comparison,
+    Explained,
+    Finding,
+    Medians,
+    Metric,
+    Reproduced,
+)
+from fecbench.results.report.sections.trials import (
+    Attempts,
+    Disturbance,
+    Outage,
+    SecondTries,
+    Trial,
+    Unpaired,
+)
+
+
+class Document(BaseModel):
+    """All that a report says of a campaign."""
+
+    # The document that the command prints has the names of files, too.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    campaign: Campaign
+    headline: list[str]
+    """What was found, in sentences; the first counts the trials."""
+    first_attempts: bool
+    """Whether groups that needed a second try are left out of what is compared."""
+    metrics: list[Metric]
+    """That are compared."""
+    comparisons: list[Comparison]
+    findings: list[Finding]
+    """One for each workload and variant of the design."""
+    decided: bool
+    """Whether any point has enough repetitions for an interval."""
+    states: dict[str, dict[str, int]]
+    """How many trials of each variant are in each state, and how many were "not run"."""
+    outages: list[Outage]
+    """One for each workload and variant; none where no trial met an outage."""
+    attempts: list[Attempts]
+    """One for each variant."""
+    second_tries: SecondTries | None
+    """None where no group needed one."""
+    disturbances: list[Disturbance]
+    """One for each variant; none in virtual time."""
+    disturbance_warnings: list[str]
+    """A sentence for each variant that stalled for another share of its time than its baseline."""
+    calibrations: list[dict[str, Any]]
+    """What each calibration of the link measured, as provenance has it."""
+    crosscheck: Crosscheck | None
+    """None for an emulated campaign, and where no sample was emulated."""
+    crosscheck_sentences: list[str]
+    """The first tells the verdict; none for an emulated campaign."""
+    lateness_unknown: int
+    """Trials that are ok of which it is not known how late packets left a link."""
+    yardsticks: dict[str, list[str]]
+    """What A/A campaigns in the same database say of the least difference that can be seen, by their name."""
+    medians: list[Medians]
+    """One for each workload that has any."""
+    explained: list[Explained]
+    """One for each variant and metric that has a ratio."""
+    reproduced: list[Reproduced]
+    """The figures of the paper whose design the campaign ran."""
+    interoperability: Matrix | None
+    """Which clients work with which servers, where variants name servers."""
+    not_ok: int
+    """Trials that were run and are not ok."""
+    doubtful: list[Trial]
+    """Those, 1,000 at most."""
+    repeated: int
+    """Runs that another attempt replaced."""
+    replaced: list[Trial]
+    """Those, 1,000 at most."""
+    unpaired: list[Unpaired]
+    """What no ratio contains, and why."""
+    starts: Starts
+    provenance: dict[str, Any]
+    """What the campaign was run with; of web pages and traces the hash alone."""
+    repeat: list[str]
+    """The commands that repeat the campaign."""
+    doubts: list[str]
+    """Why they may not repeat exactly what was run, in sentences."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The document in values that JSON knows."""
+        document: dict[str, Any] = json.loads(self.model_dump_json())
+        return document

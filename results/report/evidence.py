@@ -1,0 +1,110 @@
+"""What is read and computed of a campaign once, for the document of its report and for its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fecbench.results import metrics
+from fecbench.results.analysis import attempts, frames
+from fecbench.results.analysis.pairing import Pairing, comparisons
+from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.rules import Explanation, NothingToExplain, explain
+from fecbench.results.metrics import Metric
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a campaign compares by one metric."""
+
+    metric: Metric
+    campaign: CampaignInfo
+    """With the workloads alone that compare this metric."""
+    ratios: pd.DataFrame
+    """`ratios.ratio_table`; empty where there is no ratio, as the figure of their distribution says."""
+    alone: bool
+    """No other metric is compared."""
+
+    def heading(self, text: str) -> str:
+        return text if self.alone else f"{text}: {self.metric.noun}"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Where a variant helps, by one metric."""
+
+    part: Part
+    variant: str
+    baseline: str
+    """What it is compared with."""
+    explanation: Explanation | None
+    """None for the reason that the sentence gives."""
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A campaign as it was read."""
+
+    database: Database
+    campaign: CampaignInfo
+    """With the metric that is compared on each workload."""
+    run: pd.DataFrame
+    """`frames.trials`: all that were run."""
+    frame: pd.DataFrame
+    """Those of them that are compared."""
+    first_attempts: bool
+    """Whether these are first attempts alone."""
+    parts: Sequence[Part]
+    """One for each metric that is compared."""
+    explained: Sequence[Explained]
+    """One for each variant and metric that has a ratio."""
+
+
+def gather(
+    database: Database, campaign: CampaignInfo, metric: str = "", first_attempts: bool = False
+) -> Evidence:
+    """Read a campaign, and explain its ratios.
+
+    `metric`: what is compared, by default what each workload does. `first_attempts` compares without the
+    groups that needed a second try (`analysis.attempts`). Raises DatabaseError when it cannot be read.
+    """
+    campaign = metrics.choose(campaign, metric)
+    run = frames.trials(database, campaign)
+    frame = attempts.first_attempts(run) if first_attempts else run
+    parts = parts_of(frame, campaign)
+    explained = [variant for part in parts for variant in _explained(frame, part)]
+    return Evidence(database, campaign, run, frame, first_attempts, parts, explained)
+
+
+def parts_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Part]:
+    """One for each metric that workloads compare, in the order of the design."""
+    by_metric = metrics.by_metric(campaign)
+    return [
+        Part(metrics.of(name), part, _ratios(frame, part, metrics.of(name)), len(by_metric) == 1)
+        for name, part in by_metric.items()
+    ]
+
+
+def _ratios(frame: pd.DataFrame, campaign: CampaignInfo, metric: Metric) -> pd.DataFrame:
+    compared = comparisons(frame, campaign)
+    return pd.DataFrame() if why_none(compared, campaign, metric) else ratio_table(compared, campaign)
+
+
+def _explained(frame: pd.DataFrame, part: Part) -> Iterator[Explained]:
+    for variant, pairing in comparisons(frame, part.campaign).items():
+        if len(part.ratios) and len(pairing.ratios):
+            yield _where_it_helps(part, variant, pairing)
+
+
+def _where_it_helps(part: Part, variant: str, pairing: Pairing) -> Explained:
+    try:
+        explanation = explain(pairing, part.campaign)
+    except NothingToExplain as nothing:
+        sentence = f"Nothing can be explained: {nothing}."
+        return Explained(part, variant, pairing.baseline_label, None, sentence)
+    return Explained(part, variant, pairing.baseline_label, explanation, explanation.sentence)

@@ -1,0 +1,91 @@
+"""How a campaign in virtual time agrees with an emulated sample of it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from fecbench.results import metrics
+from fecbench.results.analysis import agreement
+from fecbench.results.analysis.criteria import Verdict
+from fecbench.results.report.sections.section import Number, Section
+
+
+class CrosscheckComparison(Section):
+    """One metric of a variant on a workload, virtual beside emulated: differences are virtual / emulated - 1,
+    of shares virtual - emulated."""
+
+    workload: str
+    variant: str
+    metric: str
+    baseline: str | None
+    """The metric's ratio to this variant is compared; None: the metric itself."""
+    what: str
+    """What is compared, in words."""
+    of_shares: bool
+    """Whether differences are of shares: the page has them in percentage points."""
+    n: int
+    """Trials, or pairs of trials, that were compared."""
+    quantiles: list[Number]
+    """Of the differences, at the shares that the document's `crosscheck` names."""
+    interval: tuple[Number, Number]
+    """Of their median."""
+    mean: Number
+    """Of the differences: a geometric one, but of shares."""
+    far: Number
+    """The share of trials far above their tolerance, less that of those far below."""
+    tolerance: tuple[Number, Number]
+    """Of the median."""
+    verdict: Verdict
+    reason: str
+    """Why the tolerance is what it is."""
+
+    @classmethod
+    def of(cls, compared: agreement.Comparison) -> Self:
+        """Return a comparison that was made."""
+        mean, far = compared.criteria[1:3]
+        return cls(
+            workload=compared.workload,
+            variant=compared.variant,
+            metric=compared.metric,
+            baseline=compared.baseline,
+            what=compared.what,
+            of_shares=metrics.of(compared.metric).is_share,
+            n=compared.n,
+            quantiles=[compared.quantiles[share] for share in agreement.QUANTILES],
+            interval=compared.interval,
+            mean=compared.relative(mean, mean.value),
+            far=far.value,
+            tolerance=compared.tolerance,
+            verdict=compared.verdict,
+            reason=compared.reason,
+        )
+
+
+class Crosscheck(Section):
+    """How a campaign in virtual time agrees with an emulated sample of it."""
+
+    sample: str
+    """The campaign that was emulated."""
+    share: float
+    """Of the groups, that was to be emulated."""
+    planned: int
+    """Trials of the sample."""
+    pairs: int
+    """Trials of it that were compared."""
+    verdict: Verdict
+    quantiles: list[float]
+    """At which shares comparisons have quantiles."""
+    comparisons: list[CrosscheckComparison]
+
+    @classmethod
+    def of(cls, found: agreement.Agreement) -> Self:
+        """Return what a crosscheck found."""
+        return cls(
+            sample=found.sample,
+            share=found.share,
+            planned=found.planned,
+            pairs=found.pairs,
+            verdict=found.verdict,
+            quantiles=list(agreement.QUANTILES),
+            comparisons=list(map(CrosscheckComparison.of, found.comparisons)),
+        )

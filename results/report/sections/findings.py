@@ -1,0 +1,243 @@
+"""What was found: what each variant comes to against its baseline, where it helps, and a paper's claims."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from fecbench.results import metrics
+from fecbench.results.analysis import rules
+from fecbench.results.report import evidence
+from fecbench.results.report.medians import Medians as FoundMedians
+from fecbench.results.report.sections.section import Count, Number, Section
+
+
+class Metric(Section):
+    """A metric that is compared, and its words."""
+
+    name: str
+    """As frames name it: "client.dct_s"."""
+    title: str
+    """With its unit: "download completion time (s)"."""
+    noun: str
+    """In a sentence: "the DCT"."""
+    ratio: str
+    """What a ratio of it is called: "DCT ratio"."""
+    better: Literal["less", "more"] | None
+    """Which direction is better. None: neither is, and less counts as the gain."""
+    gain: str
+    """What a variant is whose metric is better than its baseline's: "faster"."""
+    harm: str
+    """What it is where it is worse: "slower"."""
+
+    @classmethod
+    def of(cls, metric: metrics.Metric) -> Self:
+        """Return the words of a metric."""
+        return cls(
+            name=metric.name,
+            title=metric.title,
+            noun=metric.noun,
+            ratio=metric.ratio,
+            better=metric.better,
+            gain=metric.comparative.gain,
+            harm=metric.comparative.harm,
+        )
+
+
+class Comparison(Section):
+    """What a variant comes to against its baseline on a workload, as `show --json` has it.
+
+    Of an infinite ratio it has null: `Finding` has ∞.
+    """
+
+    workload: str
+    variant: str
+    metric: str
+    statistic: str
+    margin: float
+    """The least relative difference that matters on this workload."""
+    baseline: str
+    points: int
+    """That have a ratio."""
+    planned_points: int
+    helps: int
+    """Points at which the variant is better by more than the margin."""
+    harms: int
+    """Points at which it is worse by more than the margin."""
+    equivalent: int
+    """Points at which it makes no difference that matters."""
+    undecided: int
+    """The other points that have a ratio."""
+    median_ratio: float | None
+    """The median over points."""
+    tail_ratio: float | None
+    """95 % of the points have this ratio or a better one."""
+    p95_ratio: float | None
+    """The median over points of the ratio of the 95th percentile of their repetitions."""
+    interval: tuple[float | None, float | None] | None
+    """Of the median ratio."""
+
+
+class Finding(Section):
+    """What was found of a variant on a workload. What ratios say is None for one without a baseline."""
+
+    workload: str
+    variant: str
+    compared_with: str
+    """The label of its baseline; "" where there is none."""
+    metric: str
+    trials: int
+    """That were run."""
+    ok: int
+    """Of them."""
+    whole_groups: int
+    """Repetitions in which all variants are ok, failed or timed out."""
+    median: Number
+    """Of the metric, in its unit, over whole groups; over several points as the pairs have it."""
+    margin: Number
+    """The least relative difference that matters on this workload."""
+    points: int
+    """That have a ratio."""
+    planned_points: int
+    compared_points: int
+    """With those at which the baseline is 0."""
+    faster: Number
+    """The share of the compared points at which the variant is better, by however little."""
+    helps: Count
+    """Points at which the variant is better by more than the margin."""
+    harms: Count
+    """Points at which it is worse by more than the margin."""
+    equivalent: Count
+    """Points at which it makes no difference that matters."""
+    undecided: Count
+    """The other points that have a ratio."""
+    helps_discovered: Count
+    """Those that are left of `helps` when at most 5 % of the verdicts of a workload may be false."""
+    harms_discovered: Count
+    """Those that are left of `harms`."""
+    by_chance: Number
+    """How many points would be said to help or harm, at most, if no difference were greater than the margin;
+    0 where no point has an interval."""
+    median_ratio: Number
+    """The median over points."""
+    low: Number
+    """With `high`, the interval of the median ratio."""
+    high: Number
+    tail_ratio: Number
+    """95 % of the points have this ratio or a better one."""
+    p95_ratio: Number
+    """The median over points of the ratio of the 95th percentile of their repetitions."""
+
+
+class Medians(Section):
+    """The median of each metric on a workload, over repetitions in which all variants are ok."""
+
+    workload: str
+    groups: int
+    """How many these are."""
+    lacking: str
+    """Which variants failed or timed out in others, and how often; "" for none."""
+    variants: list[str]
+    medians: dict[str, list[Number]]
+    """By the metric's name, in its unit: one for each of `variants`."""
+
+    @classmethod
+    def of(cls, found: FoundMedians) -> Self:
+        """Return those that were computed."""
+        return cls(
+            workload=found.workload,
+            groups=found.groups,
+            lacking=found.lacking,
+            variants=list(map(str, found.table.columns)),
+            medians={str(name): list(values) for name, *values in found.table.itertuples(name=None)},
+        )
+
+
+class Rule(Section):
+    """What a ratio is at the points that meet some conditions."""
+
+    text: str
+    """The whole rule in a line."""
+    conditions: list[str]
+    """All hold: "loss.p ≥ 2.1 %"; none: everywhere."""
+    ratio: Number
+    """The median over these points."""
+    low: Number
+    """With `high`, the interval of this median: wider than one of 0.95, since a tree chose the conditions."""
+    high: Number
+    verdict: str
+    """"gain", "harm", "equivalent" or "undecided"."""
+    says: str
+    """The verdict in words."""
+    points: int
+    """That meet the conditions."""
+    ratios: int
+    """One a workload and point."""
+    planned_ratios: int
+
+    @classmethod
+    def of(cls, rule: rules.Rule) -> Self:
+        """Return a rule that was rule."""
+        return cls(
+            text=str(rule),
+            conditions=list(rule.conditions),
+            ratio=rule.ratio,
+            low=rule.low,
+            high=rule.high,
+            verdict=rule.verdict,
+            says=rule.says,
+            points=rule.points,
+            ratios=rule.ratios,
+            planned_ratios=rule.planned_ratios,
+        )
+
+
+class Explained(Section):
+    """Where a variant helps, by one metric."""
+
+    heading: str
+    variant: str
+    baseline: str
+    metric: str
+    """The name of what is compared."""
+    everywhere: Rule | None
+    """The ratio over all points; None for the reason that the sentence gives."""
+    rules: list[Rule]
+    """The greatest gain first."""
+    sentence: str
+    """What was found out, or why there is no rule."""
+
+    @classmethod
+    def of(cls, found: evidence.Explained) -> Self:
+        """Return what was explained."""
+        explanation = found.explanation
+        return cls(
+            heading=found.part.heading(found.variant),
+            variant=found.variant,
+            baseline=found.baseline,
+            metric=found.part.metric.name,
+            everywhere=None if explanation is None else Rule.of(explanation.everywhere),
+            rules=[] if explanation is None else list(map(Rule.of, explanation.rules)),
+            sentence=found.sentence,
+        )
+
+
+class Claim(Section):
+    """What a paper claims, and what was measured of it."""
+
+    text: str
+    paper: str
+    """The paper's value."""
+    measured: str
+    """Ours, with its interval where there is one."""
+    holds: bool | None
+    """Whether they agree; None where the trials cannot tell."""
+
+
+class Reproduced(Section):
+    """A figure of the paper whose design the campaign ran."""
+
+    number: str
+    """As the paper numbers it: "rQUIC 2021, Fig. 5"."""
+    claims: list[Claim]
+    differences: list[str]
+    """Sentences: where our experiment departs from the paper's."""

@@ -1,0 +1,30 @@
+"""What all sections of a document have in common, and how numbers are written that JSON does not know."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
+
+
+class Section(BaseModel):
+    """A part of a document."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _written(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+Number = Annotated[float | None, BeforeValidator(_known), PlainSerializer(_written, when_used="json")]
+"""None: it is not known, or there is none."""
+Count = Annotated[int | None, BeforeValidator(_known)]
+"""None: there is nothing to count."""
