@@ -1,4 +1,4 @@
-"""The catalogue: every design in it can be planned, and those of papers have the papers' numbers."""
+"""The catalogue's designs of papers have the papers' numbers."""
 
 import re
 import tomllib
@@ -18,15 +18,6 @@ TABLE_I = {  # Networking 2019
     "loss.h": (0, 0.1),
     "owd_ms": (100, 400),
 }
-
-
-@pytest.mark.parametrize("path", sorted(CATALOG.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_design_can_be_planned_and_has_its_files_name(path: Path) -> None:
-    design = designs.load(path)
-    assert design.name == path.stem
-    assert design.plan().points
-    compared = path.stem != "interop"  # of which `fecbench interop` takes all but the variants
-    assert sum(variant.is_baseline for variant in design.variants) == compared
 
 
 @pytest.mark.parametrize(
@@ -106,22 +97,6 @@ def test_a_short_form_of_networking_2019_has_less_of_the_same(kind: str) -> None
     assert (short.factors, short.constants) == (whole.factors, whole.constants)
     assert (short.workloads, short.topology) == (whole.workloads, whole.topology)
     assert short.repetitions < whole.repetitions
-
-
-def trials(path: Path) -> int:
-    design = designs.load(path)
-    return len(design.plan().points) * len(design.workloads) * len(design.variants) * design.repetitions
-
-
-def test_the_table_of_the_catalogue_has_every_design_with_its_trials() -> None:
-    _, _, catalogue = (CATALOG.parent / "README.md").read_text().partition("\n## Catalogue\n")
-    told: dict[str, int] = {}
-    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", catalogue.partition("\n## ")[0], re.MULTILINE):
-        names = re.findall("`(.+?)`", row[0])
-        family = names[0].partition("-")[0]
-        whole = [family + name if name.startswith("-") else name for name in names]
-        told |= zip(whole, (int(count.replace(",", "")) for count in row[1].split(", ")), strict=True)
-    assert told == {path.stem: trials(path) for path in CATALOG.glob("*.toml")}
 
 
 TABLE_5_1 = {  # Michel's thesis, 2018
@@ -229,10 +204,6 @@ def test_the_designs_of_two_paths_have_the_ranges_and_the_arms_of_the_thesis(kin
     assert points == [24, 130, 1024]
 
 
-def test_smoke_is_a_dozen_trials() -> None:
-    assert trials(CATALOG / "smoke.toml") == 12
-
-
 NETWORKS = {"Wi-Fi": (20, 25), "cellular": (10, 100), "satellite": (1.5, 400)}  # rQUIC §VI-A: Mbps, RTT in ms
 MIB = {"Wi-Fi": 20, "cellular": 20, "satellite": 5}  # §VI-B
 
@@ -272,22 +243,6 @@ def test_a_short_form_differs_in_its_numbers_only(kind: str) -> None:
     assert short.constants == whole.constants
     assert short.workloads == whole.workloads
     assert short.repetitions < whole.repetitions
-
-
-def test_the_catalogue_has_every_file_of_its_folder_by_name() -> None:
-    assert designs.catalogue() == {path.stem: path for path in CATALOG.glob("*.toml")}
-
-
-@pytest.mark.parametrize("name", designs.catalogue())
-def test_a_design_that_is_written_again_is_the_same_but_for_the_tables_that_are_given(name: str) -> None:
-    design = designs.load(designs.catalogue()[name])
-    again = designs.rewritten(design, repetitions=47)
-    assert again.repetitions == 47
-    assert again.path == design.path
-    assert designs.parse(again.text, again.path) == again
-    for field in set(type(design).model_fields) - {"repetitions"}:
-        assert getattr(again, field) == getattr(design, field)
-    assert again.plan() == design.plan()
 
 
 def test_a_table_that_makes_no_design_is_refused_as_in_a_file() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from fecbench import designs
-from fecbench.checkout import REPOSITORY
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import Reach, check_reach, reach
@@ -344,12 +343,6 @@ def test_a_linked_factor_reaches_all_that_its_parameters_reach(load: Load) -> No
 def test_a_parameter_of_a_linked_factor_that_reaches_nobody_is_refused(refusal: Callable[[str], str]) -> None:
     line = refusal(LINKED.replace('name = "download"', 'name = "download"\nsize_bytes = 9'))
     assert "factors.network.linked: workload.size_bytes: reaches nobody: " in line
-
-
-@pytest.mark.parametrize("name", sorted(designs.catalogue()))
-def test_every_parameter_of_the_designs_that_come_along_reaches_somebody(name: str) -> None:
-    design = designs.load(REPOSITORY / "designs" / "catalog" / f"{name}.toml")
-    check_reach(Experiment(design, design.plan().points, ours()))
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])
