@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,8 +17,10 @@ from fecbench.results.papers import figures_of, networking2019
 from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.networking2019.comparisons import DCT
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
+from tests.results.papers.planted import Planted, design_of, judged
+from tests.support.campaigns import campaign_info
 
-CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
+CATALOGUE = designs.catalogue()
 POINTS = 24
 MOST_POINTS = 90
 BANDWIDTHS = [0.3 + 0.4 * i for i in range(MOST_POINTS)]
@@ -29,11 +29,7 @@ LOW_R = 0.1
 Dct = Callable[
     [str, dict[str, Any], int, int], float
 ]  # variant, parameters of the workload, point, repetition
-Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
-
-
-def design_of(name: str) -> dict[str, Any]:
-    return tomllib.loads(designs.load(CATALOG / f"{name}.toml").text)
+Made = Callable[..., Planted]
 
 
 def workloads_of(design: dict[str, Any]) -> list[Workload]:
@@ -48,12 +44,12 @@ def workloads_of(design: dict[str, Any]) -> list[Workload]:
 
 
 @pytest.fixture
-def made(filled) -> Made:
+def made() -> Made:
     """Trials of a design of the catalogue, each DCT of which a function gives, and their campaign."""
 
     def make(
         name: str, dct_s: Dct, points: int = POINTS, repetitions: int = 1, state: str = "ok", named: str = ""
-    ) -> Any:
+    ) -> Planted:
         design = design_of(name)
         variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
         workloads = workloads_of(design)
@@ -72,8 +68,7 @@ def made(filled) -> Made:
             for point in range(points)
             for repetition in range(repetitions)
         ]
-        _, campaign = filled(
-            {},
+        campaign = campaign_info(
             design_text=f'name = "{named or name}"\n',
             variants=variants,
             workloads=workloads,
@@ -83,15 +78,6 @@ def made(filled) -> Made:
         return pd.DataFrame(rows), campaign
 
     return make
-
-
-def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """The claims of all figures of the campaign, each of which can be drawn."""
-    found = figures_of(campaign)
-    for figure in found:
-        assert figure.draw(frame, campaign).axes
-        assert figure.differences(frame, campaign)
-    return [claim for figure in found for claim in figure.claims(frame, campaign)]
 
 
 def holding(claims: Iterable[Claim]) -> set[bool | None]:
@@ -113,7 +99,7 @@ def uniform(small: float, large: float, rlc_to_rs: float) -> Dct:
     return dct_s
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(CATALOG.glob("networking2019-*.toml"))])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name.startswith("networking2019-")])
 def test_every_design_of_networking_2019_has_its_figures(made: Made, name: str) -> None:
     _, campaign = made(name, lambda *_: 1.0, points=1)
     numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
@@ -365,8 +351,7 @@ def test_fairness_is_judged_by_what_a_download_without_fec_meets(
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "holds"),
-    [(0.98, 1.02, True), (0.9, 1.1, None), (1.02, 1.3, None), (1.1, 1.3, False)],
+    ("one", "other", "holds"), [(0.98, 1.02, True), (0.9, 1.1, None), (1.02, 1.3, None), (1.1, 1.3, False)]
 )
 def test_no_difference_is_what_lies_within_five_percent_whole(
     made: Made, one: float, other: float, holds: bool | None

@@ -18,7 +18,8 @@ from fecbench.results.figures.style import looks
 from fecbench.results.papers import networking2019, rquic2021
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench.results.store.records import CampaignInfo, Value, Variant, Workload
+from tests.support.campaigns import campaign_info, frame_of
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [
@@ -92,27 +93,14 @@ def plant(
                 "server.packets_sent": 1000.0,
             }
         )
-    orders = {
-        "variant": [variant["label"] for variant in variants],
-        "workload": ["it"],
-        "state": list(STATES),
-    }
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
-    campaign = CampaignInfo(
-        id=1,
-        name="some name",
-        title="",
-        created_at="",
+    campaign = campaign_info(
         design_text=f'name = "{design}"\n',
-        seed=0,
         repetitions=repetitions,
-        statistic="median",
-        provenance={},
         points=points,
         variants=variants,
         workloads=[Workload(label="it", name=workload, parameters={})],
     )
-    return pd.DataFrame(rows).astype(types), campaign
+    return frame_of(rows, campaign), campaign
 
 
 def timeouts() -> list[dict[str, Value]]:

@@ -18,7 +18,8 @@ import pytest
 
 from fecbench.results.store import series
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial, variants, workload
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
 ESCAPES = CLEAR_SCREEN + NEW_TITLE + C1
@@ -38,20 +39,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Database.open(str(path), create=True) as opened:
         for name in (f"one {MARKUP} {ESCAPES}", "two"):
             info = opened.create_campaign(
-                NewCampaign(
-                    name=name,
+                new_campaign(
+                    name,
                     title=f"title {MARKUP} {ESCAPES}",
-                    design_text="",
-                    seed=1,
                     repetitions=2,
-                    statistic="median",
                     provenance={"kernel": ESCAPES},
                     points=[{"owd_ms": point, "network": f"{MARKUP} {ESCAPES}"} for point in range(POINTS)],
-                    variants=[
-                        Variant(label=label, implementation="rquic", options={}, baseline=label == LABELS[0])
-                        for label in LABELS
-                    ],
-                    workloads=[Workload(label=WORKLOAD, name="page", parameters={})],
+                    variants=variants(*LABELS),
+                    workloads=[workload(WORKLOAD, "page")],
                 )
             )
             start = opened.start(info.id, f"host {MARKUP} {ESCAPES}", {"kernel": ESCAPES})
@@ -59,12 +54,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for repetition in range(2):
                     for label in LABELS:
                         failed = point == 0 and repetition == 1
-                        record = TrialRecord(
-                            key=TrialKey(label, WORKLOAD, point, repetition),
-                            state="failed" if failed else "ok",
-                            reason=REASON if failed else "",
-                            started_at="2026-01-02T03:04:05+00:00",
-                            duration_s=1.0,
+                        record = trial(
+                            TrialKey(label, WORKLOAD, point, repetition),
+                            "failed" if failed else "ok",
+                            REASON if failed else "",
                             metrics={"client": {"dct_s": drawn.uniform(1, 2)}},
                             checks={MARKUP: ESCAPES},
                             exits={"client": 1},

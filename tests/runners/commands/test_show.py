@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from fecbench.results.store import rows, series
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
+from tests.support.campaigns import new_campaign, variants
 
 LABEL = "rQUIC [/4]"
 CHECKS = {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
@@ -60,23 +61,10 @@ def record(key: TrialKey, state: str, **more: Any) -> TrialRecord:
 def path(tmp_path: Path) -> Path:
     """A database of two campaigns; the first has a trial that was invalid once, and a start."""
     path = tmp_path / "x.sqlite"
-    variant = Variant(label=LABEL, implementation="rquic", options={}, baseline=True)
-    workload = Workload(label="download-1", name="download", parameters={})
     with Database.open(str(path), create=True) as database:
         for name in ("first", "second"):
             campaign = database.create_campaign(
-                NewCampaign(
-                    name=name,
-                    title="Title",
-                    design_text="",
-                    seed=1,
-                    repetitions=3,
-                    statistic="median",
-                    provenance={},
-                    points=[{"owd_ms": 77}],
-                    variants=[variant],
-                    workloads=[workload],
-                )
+                new_campaign(name, repetitions=3, points=[{"owd_ms": 77}], variants=variants(LABEL))
             )
             start = database.start(
                 campaign.id, "a-host", {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
