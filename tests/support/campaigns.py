@@ -21,11 +21,11 @@ from fecbench.results.store.records import (
 STARTED = "2026-01-02T03:04:05+00:00"
 
 
-def variants(baseline: str, *others: str) -> list[Variant]:
-    """Variants with these labels."""
+def variants(*labels: str, baseline: str | None = None) -> list[Variant]:
+    """Variants with these labels; the first is the baseline unless another is named."""
     return [
-        Variant(label=label, implementation="rquic", options={}, baseline=label == baseline)
-        for label in (baseline, *others)
+        Variant(label=label, implementation="rquic", options={}, baseline=label == (baseline or labels[0]))
+        for label in labels
     ]
 
 

@@ -8,22 +8,21 @@ from hypothesis import strategies as st
 
 from fecbench.results.analysis.units import axis_label, quantity, size, unit_of
 
+UNITS: list[tuple[str, float, str]] = [
+    ("loss.p", 0.021, "2.1 %"),
+    ("internet.loss.down.p", 0.021, "2.1 %"),
+    ("option.p", 0.021, "0.021"),
+    ("size_bytes", 50_000, "50 kB"),
+    ("bandwidth_mbps", 2.5, "2.5 Mbit/s"),
+    ("internet.up.owd_ms", 20, "20 ms"),
+    ("queue_bdp", 1.5, "1.5 BDP"),
+    ("streams", 3, "3"),
+]
 
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("loss.p", 0.021, "2.1 %"),
-        ("internet.loss.down.p", 0.021, "2.1 %"),
-        ("option.p", 0.021, "0.021"),
-        ("size_bytes", 50_000, "50 kB"),
-        ("bandwidth_mbps", 2.5, "2.5 Mbit/s"),
-        ("internet.up.owd_ms", 20, "20 ms"),
-        ("queue_bdp", 1.5, "1.5 BDP"),
-        ("streams", 3, "3"),
-    ],
-)
-def test_a_quantity_has_the_unit_that_its_name_ends_with(name: str, value: float, text: str) -> None:
-    assert quantity(name, value) == text
+
+def test_a_quantity_has_the_unit_that_its_name_ends_with() -> None:
+    for name, value, text in UNITS:
+        assert quantity(name, value) == text
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def _plant(
         info = database.create_campaign(
             new_campaign(
                 points=drawn,
-                variants=variants(*labels),
+                variants=variants(*labels, baseline=OFF),
                 workloads=[workload("download-1000", size_bytes=1000)],
             )
         )

@@ -162,37 +162,35 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
     assert "pairs; median ratio" not in without
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["DESIGN"], "needs DESIGN with --variant or --against-jobs"),
-        (["--between", "one"], "needs DESIGN with --variant or --against-jobs"),
-        (["DESIGN", "--variant", "off", "--against-jobs", "1"], "needs DESIGN with --variant or --against"),
-        (["DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs has"),
-        (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
-        (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
-        (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
-        (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
-        (["--between", "one", "--and", "other"], "ran different designs"),
-        (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
-        (["between", "one", "tow"], "no campaign 'tow'"),
-        (["between", "one", "other"], "ran different designs"),
-        (["between", "one"], "Missing argument 'second'"),
-        (["itself", "DESIGN"], "Missing option '--variant'"),
-        (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
-        (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(
-    fecbench_here: Any, little_design: Path, tmp_path: Path, arguments: list[str], said: str
-) -> None:
+BAD: list[tuple[list[str], str]] = [
+    (["DESIGN"], "needs DESIGN with --variant or --against-jobs"),
+    (["--between", "one"], "needs DESIGN with --variant or --against-jobs"),
+    (["DESIGN", "--variant", "off", "--against-jobs", "1"], "needs DESIGN with --variant or --against"),
+    (["DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs has"),
+    (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
+    (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
+    (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
+    (["--between", "one", "--and", "other"], "ran different designs"),
+    (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
+    (["between", "one", "tow"], "no campaign 'tow'"),
+    (["between", "one", "other"], "ran different designs"),
+    (["between", "one"], "Missing argument 'second'"),
+    (["itself", "DESIGN"], "Missing option '--variant'"),
+    (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
+]
+
+
+def test_bad_input_is_one_line_and_status_2(fecbench_here: Any, little_design: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "x.sqlite")
     with Database.open(path, create=True) as database:
         filled(database, "one", "text", 1.0)
         filled(database, "other", "another text", 1.0)
         filled(database, "empty", "text", 1.0, repetitions=0)
-    given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
-    assert said in fecbench_here("aa", *given, "--db", path).refusal()
+    for arguments, said in BAD:
+        given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
+        assert said in fecbench_here("aa", *given, "--db", path).refusal()
 
 
 @pytest.mark.parametrize(

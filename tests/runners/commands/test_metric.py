@@ -161,33 +161,27 @@ def test_export_writes_it_alone(
     assert {round(value) for value in values} == {100, 300, 301}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["show"],
-        ["show", "--trials"],
-        ["explain"],
-        ["report", "--output", "never-made"],
-        ["export", "--output", "never-made.csv"],
-        ["aa", "between", "aa-times", "mixed"],
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize(("wrong", "right"), [("client.dct", "client.dct_s"), ("stalled", "stalled_s")])
+NONE: list[list[str]] = [
+    ["show"],
+    ["show", "--trials"],
+    ["explain"],
+    ["report", "--output", "never-made"],
+    ["export", "--output", "never-made.csv"],
+    ["aa", "between", "aa-times", "mixed"],
+]
+
+
 def test_one_that_no_trial_has_is_refused_with_the_nearest(
-    fecbench_here: Any,
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: list[str],
-    wrong: str,
-    right: str,
+    fecbench_here: Any, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(path.parent)
-    campaign = [] if command[0] == "aa" else ["--campaign", "aa-times"]
-    line = fecbench_here(*command, "--db", path, *campaign, "--metric", wrong).refusal()
-    assert repr(wrong) in line
-    assert f"did you mean {right!r}?" in line
-    assert [file.name for file in path.parent.iterdir()] == ["x.sqlite"]
+    for command in NONE:
+        for wrong, right in (("client.dct", "client.dct_s"), ("stalled", "stalled_s")):
+            monkeypatch.chdir(path.parent)
+            campaign = [] if command[0] == "aa" else ["--campaign", "aa-times"]
+            line = fecbench_here(*command, "--db", path, *campaign, "--metric", wrong).refusal()
+            assert repr(wrong) in line
+            assert f"did you mean {right!r}?" in line
+            assert [file.name for file in path.parent.iterdir()] == ["x.sqlite"]
 
 
 def test_every_metric_of_the_registry_is_listed_by_who_measures_it(fecbench_here: Any) -> None:

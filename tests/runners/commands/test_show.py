@@ -230,28 +230,23 @@ def test_the_figure_has_the_series_of_that_trial_alone(
     assert frame[["t_s", "x_bytes"]].values.tolist() == [[0.0, 1], [0.1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["7"], "has no trial 7: see fecbench show --trials"),
-        (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
-        (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
-        (["2", "--trials"], "--trials, --overhead and --metric are of all trials: leave out 2"),
-        (["2", "--metric", "client.dct_s"], "are of all trials: leave out 2"),
-        (["--plot", "x.png"], "--plot x.png: draws one trial: fecbench show TRIAL --plot x.png"),
-        (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
-        (
-            ["3", "--plot", "x.png"],
-            'trial 3 left no series: its variant must ask for some: series = ["cwnd"]',
-        ),
-        (["1", "--plot", "x.png"], "trial 1 left no series: it is invalid"),
-        (["two"], "Invalid value for 'trial'"),
-    ],
-)
-def test_a_wrong_call_is_refused_in_one_line(
-    fecbench_here: Any, path: Path, arguments: list[str], said: str
-) -> None:
-    assert said in fecbench_here("show", *arguments, "--db", path).refusal()
+WRONG: list[tuple[list[str], str]] = [
+    (["7"], "has no trial 7: see fecbench show --trials"),
+    (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
+    (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
+    (["2", "--trials"], "--trials, --overhead and --metric are of all trials: leave out 2"),
+    (["2", "--metric", "client.dct_s"], "are of all trials: leave out 2"),
+    (["--plot", "x.png"], "--plot x.png: draws one trial: fecbench show TRIAL --plot x.png"),
+    (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
+    (["3", "--plot", "x.png"], 'trial 3 left no series: its variant must ask for some: series = ["cwnd"]'),
+    (["1", "--plot", "x.png"], "trial 1 left no series: it is invalid"),
+    (["two"], "Invalid value for 'trial'"),
+]
+
+
+def test_a_wrong_call_is_refused_in_one_line(fecbench_here: Any, path: Path) -> None:
+    for arguments, said in WRONG:
+        assert said in fecbench_here("show", *arguments, "--db", path).refusal()
 
 
 def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:
