@@ -52,7 +52,7 @@ def test_root_0_is_a_root_like_any_other() -> None:
     assert len({seed(0, "point", index) for index in range(1000)}) == 1000
 
 
-@pytest.mark.parametrize("element", [True, 1.0, None, b"point"])
-def test_other_types_are_refused(element) -> None:
-    with pytest.raises(TypeError, match="names and integers"):
-        seed(1, element)
+def test_other_types_are_refused() -> None:
+    for element in (True, 1.0, None, b"point"):
+        with pytest.raises(TypeError, match="names and integers"):
+            seed(1, element)

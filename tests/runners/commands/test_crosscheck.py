@@ -16,9 +16,9 @@ from fecbench.runners.refusal import Refusal
 SAMPLE = "little-crosscheck"
 
 
-@pytest.mark.parametrize(("text", "share"), [("0.02", 0.02), ("2%", 0.02), ("1", 1.0), ("100%", 1.0)])
-def test_a_share_is_a_number_or_a_percentage(text: str, share: float) -> None:
-    assert parse_share(text) == share
+def test_a_share_is_a_number_or_a_percentage() -> None:
+    for text, share in (("0.02", 0.02), ("2%", 0.02), ("1", 1.0), ("100%", 1.0)):
+        assert parse_share(text) == share
 
 
 def test_any_other_share_is_refused() -> None:
