@@ -124,22 +124,22 @@ def test_dmin_0_selects_every_candidate_even_twins() -> None:
     assert sorted(wsp([[0.5], [0.5], [0.1]], 0.0)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("candidates", "dmin", "complaint"),
-    [
-        ([[0.5]], -0.1, "dmin = -0.1"),
-        ([[0.5]], math.nan, "dmin = nan"),
-        ([[math.nan]], 0.1, "from 0 to 1"),
-        ([[1.5]], 0.1, "from 0 to 1"),
-        ([0.5, 0.6], 0.1, "shape (2,)"),
-        ([], 0.1, "shape (0,)"),
-        (np.empty((3, 0)), 0.1, "shape (3, 0)"),
-    ],
-)
-def test_bad_arguments_are_refused_by_name(candidates, dmin, complaint: str) -> None:
-    with pytest.raises(DesignError) as refused:
-        wsp(candidates, dmin)
-    assert complaint in str(refused.value)
+BAD = [
+    ([[0.5]], -0.1, "dmin = -0.1"),
+    ([[0.5]], math.nan, "dmin = nan"),
+    ([[math.nan]], 0.1, "from 0 to 1"),
+    ([[1.5]], 0.1, "from 0 to 1"),
+    ([0.5, 0.6], 0.1, "shape (2,)"),
+    ([], 0.1, "shape (0,)"),
+    (np.empty((3, 0)), 0.1, "shape (3, 0)"),
+]
+
+
+def test_bad_arguments_are_refused_by_name() -> None:
+    for candidates, dmin, complaint in BAD:
+        with pytest.raises(DesignError) as refused:
+            wsp(candidates, dmin)
+        assert complaint in str(refused.value)
 
 
 @settings(deadline=None, max_examples=60)

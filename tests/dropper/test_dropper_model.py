@@ -73,18 +73,18 @@ def test_as_many_packets_are_dropped_as_verdicts_say(model, seed, packets):
     assert dropped_packets(model, seed, packets) == verdicts(model, seed, packets).sum()
 
 
-@pytest.mark.parametrize(
-    ("model", "dropped"),
-    [
-        (Uniform(1.0), LONGEST + 1),
-        (Uniform(0.0), 0),
-        (GilbertElliott(1.0, 1.0, 1.0, 0.0), LONGEST // 2),
-        (Pattern((0, 5), 8, repeat=True), LONGEST // 4 + 1),
-        (Pattern((0, 5), 8), 2),
-    ],
-)
-def test_dropped_packets_are_counted_beyond_the_longest_sequence_of_verdicts(model, dropped):
-    assert dropped_packets(model, 7, LONGEST + 1) == dropped
+DROPPED = [
+    (Uniform(1.0), LONGEST + 1),
+    (Uniform(0.0), 0),
+    (GilbertElliott(1.0, 1.0, 1.0, 0.0), LONGEST // 2),
+    (Pattern((0, 5), 8, repeat=True), LONGEST // 4 + 1),
+    (Pattern((0, 5), 8), 2),
+]
+
+
+def test_dropped_packets_are_counted_beyond_the_longest_sequence_of_verdicts():
+    for model, dropped in DROPPED:
+        assert dropped_packets(model, 7, LONGEST + 1) == dropped
 
 
 @given(models, seeds, st.integers(0, 700))
@@ -144,20 +144,20 @@ def test_probability_zero_loses_nothing_and_one_everything_whatever_the_seed(see
     assert verdicts(Uniform(1.0), seed, 1000).all()
 
 
-@pytest.mark.parametrize(
-    ("probability", "right"),
-    [
-        (0.0, 0),
-        (2.0**-32, 1),
-        (1 - 2.0**-32, 2**32 - 1),
-        (1.0, 2**32),
-        (0.5 / 2**32, 0),
-        (1.5 / 2**32, 2),
-        (2.5 / 2**32, 2),
-    ],
-)
-def test_a_threshold_is_the_nearest_multiple_of_two_to_the_minus_32_and_halves_go_to_even(probability, right):
-    assert threshold(probability) == right
+THRESHOLDS = [
+    (0.0, 0),
+    (2.0**-32, 1),
+    (1 - 2.0**-32, 2**32 - 1),
+    (1.0, 2**32),
+    (0.5 / 2**32, 0),
+    (1.5 / 2**32, 2),
+    (2.5 / 2**32, 2),
+]
+
+
+def test_a_threshold_is_the_nearest_multiple_of_two_to_the_minus_32_and_halves_go_to_even():
+    for probability, right in THRESHOLDS:
+        assert threshold(probability) == right
 
 
 def test_different_seeds_and_directions_lose_different_packets():
@@ -251,58 +251,53 @@ def test_a_model_comes_back_from_its_parameters(model):
     assert loss_model(parameters_of(model)) == model
 
 
-@pytest.mark.parametrize(
-    ("parameters", "model"),
-    [
-        ({"model": "none"}, Uniform(0.0)),
-        ({"model": "uniform", "p": 1}, Uniform(1.0)),
-        ({"model": "markov", "p": 0.1, "r": 0.2}, markov(0.1, 0.2)),
-        ({"model": "ge", "p": 0.1, "r": 0.2}, GilbertElliott(0.1, 0.2, 1.0, 0.0)),
-        ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.99}, gilbert_elliott_from(0.1, 2.0, k=0.99)),
-        ({"model": "markov", "rate": 0.1, "burst": 2}, gilbert_elliott_from(0.1, 2.0)),
-        ({"model": "pattern", "drop": "3,7-9"}, Pattern((3, 7, 8, 9))),
-        ({"model": "pattern", "drop": [3], "length": 9, "repeat": True}, Pattern((3,), 9, True)),
-    ],
-    ids=str,
-)
-def test_parameters_give_their_model(parameters, model):
-    assert loss_model(parameters) == model
+MODELS = [
+    ({"model": "none"}, Uniform(0.0)),
+    ({"model": "uniform", "p": 1}, Uniform(1.0)),
+    ({"model": "markov", "p": 0.1, "r": 0.2}, markov(0.1, 0.2)),
+    ({"model": "ge", "p": 0.1, "r": 0.2}, GilbertElliott(0.1, 0.2, 1.0, 0.0)),
+    ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.99}, gilbert_elliott_from(0.1, 2.0, k=0.99)),
+    ({"model": "markov", "rate": 0.1, "burst": 2}, gilbert_elliott_from(0.1, 2.0)),
+    ({"model": "pattern", "drop": "3,7-9"}, Pattern((3, 7, 8, 9))),
+    ({"model": "pattern", "drop": [3], "length": 9, "repeat": True}, Pattern((3,), 9, True)),
+]
 
 
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [
-        ({}, "model = None: must be one of none, uniform, ge, markov, pattern"),
-        ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
-        ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
-        ({"model": "uniform"}, "model uniform takes p (given: nothing)"),
-        ({"model": "uniform", "p": 0.1, "q": 1}, "unknown key q: model uniform takes p"),
-        ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
-        ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
-        ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),
-        ({"model": "uniform", "p": True}, "p = True: must be a number"),
-        ({"model": "ge", "p": 0.1}, "model ge takes p, r, [k], [h] or rate, burst, [k], [h] (given: p)"),
-        ({"model": "ge", "p": 0.1, "r": 0.1, "rate": 0.1}, "model ge takes p, r, [k], [h] or rate, burst"),
-        ({"model": "ge", "p": 0.1, "r": -0.1}, "r = -0.1: must be a probability"),
-        ({"model": "markov", "p": 0.1, "r": 0.1, "k": 1}, "unknown key k: model markov takes"),
-        ({"model": "ge", "rate": 0.1, "burst": 0.5}, "burst = 0.5: must be from 1 to below inf packets"),
-        (
-            {"model": "ge", "rate": 0.01, "burst": 2, "k": 0.9},
-            "rate = 0.01: must be above 1 - k = 0.1 and below",
-        ),
-        ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.1, "h": 0.2}, "h = 0.2: must be less than k = 0.1"),
-        ({"model": "pattern", "drop": 7}, "drop = 7: must be packet indices"),
-        ({"model": "pattern", "drop": [-1]}, "dropped = -1: must be an integer from 0"),
-        ({"model": "pattern", "drop": "3", "length": 3}, "length = 3: must be an integer from 4"),
-        ({"model": "pattern", "drop": "3", "repeat": "yes"}, "repeat = 'yes': must be true or false"),
-    ],
-    ids=str,
-)
-def test_wrong_parameters_are_refused_in_one_line_that_names_them(parameters, named):
-    with pytest.raises(LossModelError) as refusal:
-        loss_model(parameters)
-    assert named in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+def test_parameters_give_their_model():
+    for parameters, model in MODELS:
+        assert loss_model(parameters) == model
+
+
+WRONG = [
+    ({}, "model = None: must be one of none, uniform, ge, markov, pattern"),
+    ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
+    ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
+    ({"model": "uniform"}, "model uniform takes p (given: nothing)"),
+    ({"model": "uniform", "p": 0.1, "q": 1}, "unknown key q: model uniform takes p"),
+    ({"model": "uniform", "p": 1.5}, "p = 1.5: must be a probability, from 0 to 1"),
+    ({"model": "uniform", "p": math.nan}, "p = nan: must be a probability"),
+    ({"model": "uniform", "p": "0.1"}, "p = '0.1': must be a number"),
+    ({"model": "uniform", "p": True}, "p = True: must be a number"),
+    ({"model": "ge", "p": 0.1}, "model ge takes p, r, [k], [h] or rate, burst, [k], [h] (given: p)"),
+    ({"model": "ge", "p": 0.1, "r": 0.1, "rate": 0.1}, "model ge takes p, r, [k], [h] or rate, burst"),
+    ({"model": "ge", "p": 0.1, "r": -0.1}, "r = -0.1: must be a probability"),
+    ({"model": "markov", "p": 0.1, "r": 0.1, "k": 1}, "unknown key k: model markov takes"),
+    ({"model": "ge", "rate": 0.1, "burst": 0.5}, "burst = 0.5: must be from 1 to below inf packets"),
+    ({"model": "ge", "rate": 0.01, "burst": 2, "k": 0.9}, "rate = 0.01: must be above 1 - k = 0.1 and below"),
+    ({"model": "ge", "rate": 0.1, "burst": 2, "k": 0.1, "h": 0.2}, "h = 0.2: must be less than k = 0.1"),
+    ({"model": "pattern", "drop": 7}, "drop = 7: must be packet indices"),
+    ({"model": "pattern", "drop": [-1]}, "dropped = -1: must be an integer from 0"),
+    ({"model": "pattern", "drop": "3", "length": 3}, "length = 3: must be an integer from 4"),
+    ({"model": "pattern", "drop": "3", "repeat": "yes"}, "repeat = 'yes': must be true or false"),
+]
+
+
+def test_wrong_parameters_are_refused_in_one_line_that_names_them():
+    for parameters, named in WRONG:
+        with pytest.raises(LossModelError) as refusal:
+            loss_model(parameters)
+        assert named in str(refusal.value)
+        assert "\n" not in str(refusal.value)
 
 
 def test_every_model_is_refused_an_unknown_key():
@@ -317,19 +312,21 @@ def test_a_drop_list_gives_its_indices(indices):
     assert parse_drop_list("\n".join(f"{n}-{n}" for n in indices) + ",") == indices
 
 
-@pytest.mark.parametrize("text", ["x", "3-", "-3", "9-7", "1-2-3", "3.5", "٣", str(LONGEST), f"0-{LONGEST}"])
-def test_what_is_not_a_drop_list_is_refused(text):
-    with pytest.raises(LossModelError, match=r"^drop = "):
-        parse_drop_list(text)
+def test_what_is_not_a_drop_list_is_refused():
+    for text in ("x", "3-", "-3", "9-7", "1-2-3", "3.5", "٣", str(LONGEST), f"0-{LONGEST}"):
+        with pytest.raises(LossModelError, match=r"^drop = "):
+            parse_drop_list(text)
 
 
-@pytest.mark.parametrize(
-    ("seed", "packets", "named"),
-    [(-1, 10, "seed = -1"), (SEEDS, 10, "seed = "), (0, -1, "packets = -1"), (0, LONGEST + 1, "packets = ")],
-)
-def test_a_seed_or_a_number_of_packets_out_of_range_is_refused(seed, packets, named):
-    with pytest.raises(LossModelError, match=named):
-        verdicts(Uniform(0.1), seed, packets)
+def test_a_seed_or_a_number_of_packets_out_of_range_is_refused():
+    for seed, packets, named in (
+        (-1, 10, "seed = -1"),
+        (SEEDS, 10, "seed = "),
+        (0, -1, "packets = -1"),
+        (0, LONGEST + 1, "packets = "),
+    ):
+        with pytest.raises(LossModelError, match=named):
+            verdicts(Uniform(0.1), seed, packets)
 
 
 def test_a_bitmap_that_holds_fewer_verdicts_is_refused():

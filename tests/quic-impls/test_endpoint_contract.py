@@ -17,10 +17,10 @@ from fecbench.runners.implementations.implementation import IMPLEMENTATIONS as F
 from fecbench.runners.tasks.task import EndpointTask, Role
 from fecbench.runners.trial import assignment as trials
 
-# That over TCP has tests of its own (test_tcp_endpoint.py): no FEC, and ports and counters of another kind.
-IMPLEMENTATIONS = {
-    name: tomllib.loads((FOLDER / name / "impl.toml").read_text()) for name in OWN if name != "tcp"
-}
+IMPLEMENTATIONS = {name: tomllib.loads((FOLDER / name / "impl.toml").read_text()) for name in OWN}
+# That over TCP has no FEC, and ports and counters of another kind (test_tcp_endpoint.py).
+OF_QUIC = [name for name in OWN if name != "tcp"]
+OF_ANY = pytest.mark.parametrize("name", OWN, indirect=True)
 FEC_COUNTERS = [
     *("source_sent", "repair_sent", "source_received", "repair_received"),
     *("packets_recovered", "recovered_spurious", "repair_useless", "recovered_late"),
@@ -30,9 +30,9 @@ FEC_COUNTERS = [
 WITHOUT_CERTIFICATES = ("udp",)
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
+@pytest.fixture(params=OF_QUIC)
 def name(request: pytest.FixtureRequest) -> str:
-    """Each implementation in turn."""
+    """Each implementation of QUIC in turn."""
     return str(request.param)
 
 
@@ -40,8 +40,8 @@ def names(**declared: str) -> list[str]:
     """The implementations that declare such a `workloads` or `series`."""
     return [
         name
-        for name, declaration in IMPLEMENTATIONS.items()
-        if all(value in declaration[key] for key, value in declared.items())
+        for name in OF_QUIC
+        if all(value in IMPLEMENTATIONS[name][key] for key, value in declared.items())
     ]
 
 
@@ -96,6 +96,7 @@ def test_a_server_serves_until_a_signal_and_then_reports_on_all_its_clients(
         assert server.metrics()["packets_sent"] >= sum(client["packets_received"] for client in clients)
 
 
+@OF_ANY
 def test_a_server_without_clients_reports_zeros(endpoints: Any, assignment: dict[str, Any]) -> None:
     with endpoints.serving(assignment) as server:
         server.process.send_signal(signal.SIGTERM)
@@ -117,7 +118,7 @@ def test_a_signal_ends_a_client_with_one_line(endpoints: Any, assignment: dict[s
         assert re.search("ended by a signal|terminated signal received", client.failure())
 
 
-@pytest.mark.parametrize("name", sorted({*IMPLEMENTATIONS} - {*WITHOUT_CERTIFICATES}), indirect=True)
+@pytest.mark.parametrize("name", sorted({*OF_QUIC} - {*WITHOUT_CERTIFICATES}), indirect=True)
 def test_a_client_refuses_a_server_whose_certificate_is_not_for_its_name(
     endpoints: Any, assignment: dict[str, Any]
 ) -> None:
@@ -144,12 +145,13 @@ def test_a_port_that_is_taken_is_one_line(endpoints: Any, assignment: dict[str, 
         assert "address already in use" in endpoints.start("server", assignment).failure().lower()
 
 
-@pytest.mark.parametrize("name", sorted({*IMPLEMENTATIONS} - {*WITHOUT_CERTIFICATES}), indirect=True)
+@pytest.mark.parametrize("name", sorted({*OF_QUIC} - {*WITHOUT_CERTIFICATES}), indirect=True)
 def test_a_missing_certificate_is_one_line(endpoints: Any, assignment: dict[str, Any]) -> None:
     missing = {**assignment, "certificate": "/nowhere.pem"}
     assert "/nowhere.pem" in endpoints.start("server", missing).failure()
 
 
+@OF_ANY
 @pytest.mark.parametrize("role", ["client", "server"])
 def test_an_unsupported_workload_exits_with_127(
     endpoints: Any, assignment: dict[str, Any], role: str
@@ -172,96 +174,85 @@ COMPANIONS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def option_values() -> Iterator[tuple[str, str, Any, bool]]:
+def option_values(name: str) -> Iterator[tuple[str, Any, bool]]:
     """Values of each option at and just beyond the limits in impl.toml, and whether they are right."""
-    for name, implementation in IMPLEMENTATIONS.items():
-        for option, declared in implementation["options"].items():
-            right, wrong = [declared["default"]], [None]
-            if declared["type"] == "string":
-                right += declared["choices"]
-                wrong += ["nonsense", 1]
-            elif declared["type"] == "boolean":
-                right += [not declared["default"]]
-                wrong += ["true", 1]
-            else:
-                step = 1 if declared["type"] == "integer" else 1e-6
-                right += [declared["minimum"], declared["maximum"]]
-                wrong += [declared["minimum"] - step, declared["maximum"] + step, "1"]
-            if declared["type"] == "integer":
-                wrong += [declared["minimum"] + 0.5]
-            yield from ((name, option, value, True) for value in right)
-            yield from ((name, option, value, False) for value in wrong)
+    for option, declared in IMPLEMENTATIONS[name]["options"].items():
+        right, wrong = [declared["default"]], [None]
+        if declared["type"] == "string":
+            right += declared["choices"]
+            wrong += ["nonsense", 1]
+        elif declared["type"] == "boolean":
+            right += [not declared["default"]]
+            wrong += ["true", 1]
+        else:
+            step = 1 if declared["type"] == "integer" else 1e-6
+            right += [declared["minimum"], declared["maximum"]]
+            wrong += [declared["minimum"] - step, declared["maximum"] + step, "1"]
+        if declared["type"] == "integer":
+            wrong += [declared["minimum"] + 0.5]
+        yield from ((option, value, True) for value in right)
+        yield from ((option, value, False) for value in wrong)
 
 
-@pytest.mark.parametrize(("name", "option", "value", "right"), list(option_values()), indirect=["name"])
-def test_options_are_checked_as_impl_toml_says(
-    endpoints: Any, assignment: dict[str, Any], name: str, option: str, value: Any, right: bool
-) -> None:
+def test_options_are_checked_as_impl_toml_says(endpoints: Any, assignment: dict[str, Any], name: str) -> None:
     # The server's port is taken: a good option gets it to where that is noticed.
-    options = {**COMPANIONS.get((name, option), {}), option: value}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind((assignment["address"], assignment["port"]))
-        code, events, err = endpoints.start("server", {**assignment, "options": options}).end()
-    assert (code, events, err.count("\n")) == (1 if right else 2, [], 1)
-    assert ("address already in use" if right else f"options.{option}: ") in (err.lower() if right else err)
-    code, events, err = endpoints.check(options).end()
-    assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1))
+        for option, value, right in option_values(name):
+            options = {**COMPANIONS.get((name, option), {}), option: value}
+            code, events, err = endpoints.start("server", {**assignment, "options": options}).end()
+            assert (code, events, err.count("\n")) == (1 if right else 2, [], 1), options
+            said = "address already in use" if right else f"options.{option}: "
+            assert said in (err.lower() if right else err)
+            code, events, err = endpoints.check(options).end()
+            assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1)), options
 
 
 CONSTANT = {"controller": "constant"}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "named"),
-    [
-        ("noq-fec", {**CONSTANT, "scheme": "xor", "n": 7, "k": 5}, "n = 7 with k = 5"),
-        ("noq-fec", {**CONSTANT, "n": 7, "k": 6, "window": 5}, "window = 5 with k = 6"),
-        ("noq-fec", {**CONSTANT, "n": 2}, "n = 2, k = 2"),
-        ("noq-fec", {"interleave": 2}, "interleave = 2"),
-        (
-            "noq-fec",
-            {**CONSTANT, "scheme": "rs", "n": 21, "k": 20, "interleave": 13},
-            "interleave = 13 with k = 20",
-        ),
-        ("rquic", {"generation_max": 8}, "needs generations of 9; generation_max is 8"),
-        ("rquic", {"code_rate": 0.5, "redundancies": 2}, "redundancies: 2"),
-        ("rquic", {"scheme": "rlc", "packet_size": 1400}, "packet_size: 1400"),
-        ("rquic", {"period_ms": 5, "period_rtt": 1}, "period_ms, options.period_rtt"),
+UNFIT: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "noq-fec": [
+        ({**CONSTANT, "scheme": "xor", "n": 7, "k": 5}, "n = 7 with k = 5"),
+        ({**CONSTANT, "n": 7, "k": 6, "window": 5}, "window = 5 with k = 6"),
+        ({**CONSTANT, "n": 2}, "n = 2, k = 2"),
+        ({"interleave": 2}, "interleave = 2"),
+        ({**CONSTANT, "scheme": "rs", "n": 21, "k": 20, "interleave": 13}, "interleave = 13 with k = 20"),
     ],
-    indirect=["name"],
-)
+    "rquic": [
+        ({"generation_max": 8}, "needs generations of 9; generation_max is 8"),
+        ({"code_rate": 0.5, "redundancies": 2}, "redundancies: 2"),
+        ({"scheme": "rlc", "packet_size": 1400}, "packet_size: 1400"),
+        ({"period_ms": 5, "period_rtt": 1}, "period_ms, options.period_rtt"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", UNFIT, indirect=True)
 def test_options_that_do_not_fit_together_are_refused_alike_by_the_check_and_by_an_endpoint(
-    endpoints: Any, assignment: dict[str, Any], options: dict[str, Any], named: str
+    endpoints: Any, assignment: dict[str, Any], name: str
 ) -> None:
-    checked = endpoints.check(options).end()
-    started = endpoints.start("server", {**assignment, "options": options}).end()
-    for code, events, err in (checked, started):
+    for options, named in UNFIT[name]:
+        checked = endpoints.check(options).end()
+        started = endpoints.start("server", {**assignment, "options": options}).end()
+        for code, events, err in (checked, started):
+            assert (code, events, err.count("\n")) == (2, [], 1)
+            assert named in err
+
+
+@OF_ANY
+def test_a_wrong_call_is_refused_with_one_line(endpoints: Any, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    calls: list[tuple[list[Any], str, str]] = [
+        *((arguments, "", "") for arguments in ([], ["/nowhere.json"], ["a", "b"])),
+        *((["--check", text], "", "options") for text in ("", "[]", "{", "{}")),
+        *(([file], text, str(file)) for text in ("", "[]", "{", '{"version": 1, "colour": "red"}')),
+    ]
+    for arguments, content, said in calls:
+        file.write_text(content)
+        code, events, err = endpoints.call(*arguments).end()
         assert (code, events, err.count("\n")) == (2, [], 1)
-        assert named in err
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "{}"])
-def test_what_are_no_options_is_refused_by_the_check_with_one_line(endpoints: Any, text: str) -> None:
-    code, events, err = endpoints.call("--check", text).end()
-    assert (code, events, err.count("\n")) == (2, [], 1)
-    assert "options" in err
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1, "colour": "red"}'])
-def test_a_file_that_is_no_assignment_is_refused_with_one_line(
-    endpoints: Any, tmp_path: Path, text: str
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    code, events, err = endpoints.call(path).end()
-    assert (code, events, err.count("\n")) == (2, [], 1)
-    assert str(path) in err
-
-
-@pytest.mark.parametrize("arguments", [[], ["/nowhere.json"], ["a", "b"]])
-def test_a_wrong_call_is_refused_with_one_line(endpoints: Any, arguments: list[str]) -> None:
-    code, events, err = endpoints.call(*arguments).end()
-    assert (code, events, err.count("\n")) == (2, [], 1)
+        assert said in err
 
 
 @pytest.mark.parametrize(
@@ -292,8 +283,8 @@ def test_key_log_and_qlog_are_written_only_when_asked_for(
 
 def series_of_workloads() -> Iterator[tuple[str, str, str, str]]:
     """Of each implementation, each series with the workloads that it is of, down and up."""
-    for name, declared in IMPLEMENTATIONS.items():
-        for series in declared.get("series", []):
+    for name in OF_QUIC:
+        for series in IMPLEMENTATIONS[name].get("series", []):
             for workload in ("messages",) if series == "messages" else ("download", "upload"):
                 for direction in ("down", "up") if workload == "messages" else ("",):
                     yield name, series, workload, direction
@@ -391,6 +382,7 @@ def test_no_series_is_left_when_none_is_asked_for(
     assert {path.name for path in tmp_path.rglob("*")} == {"client", "client.json", "server", "server.json"}
 
 
+@OF_ANY
 @pytest.mark.parametrize("role", ["client", "server"])
 def test_an_unknown_series_exits_with_127(
     endpoints: Any, assignment: dict[str, Any], name: str, role: str
@@ -401,6 +393,7 @@ def test_an_unknown_series_exits_with_127(
     assert 'series: "pace" is not supported' in err
 
 
+@OF_ANY
 def test_a_series_that_cannot_be_written_is_a_failure_with_one_line(
     endpoints: Any, assignment: dict[str, Any], name: str, tmp_path: Path
 ) -> None:

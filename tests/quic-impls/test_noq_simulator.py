@@ -218,21 +218,19 @@ def test_a_line_has_one_answer_with_each_congestion_control(
     another.close()
 
 
-@pytest.mark.parametrize("workload", ["download", "upload"])
-def test_a_line_has_one_answer_over_http3_with_fec_in_the_tail(
-    simulator: Simulator, task: Task, workload: str
-) -> None:
-    options = {"http": "h3", "scheme": "rlc", "controller": "tail"}
-    transfer = told(task, workload={"name": workload, "size_bytes": 60_000}, options=options)
-    asked = losing(transfer, up=Uniform(0.05), down=Uniform(0.05))
-    first, again = simulator.line(asked), simulator.line(asked)
-    assert again == first
-    answer = json.loads(first)
-    assert ends(answer) == {"client": 0, "server": 0}
-    assert min(metrics(answer, end)["repair_sent"] for end in ("client", "server")) > 0
-    another = Simulator()
-    assert another.line(asked) == first
-    another.close()
+def test_a_line_has_one_answer_over_http3_with_fec_in_the_tail(simulator: Simulator, task: Task) -> None:
+    for workload in ("download", "upload"):
+        options = {"http": "h3", "scheme": "rlc", "controller": "tail"}
+        transfer = told(task, workload={"name": workload, "size_bytes": 60_000}, options=options)
+        asked = losing(transfer, up=Uniform(0.05), down=Uniform(0.05))
+        first, again = simulator.line(asked), simulator.line(asked)
+        assert again == first
+        answer = json.loads(first)
+        assert ends(answer) == {"client": 0, "server": 0}
+        assert min(metrics(answer, end)["repair_sent"] for end in ("client", "server")) > 0
+        another = Simulator()
+        assert another.line(asked) == first
+        another.close()
 
 
 def test_congestion_controls_differ(simulator: Simulator, task: Task) -> None:
@@ -328,25 +326,25 @@ def test_the_handshake_takes_a_round_trip_and_two_full_datagrams_with_42_bytes_e
         (Pattern((3, 4)), Pattern((1, 7), 11, repeat=True)),
     ],
 )
-@pytest.mark.parametrize("workload", ["download", "upload"])
 def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
-    simulator: Simulator, task: Task, up: LossModel, down: LossModel, workload: str
+    simulator: Simulator, task: Task, up: LossModel, down: LossModel
 ) -> None:
-    transfer = told(task, workload={"name": workload, "size_bytes": 300_000})
-    answer = simulator.answer(losing(transfer, up=up, down=down))
-    assert ends(answer) == {"client": 0, "server": 0}
-    for way, model in (("up", up), ("down", down)):
-        report = answer["links"]["internet"][way]
-        verdicts = dropper_model.verdicts(model, SEEDS[way], report["packets"])
-        assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
-        assert report["dropped"] == int(np.sum(verdicts)) > 0
-        assert report["packets"] == report["frames_out"] > 20
-        dropped = report["queue_dropped"] + report["oversize_dropped"]
-        assert report["frames_in"] == report["frames_out"] + dropped + report["in_flight"]
-        assert report["conserved"]
-    client, server, links = metrics(answer), metrics(answer, "server"), answer["links"]["internet"]
-    assert client["bytes_sent"] + 42 * links["up"]["frames_in"] == links["up"]["bytes_in"]
-    assert server["bytes_sent"] + 42 * links["down"]["frames_in"] == links["down"]["bytes_in"]
+    for workload in ("download", "upload"):
+        transfer = told(task, workload={"name": workload, "size_bytes": 300_000})
+        answer = simulator.answer(losing(transfer, up=up, down=down))
+        assert ends(answer) == {"client": 0, "server": 0}
+        for way, model in (("up", up), ("down", down)):
+            report = answer["links"]["internet"][way]
+            verdicts = dropper_model.verdicts(model, SEEDS[way], report["packets"])
+            assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
+            assert report["dropped"] == int(np.sum(verdicts)) > 0
+            assert report["packets"] == report["frames_out"] > 20
+            dropped = report["queue_dropped"] + report["oversize_dropped"]
+            assert report["frames_in"] == report["frames_out"] + dropped + report["in_flight"]
+            assert report["conserved"]
+        client, server, links = metrics(answer), metrics(answer, "server"), answer["links"]["internet"]
+        assert client["bytes_sent"] + 42 * links["up"]["frames_in"] == links["up"]["bytes_in"]
+        assert server["bytes_sent"] + 42 * links["down"]["frames_in"] == links["down"]["bytes_in"]
 
 
 @pytest.mark.parametrize(
@@ -384,23 +382,21 @@ def test_codel_keeps_a_deep_queue_short(simulator: Simulator, task: Task) -> Non
 # ---- Endpoints ----
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("workload", ["download", "upload"])
-def test_each_scheme_protects_and_recovers(
-    simulator: Simulator, task: Task, scheme: str, workload: str
-) -> None:
-    content = {"name": workload, "size_bytes": 300_000}
-    asked = losing(
-        told(task, workload=content, options={"scheme": scheme, "controller": "constant"}),
-        up=Uniform(0.03),
-        down=Uniform(0.03),
-    )
-    answer = simulator.answer(asked)
-    sender, receiver = metrics(answer, "server"), metrics(answer)
-    if workload == "upload":
-        sender, receiver = receiver, sender
-    fec = [sender["source_sent"], sender["repair_sent"], receiver["packets_recovered"]]
-    assert all(fec) if scheme != "none" else not any(fec)
+def test_each_scheme_protects_and_recovers(simulator: Simulator, task: Task) -> None:
+    for scheme in SCHEMES:
+        for workload in ("download", "upload"):
+            content = {"name": workload, "size_bytes": 300_000}
+            asked = losing(
+                told(task, workload=content, options={"scheme": scheme, "controller": "constant"}),
+                up=Uniform(0.03),
+                down=Uniform(0.03),
+            )
+            answer = simulator.answer(asked)
+            sender, receiver = metrics(answer, "server"), metrics(answer)
+            if workload == "upload":
+                sender, receiver = receiver, sender
+            fec = [sender["source_sent"], sender["repair_sent"], receiver["packets_recovered"]]
+            assert all(fec) if scheme != "none" else not any(fec)
 
 
 def test_the_metrics_are_those_of_the_real_endpoint(
@@ -432,22 +428,17 @@ def test_a_client_that_has_more_time_than_the_trial_is_ended_with_it(
     assert ends(answer) == {"client": 1, "server": 0}
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
+def test_a_server_that_refuses_its_assignment_has_no_client(simulator: Simulator, task: Task) -> None:
+    for changes, code in (
         ({"workload": {"name": "page"}}, 127),
         ({"options": {"scheme": "xor", "n": 9, "k": 3, "controller": "constant"}}, 2),
         ({"deadline_s": -1}, 2),
-    ],
-)
-def test_a_server_that_refuses_its_assignment_has_no_client(
-    simulator: Simulator, task: Task, changes: dict[str, Any], code: int
-) -> None:
-    answer = simulator.answer(told(task, **changes))
-    assert ends(answer) == {"server": code}
-    assert not answer["endpoints"]["server"]["ready"]
-    assert answer["endpoints"]["server"]["stderr"].startswith("noq-fec: ")
-    assert answer["client_s"] is None
+    ):
+        answer = simulator.answer(told(task, **changes))
+        assert ends(answer) == {"server": code}
+        assert not answer["endpoints"]["server"]["ready"]
+        assert answer["endpoints"]["server"]["stderr"].startswith("noq-fec: ")
+        assert answer["client_s"] is None
 
 
 def test_a_client_that_expects_other_content_fails(simulator: Simulator, task: Task) -> None:
@@ -625,65 +616,60 @@ def test_a_file_that_cannot_be_written_is_told(simulator: Simulator, task: Task,
 # ---- Tasks that are wrong ----
 
 
-@pytest.mark.parametrize(
-    ("line", "number"),
-    [
-        (b"\n", None),
-        (b"{}\n", None),
-        (b"\xff\x00{\n", None),
-        (b'{"number": 3}\n', 3),
-        (b'{"number": -1, "version": 1}\n', None),
-        (b"[" * 100_000 + b"\n", None),
-    ],
-)
-def test_a_line_that_is_no_task_is_answered_and_harms_no_other(
-    simulator: Simulator, task: Task, line: bytes, number: int | None
-) -> None:
-    before = simulator.line(task)
-    answer = json.loads(simulator.line(line))
-    assert (answer["number"], list(answer)) == (number, ["number", "error"])
-    assert simulator.line(task) == before
+NO_TASKS: list[tuple[bytes, int | None]] = [
+    (b"\n", None),
+    (b"{}\n", None),
+    (b"\xff\x00{\n", None),
+    (b'{"number": 3}\n', 3),
+    (b'{"number": -1, "version": 1}\n', None),
+    (b"[" * 100_000 + b"\n", None),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"version": 2}, "version: 2"),
-        ({"pairs": []}, "pairs: 0"),
-        ({"filling": FILLING}, "pairs: 1"),
-        ({"links": {}}, "links: []"),
-        ({"timeout_s": 0}, "timeout_s: 0"),
-        ({"seed": -1}, "-1"),
-        ({"unknown": 1}, "unknown"),
-        ({"processor": {"handshake_ns": -1, "datagram_ns": 0}}, "-1"),
-    ],
-)
-def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(
-    simulator: Simulator, task: Task, changes: dict[str, Any], named: str
-) -> None:
-    assert named in simulator.error({**task, **changes})
+def test_a_line_that_is_no_task_is_answered_and_harms_no_other(simulator: Simulator, task: Task) -> None:
+    for line, number in NO_TASKS:
+        before = simulator.line(task)
+        answer = json.loads(simulator.line(line))
+        assert (answer["number"], list(answer)) == (number, ["number", "error"])
+        assert simulator.line(task) == before
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"rate_bps": 0}, "links.internet.down: rate_bps: 0"),
-        ({"delay_ns": 2**63}, "links.internet.down: delay_ns"),
-        ({"queue_packets": 5}, "a queue has one limit"),
-        ({"queue_bytes": None}, "a queue has one limit"),
-        ({"queue": "red"}, "red"),
-        ({"losses": {"seed": 1}}, "loss_good"),
-        ({"losses": {"pattern": "AA==", "packets": 9, "repeats": False}}, "1 bytes are not those of 9"),
-        ({"losses": {"pattern": "?", "packets": 8, "repeats": False}}, "pattern"),
-        ({"outage_ns": [5, 5]}, "links.internet.down: outage_ns: [5, 5]"),
-        ({"outage_ns": [-1, 5]}, "-1"),
-    ],
-)
-def test_a_link_that_is_wrong_is_refused_with_what_is_wrong(
-    simulator: Simulator, task: Task, changes: dict[str, Any], named: str
-) -> None:
-    task["links"]["internet"]["down"] |= changes
-    assert named in simulator.error(task)
+WRONG_TASKS: list[tuple[dict[str, Any], str]] = [
+    ({"version": 2}, "version: 2"),
+    ({"pairs": []}, "pairs: 0"),
+    ({"filling": FILLING}, "pairs: 1"),
+    ({"links": {}}, "links: []"),
+    ({"timeout_s": 0}, "timeout_s: 0"),
+    ({"seed": -1}, "-1"),
+    ({"unknown": 1}, "unknown"),
+    ({"processor": {"handshake_ns": -1, "datagram_ns": 0}}, "-1"),
+]
+
+
+def test_a_task_that_is_wrong_is_refused_with_what_is_wrong(simulator: Simulator, task: Task) -> None:
+    for changes, named in WRONG_TASKS:
+        assert named in simulator.error({**task, **changes})
+
+
+WRONG_LINKS: list[tuple[dict[str, Any], str]] = [
+    ({"rate_bps": 0}, "links.internet.down: rate_bps: 0"),
+    ({"delay_ns": 2**63}, "links.internet.down: delay_ns"),
+    ({"queue_packets": 5}, "a queue has one limit"),
+    ({"queue_bytes": None}, "a queue has one limit"),
+    ({"queue": "red"}, "red"),
+    ({"losses": {"seed": 1}}, "loss_good"),
+    ({"losses": {"pattern": "AA==", "packets": 9, "repeats": False}}, "1 bytes are not those of 9"),
+    ({"losses": {"pattern": "?", "packets": 8, "repeats": False}}, "pattern"),
+    ({"outage_ns": [5, 5]}, "links.internet.down: outage_ns: [5, 5]"),
+    ({"outage_ns": [-1, 5]}, "-1"),
+]
+
+
+def test_a_link_that_is_wrong_is_refused_with_what_is_wrong(simulator: Simulator, task: Task) -> None:
+    for changes, named in WRONG_LINKS:
+        link = task["links"]["internet"]
+        wrong = {**link, "down": {**link["down"], **changes}}
+        assert named in simulator.error({**task, "links": {"internet": wrong}})
 
 
 def test_ends_that_do_not_belong_together_are_refused(simulator: Simulator, task: Task) -> None:
@@ -892,26 +878,18 @@ def addresses_of(capture: Path) -> Iterator[tuple[str, str]]:
         blocks = blocks[size:]
 
 
-@pytest.mark.parametrize(
-    ("changes", "code", "line"),
-    [
+def test_paths_that_the_client_does_not_have_are_refused(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    for changes, code, line in (
         ({"paths": 3}, 127, "options.paths: 3 paths from 2 local_addresses is not supported"),
         ({"paths": 4}, 2, "options.paths: 4 is not an integer in 1 to 3"),
         ({"paths": 0}, 2, "options.paths: 0 is not an integer in 1 to 3"),
-    ],
-)
-def test_paths_that_the_client_does_not_have_are_refused(
-    simulator: Simulator,
-    identity: dict[str, str],
-    tmp_path: Path,
-    changes: dict[str, int],
-    code: int,
-    line: str,
-) -> None:
-    task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
-    task["pairs"][0]["client"]["options"] |= changes
-    client = simulator.answer(task)["endpoints"]["client"]
-    assert (client["exit_code"], client["stderr"]) == (code, f"noq-fec: {line}\n")
+    ):
+        task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
+        task["pairs"][0]["client"]["options"] |= changes
+        client = simulator.answer(task)["endpoints"]["client"]
+        assert (client["exit_code"], client["stderr"]) == (code, f"noq-fec: {line}\n")
 
 
 def test_a_server_without_further_paths_is_served_over_the_first(
@@ -924,26 +902,18 @@ def test_a_server_without_further_paths_is_served_over_the_first(
     assert answer["links"]["path2"]["up"]["frames_in"] == 0
 
 
-@pytest.mark.parametrize(
-    ("names", "addresses", "named"),
-    [
+def test_links_that_no_topology_has_are_refused(
+    simulator: Simulator, identity: dict[str, str], tmp_path: Path
+) -> None:
+    for names, addresses, named in (
         (["path1", "path3"], 2, "links: ['path1', 'path3']"),
         (["internet", "path1"], 2, "links: ['internet', 'path1']"),
         (["path1", "path2"], 3, "3 local_addresses, of 2 links"),
-    ],
-)
-def test_links_that_no_topology_has_are_refused(
-    simulator: Simulator,
-    identity: dict[str, str],
-    tmp_path: Path,
-    names: list[str],
-    addresses: int,
-    named: str,
-) -> None:
-    task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
-    task["links"] = dict(zip(names, task["links"].values(), strict=True))
-    task["pairs"][0]["client"]["local_addresses"] = client_addresses(addresses)
-    assert named in simulator.error(task).replace('"', "'")
+    ):
+        task = over(identity, tmp_path, [link(10, 20, 0), link(10, 20, 1)])
+        task["links"] = dict(zip(names, task["links"].values(), strict=True))
+        task["pairs"][0]["client"]["local_addresses"] = client_addresses(addresses)
+        assert named in simulator.error(task).replace('"', "'")
 
 
 # ---- Endurance ----

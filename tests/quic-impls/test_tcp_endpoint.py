@@ -133,12 +133,6 @@ def test_a_server_serves_until_a_signal_and_then_reports_on_all_its_clients(
         assert server.metrics()["bytes_received"] >= sum(client["bytes_sent"] for client in clients)
 
 
-def test_a_server_without_clients_reports_zeros(endpoints: Any, assignment: dict[str, Any]) -> None:
-    with endpoints.serving(assignment) as server:
-        server.process.send_signal(signal.SIGTERM)
-        assert set(server.metrics().values()) == {0}
-
-
 def test_a_server_outlives_a_client_that_goes_and_one_that_speaks_no_tls(
     endpoints: Any, assignment: dict[str, Any]
 ) -> None:
@@ -188,46 +182,17 @@ def test_a_port_that_is_taken_and_a_missing_certificate_are_one_line(
         assert "address already in use" in endpoints.start("server", assignment).failure()
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"workload": {"name": "page"}}, 'workload.name: "page" is not supported'),
-        ({"series": ["cwnd", "pace"]}, 'series: "pace" is not supported'),
-    ],
-)
-def test_what_is_unsupported_exits_with_127(
-    endpoints: Any, assignment: dict[str, Any], role: str, changes: dict[str, Any], said: str
-) -> None:
-    code, events, err = endpoints.start(role, {**assignment, **changes}).end()
-    assert (code, events, err.count("\n")) == (127, [], 1)
-    assert said in err
-
-
-@pytest.mark.parametrize(
-    ("options", "right"),
-    [
+def test_options_are_checked_as_impl_toml_says(endpoints: Any) -> None:
+    checked: list[tuple[dict[str, Any], bool]] = [
         *(({"congestion_control": controller, "paths": 8}, True) for controller in CONTROLLERS),
         *(({"congestion_control": wrong}, False) for wrong in ("newreno", 1, None)),
         *(({"paths": wrong}, False) for wrong in (0, 9, 1.5, "2", None)),
         ({"scheme": "none"}, False),
-    ],
-)
-def test_options_are_checked_as_impl_toml_says(endpoints: Any, options: dict[str, Any], right: bool) -> None:
-    code, events, err = endpoints.check(options).end()
-    assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1))
-    assert right or f"options.{next(iter(options))}: " in err
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"version": 1, "colour": "red"}'])
-def test_a_file_that_is_no_assignment_is_refused_with_one_line(
-    endpoints: Any, tmp_path: Path, text: str
-) -> None:
-    path = tmp_path / "bad.json"
-    path.write_text(text)
-    code, events, err = endpoints.call(path).end()
-    assert (code, events, err.count("\n")) == (2, [], 1)
-    assert str(path) in err
+    ]
+    for options, right in checked:
+        code, events, err = endpoints.check(options).end()
+        assert (code, events, err.count("\n")) == ((0, [], 0) if right else (2, [], 1)), options
+        assert right or f"options.{next(iter(options))}: " in err
 
 
 def test_key_log_is_written_only_when_asked_for(
@@ -259,19 +224,10 @@ def test_the_window_over_time_is_that_of_the_connections_in_their_order(
     assert last["smoothed_rtt_ms"] == pytest.approx(client["smoothed_rtt_ms"], abs=0.001)
 
 
-def test_a_series_without_a_connection_has_no_rows_and_one_that_cannot_be_written_is_a_failure(
+def test_a_series_without_a_connection_has_no_rows(
     endpoints: Any, assignment: dict[str, Any], tmp_path: Path
 ) -> None:
-    assignment["series"] = ["cwnd"]
-    with endpoints.serving(assignment) as server:
+    with endpoints.serving({**assignment, "series": ["cwnd"]}) as server:
         server.process.send_signal(signal.SIGTERM)
         server.metrics()
-    path = tmp_path / "server" / "cwnd.series.csv"
-    assert len(path.read_text().splitlines()) == 1
-    path.unlink()
-    path.mkdir()
-    with endpoints.serving(assignment) as server:
-        server.process.send_signal(signal.SIGTERM)
-        code, _, err = server.end()
-    assert (code, err.count("\n")) == (1, 1)
-    assert "cwnd.series.csv" in err
+    assert len((tmp_path / "server" / "cwnd.series.csv").read_text().splitlines()) == 1

@@ -16,7 +16,8 @@ from fecbench.designs.design import Design
 from fecbench.results.analysis import comparison
 from fecbench.results.analysis.margins import margins_of, margins_text
 from fecbench.results.metrics import DEFAULT
-from fecbench.results.store.records import DEFAULT_MARGIN, CampaignInfo, Variant, Workload
+from fecbench.results.store.records import DEFAULT_MARGIN, CampaignInfo, Workload
+from tests.support.campaigns import campaign_info, variants
 
 OFF, ON = "FEC off", "FEC on"
 SHORT, LONG = "download-10000", "download-50000"
@@ -27,21 +28,11 @@ Floats = NDArray[np.float64]
 def campaign_of(
     points: int, repetitions: int, engine: str = "emulated", margin: float = 0.02
 ) -> CampaignInfo:
-    return CampaignInfo(
-        id=1,
-        name="planted",
-        title="Planted",
-        created_at="2026-01-02T03:04:05+00:00",
-        design_text="",
-        seed=1,
+    return campaign_info(
         repetitions=repetitions,
-        statistic="median",
         provenance={"engine": engine},
         points=[{"owd_ms": 10.0 + point} for point in range(points)],
-        variants=[
-            Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
-            for label in (OFF, ON)
-        ],
+        variants=variants(OFF, ON),
         workloads=[
             Workload(label=label, name="download", parameters={"size_bytes": int(label[9:])}, metric=DEFAULT)
             for label in (SHORT, LONG)

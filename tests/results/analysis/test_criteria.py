@@ -104,11 +104,11 @@ def test_the_interval_of_an_excess_holds_it_in_95_percent(shares: tuple[float, f
     assert np.mean(held) > 0.94
 
 
-@pytest.mark.parametrize(("above", "below"), [(0, 0), (3, 1), (0, 9), (30, 0)])
-def test_an_excess_turns_about_with_its_sides(above: int, below: int) -> None:
-    low, high = excess_interval(above, below, N)
-    assert excess_interval(below, above, N) == (-high, -low)
-    assert -1 <= low <= (above - below) / N <= high <= 1
+def test_an_excess_turns_about_with_its_sides() -> None:
+    for above, below in ((0, 0), (3, 1), (0, 9), (30, 0)):
+        low, high = excess_interval(above, below, N)
+        assert excess_interval(below, above, N) == (-high, -low)
+        assert -1 <= low <= (above - below) / N <= high <= 1
 
 
 def test_as_many_more_as_it_says_decide() -> None:

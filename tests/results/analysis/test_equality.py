@@ -110,10 +110,10 @@ def test_equal_times_do_not_differ() -> None:
     assert (same.p_value, same.differ, same.median, same.interval) == (1.0, False, 1.0, (1.0, 1.0))
 
 
-@pytest.mark.parametrize(("first", "second"), [([1.0], [1.0]), ([], []), ([1.0, 0.0], [1.0, 1.0])])
-def test_what_cannot_be_compared_is_refused(first: list[float], second: list[float]) -> None:
-    with pytest.raises(ValueError, match=r"pairs|above 0"):
-        compare(first, second)
+def test_what_cannot_be_compared_is_refused() -> None:
+    for first, second in (([1.0], [1.0]), ([], []), ([1.0, 0.0], [1.0, 1.0])):
+        with pytest.raises(ValueError, match=r"pairs|above 0"):
+            compare(first, second)
 
 
 def two_arms(filled: Filled, **changes: object) -> tuple[Database, CampaignInfo]:

@@ -9,7 +9,8 @@ import pytest
 from fecbench.results.analysis import interoperability
 from fecbench.results.analysis.interoperability import Matrix
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, NewCampaign, TrialKey, TrialRecord
+from fecbench.results.store.records import CampaignInfo, TrialKey
+from tests.support.campaigns import new_campaign, trial
 
 ENDS = {"a": ("one", {}), "b": ("two", {"scheme": "none"}), "b with FEC": ("two", {"scheme": "rlc"})}
 
@@ -33,34 +34,22 @@ def campaign(database: Database) -> CampaignInfo:
 
 def make(database: Database, text: str) -> CampaignInfo:
     return database.create_campaign(
-        NewCampaign(
-            name="pairs",
-            title="Pairs",
+        new_campaign(
+            "pairs",
             design_text=text,
-            seed=1,
-            repetitions=1,
-            statistic="median",
-            provenance={},
             points=[{"loss.p": 0.05}, {"loss.p": 0.1}],
             variants=[
                 {"label": line.split('"')[1], "implementation": "one", "options": {}, "baseline": False}
                 for line in text.splitlines()
                 if line.startswith("label")
             ],
-            workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
         )
     )
 
 
 def record(database: Database, campaign: CampaignInfo, variant: str, point: int = 0, **told: Any) -> None:
-    usual: dict[str, Any] = {"state": "ok", "reason": ""}
-    trial = TrialRecord(
-        key=TrialKey(variant, "download-1", point, 0),
-        started_at="2026-01-02T03:04:05+00:00",
-        duration_s=1.0,
-        **{**usual, **told},
-    )
-    database.record(campaign.id, trial)
+    key = TrialKey(variant, "download-1", point, 0)
+    database.record(campaign.id, trial(key, **told))
 
 
 def matrix(database: Database, campaign: CampaignInfo) -> Matrix:
@@ -78,11 +67,7 @@ def test_each_pair_has_the_state_of_its_trials_and_the_reason(
     record(database, campaign, "b with FEC, server a", state="timeout", reason="after 20 s")
     found = matrix(database, campaign)
     assert found.ends == list(ENDS)
-    assert found.rows() == [
-        ["a", "✓", "✕", "✕"],
-        ["b", "?", "✕", "✕"],
-        ["b with FEC", "✕", "✕", "✕"],
-    ]
+    assert found.rows() == [["a", "✓", "✕", "✕"], ["b", "?", "✕", "✕"], ["b with FEC", "✕", "✕", "✕"]]
     assert "✕ client a, server b: wrong bytes" in found.reasons
     assert "? client b, server a: no such workload" in found.reasons
     assert "✕ client b with FEC, server a: it ran out of time: after 20 s" in found.reasons

@@ -69,26 +69,24 @@ def at_most(share: float, points: int) -> float:
 LEVELS = [("median", LEVEL), ("mean", 1.4 * LEVEL)]
 
 
-@pytest.mark.parametrize("equal", EQUAL)
-@pytest.mark.parametrize("repetitions", FEW)
 @pytest.mark.parametrize(("statistic", "level"), LEVELS)
-def test_of_equal_arms_the_nominal_share_of_points_is_decided_at_most(
-    repetitions: int, statistic: str, level: float, equal: Arms
-) -> None:
-    arms = equal(np.random.default_rng(repetitions), (1000, repetitions))
-    assert decided_share(arms, statistic) <= at_most(level, 1000)
+def test_of_equal_arms_the_nominal_share_of_points_is_decided_at_most(statistic: str, level: float) -> None:
+    for repetitions in FEW:
+        for equal in EQUAL:
+            arms = equal(np.random.default_rng(repetitions), (1000, repetitions))
+            assert decided_share(arms, statistic) <= at_most(level, 1000), equal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("equal", EQUAL)
 @pytest.mark.parametrize("repetitions", MANY)
 @pytest.mark.parametrize(("statistic", "level"), LEVELS)
 def test_of_equal_arms_the_nominal_share_of_many_points_is_decided_at_most(
-    repetitions: int, statistic: str, level: float, equal: Arms
+    repetitions: int, statistic: str, level: float
 ) -> None:
-    share = decided_share(equal(np.random.default_rng(repetitions), (20_000, repetitions)), statistic)
-    print(f"{statistic} of {repetitions}, {equal.__name__}: {share:.1%} decided")
-    assert share <= at_most(level, 20_000)
+    for equal in EQUAL:
+        share = decided_share(equal(np.random.default_rng(repetitions), (20_000, repetitions)), statistic)
+        print(f"{statistic} of {repetitions}, {equal.__name__}: {share:.1%} decided")
+        assert share <= at_most(level, 20_000), equal
 
 
 @pytest.mark.parametrize("equal", EQUAL)
@@ -134,11 +132,9 @@ def at_least(share: float, points: int) -> float:
 
 
 @pytest.mark.parametrize("unequal", [spread_apart, delayed_apart])
-@pytest.mark.parametrize("repetitions", FEW)
-def test_the_interval_of_medians_holds_the_true_ratio_of_arms_with_other_spreads(
-    repetitions: int, unequal: Arms
-) -> None:
-    assert coverage(unequal, repetitions, 1000) >= at_least(1 - LEVEL, 1000)
+def test_the_interval_of_medians_holds_the_true_ratio_of_arms_with_other_spreads(unequal: Arms) -> None:
+    for repetitions in FEW:
+        assert coverage(unequal, repetitions, 1000) >= at_least(1 - LEVEL, 1000)
 
 
 @pytest.mark.slow
@@ -282,15 +278,15 @@ def test_exchanged_arms_give_inverse_intervals_and_opposite_verdicts() -> None:
     assert (there["verdict"].astype(str) == opposite.astype(str)).mean() > 0.95
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_inverse_of_a_metric_with_the_opposite_direction_has_the_same_verdicts(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    arms = [times(random, (50, 9)) * random.uniform(0.7, 1.4, (50, 1)) for _ in range(2)]
-    less = intervals.ratio_intervals(pairing(*arms))
-    inverse = [1 / arm for arm in arms]
-    more = intervals.ratio_intervals(pairing(*inverse, metric="competition.foreground_mbps"))
-    assert {"gain", "harm", "undecided"} == set(less["verdict"])
-    assert less["verdict"].tolist() == more["verdict"].tolist()
+def test_the_inverse_of_a_metric_with_the_opposite_direction_has_the_same_verdicts() -> None:
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        arms = [times(random, (50, 9)) * random.uniform(0.7, 1.4, (50, 1)) for _ in range(2)]
+        less = intervals.ratio_intervals(pairing(*arms))
+        inverse = [1 / arm for arm in arms]
+        more = intervals.ratio_intervals(pairing(*inverse, metric="competition.foreground_mbps"))
+        assert {"gain", "harm", "undecided"} == set(less["verdict"])
+        assert less["verdict"].tolist() == more["verdict"].tolist()
 
 
 def test_pairs_that_all_agree_have_an_interval_of_one_ratio() -> None:
@@ -302,15 +298,13 @@ def test_pairs_that_all_agree_have_an_interval_of_one_ratio() -> None:
     assert found[["low", "high"]].to_numpy().tolist() == [[2.0, 2.0]]
 
 
-@pytest.mark.parametrize("repetitions", range(1, FEWEST))
-def test_fewer_than_six_repetitions_leave_a_point_undecided_however_far_the_arms_are_apart(
-    repetitions: int,
-) -> None:
-    baseline = np.ones((3, repetitions))
-    found = intervals.ratio_intervals(pairing(baseline, 10 * baseline))
-    assert found["ratio"].tolist() == [10] * 3
-    assert found[["low", "high"]].isna().all(axis=None)
-    assert (found["verdict"] == "undecided").all()
+def test_fewer_than_six_repetitions_leave_a_point_undecided_however_far_the_arms_are_apart() -> None:
+    for repetitions in range(1, FEWEST):
+        baseline = np.ones((3, repetitions))
+        found = intervals.ratio_intervals(pairing(baseline, 10 * baseline))
+        assert found["ratio"].tolist() == [10] * 3
+        assert found[["low", "high"]].isna().all(axis=None)
+        assert (found["verdict"] == "undecided").all()
 
 
 def test_points_of_different_numbers_of_pairs_have_the_intervals_that_they_have_alone() -> None:
@@ -352,24 +346,19 @@ def test_nothing_compared_has_no_shares() -> None:
 
 
 @pytest.mark.parametrize("level", [LEVEL, 0.01])
-@pytest.mark.parametrize("units", range(1, 60))
-def test_the_interval_of_a_median_ends_at_the_innermost_order_statistics_that_hold_it(
-    units: int, level: float
-) -> None:
+def test_the_interval_of_a_median_ends_at_the_innermost_order_statistics_that_hold_it(level: float) -> None:
     """By the law: value i of n is above the median where fewer than i of n fair coins show heads."""
-    low, high = intervals.median_interval(np.arange(1.0, units + 1), range(units), level)
-    if math.isnan(low):
-        assert 2 * stats.binom.cdf(0, units, 0.5) > level
-        return
-    assert low + high == units + 1
-    assert 2 * stats.binom.cdf(low - 1, units, 0.5) <= level
-    assert 2 * stats.binom.cdf(low, units, 0.5) > level
+    for units in range(1, 60):
+        low, high = intervals.median_interval(np.arange(1.0, units + 1), range(units), level)
+        if math.isnan(low):
+            assert 2 * stats.binom.cdf(0, units, 0.5) > level
+            continue
+        assert low + high == units + 1
+        assert 2 * stats.binom.cdf(low - 1, units, 0.5) <= level
+        assert 2 * stats.binom.cdf(low, units, 0.5) > level
 
 
-@given(
-    values=st.lists(st.floats(-100, 100), min_size=6, max_size=30),
-    units=st.integers(6, 12),
-)
+@given(values=st.lists(st.floats(-100, 100), min_size=6, max_size=30), units=st.integers(6, 12))
 def test_the_interval_of_a_median_holds_it_and_turns_round_with_the_values(
     values: list[float], units: int
 ) -> None:
@@ -456,15 +445,14 @@ def test_an_interval_of_a_median_that_may_be_anything_is_everything() -> None:
     assert median_interval([-math.inf] * 4 + [math.inf] * 4, list(range(8))) == (-math.inf, math.inf)
 
 
-@pytest.mark.parametrize(
-    ("ratios", "expected"),
-    [([0.0] * 8, (0, 0, 0)), ([math.inf] * 8, (math.inf,) * 3), ([0.0] + [2.0] * 8, (2, 2, 2))],
-)
-def test_a_median_of_ratios_of_timeouts_has_its_ends_at_0_and_infinity(
-    ratios: list[float], expected: tuple[float, float, float]
-) -> None:
-    rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0, math.inf) for ratio in ratios]})
-    assert median_ratio_interval(rows, list(range(len(rows)))) == expected
+def test_a_median_of_ratios_of_timeouts_has_its_ends_at_0_and_infinity() -> None:
+    for ratios, expected in (
+        ([0.0] * 8, (0, 0, 0)),
+        ([math.inf] * 8, (math.inf,) * 3),
+        ([0.0] + [2.0] * 8, (2, 2, 2)),
+    ):
+        rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0, math.inf) for ratio in ratios]})
+        assert median_ratio_interval(rows, list(range(len(rows)))) == expected
 
 
 # Ties, as virtual time has them: where nothing is lost, repetitions do not differ
@@ -483,23 +471,23 @@ def test_the_test_of_ranks_is_exact_where_values_tie() -> None:
         assert intervals.signed_rank(logs) == pytest.approx(min(1, 2 * tail))
 
 
-@pytest.mark.parametrize("pairs", [6, 14, 50, 51, 400])
-def test_the_test_of_ranks_is_scipys_where_nothing_ties(pairs: int) -> None:
-    logs = np.random.default_rng(pairs).normal(0.1, 1, pairs)
-    assert intervals.signed_rank(logs) == pytest.approx(stats.wilcoxon(logs).pvalue)
+def test_the_test_of_ranks_is_scipys_where_nothing_ties() -> None:
+    for pairs in (6, 14, 50, 51, 400):
+        logs = np.random.default_rng(pairs).normal(0.1, 1, pairs)
+        assert intervals.signed_rank(logs) == pytest.approx(stats.wilcoxon(logs).pvalue)
 
 
-@pytest.mark.parametrize("pairs", [6, 7, 15])
-def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn(pairs: int) -> None:
-    random = np.random.default_rng(pairs)
-    arm = random.integers(1, 4, (30, pairs)).astype(np.float64)
-    arm[random.random(arm.shape) < 0.2] = math.inf
-    drawn = random.integers(pairs, size=(100, pairs))
-    counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
-    middle = (pairs - 1) // 2, pairs // 2
-    np.testing.assert_array_equal(
-        intervals._quantiles_of_resamples(arm, counts, *middle), np.median(arm[:, drawn], axis=2)
-    )
+def test_medians_of_resamples_are_those_of_the_values_that_each_has_drawn() -> None:
+    for pairs in (6, 7, 15):
+        random = np.random.default_rng(pairs)
+        arm = random.integers(1, 4, (30, pairs)).astype(np.float64)
+        arm[random.random(arm.shape) < 0.2] = math.inf
+        drawn = random.integers(pairs, size=(100, pairs))
+        counts = np.stack([(drawn == pair).sum(axis=1) for pair in range(pairs)]).astype(np.int32)
+        middle = (pairs - 1) // 2, pairs // 2
+        np.testing.assert_array_equal(
+            intervals._quantiles_of_resamples(arm, counts, *middle), np.median(arm[:, drawn], axis=2)
+        )
 
 
 def test_arms_without_spread_are_equivalent_where_they_are_equal_and_decided_elsewhere() -> None:

@@ -184,58 +184,53 @@ def point(off: list[float], xor: list[float]) -> Outcomes:
 T = math.inf
 
 
-@pytest.mark.parametrize(
-    ("statistic", "off", "xor", "expected"),
-    [
-        ("median", [T, 1, 1], [0.5, T, 0.5], 0.5),  # twice as fast, and one timeout on each side
-        ("median", [T, 10, 10], [10, T, 10], 1.0),  # equal: neither faster nor slower
-        ("median", [T, T, T], [T, T, T], None),
-        ("median", [T, T, 1], [T, T, 1], None),
-        ("median", [T, T, 1], [1, 1, 1], 0.0),
-        ("median", [1, 1, 1], [T, T, 1], T),
-        ("median", [T, 1, 1], [T, 2, 2], 2.0),  # both once: the medians are known all the same
-        ("mean", [T, 1, 1], [0.5, T, 0.5], None),  # a mean with a timeout in it may be anything
-        ("mean", [1, 1, 1], [T, 0.5, 0.5], T),
-        ("mean", [T, 1, 1], [0.5, 0.5, 0.5], 0.0),
-    ],
-)
-def test_what_timeouts_on_either_side_make_of_a_point(
-    statistic: str,
-    off: list[float],
-    xor: list[float],
-    expected: float | None,
-) -> None:
-    pairing = paired(frame_with(point(off, xor)), OFF, XOR, statistic=statistic)
-    assert pairing.ratios["ratio"].tolist() == ([] if expected is None else [expected])
-    assert pairing.decided["faster"].tolist() == ([] if expected is None else [expected < 1])
-    if expected is None:
-        assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
-            [f"rquic-off and rquic-xor: {statistic} of client.dct_s is a failure or a timeout", 3]
-        ]
+TIMEOUTS: list[tuple[str, list[float], list[float], float | None]] = [
+    ("median", [T, 1, 1], [0.5, T, 0.5], 0.5),  # twice as fast, and one timeout on each side
+    ("median", [T, 10, 10], [10, T, 10], 1.0),  # equal: neither faster nor slower
+    ("median", [T, T, T], [T, T, T], None),
+    ("median", [T, T, 1], [T, T, 1], None),
+    ("median", [T, T, 1], [1, 1, 1], 0.0),
+    ("median", [1, 1, 1], [T, T, 1], T),
+    ("median", [T, 1, 1], [T, 2, 2], 2.0),  # both once: the medians are known all the same
+    ("mean", [T, 1, 1], [0.5, T, 0.5], None),  # a mean with a timeout in it may be anything
+    ("mean", [1, 1, 1], [T, 0.5, 0.5], T),
+    ("mean", [T, 1, 1], [0.5, 0.5, 0.5], 0.0),
+]
+
+
+def test_what_timeouts_on_either_side_make_of_a_point() -> None:
+    for statistic, off, xor, expected in TIMEOUTS:
+        pairing = paired(frame_with(point(off, xor)), OFF, XOR, statistic=statistic)
+        assert pairing.ratios["ratio"].tolist() == ([] if expected is None else [expected])
+        assert pairing.decided["faster"].tolist() == ([] if expected is None else [expected < 1])
+        if expected is None:
+            assert pairing.unpaired[["reason", "repetitions"]].to_numpy().tolist() == [
+                [f"rquic-off and rquic-xor: {statistic} of client.dct_s is a failure or a timeout", 3]
+            ]
+
+
+SIDES: list[tuple[list[float], float | None]] = [
+    ([0.5, 2.0], 1.25),
+    ([T, 2.0, 0.5], 2.0),
+    ([T, 2.0], T),
+    ([T, T, 2.0], T),
+    ([0.0, 2.0], 0.0),  # not 1: nobody measured a half of it
+    ([0.0, 2.0, 4.0], 2.0),
+    ([0.0, T], None),
+    ([0.0, T, 1.5], 1.5),
+    ([], None),
+]
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("ratios", "expected"),
-    [
-        ([0.5, 2.0], 1.25),
-        ([T, 2.0, 0.5], 2.0),
-        ([T, 2.0], T),
-        ([T, T, 2.0], T),
-        ([0.0, 2.0], 0.0),  # not 1: nobody measured a half of it
-        ([0.0, 2.0, 4.0], 2.0),
-        ([0.0, T], None),
-        ([0.0, T, 1.5], 1.5),
-        ([], None),
-    ],
-)
-def test_a_median_of_ratios_is_on_the_side_of_the_timeouts_and_of_both_sides_is_none(
-    ratios: list[float], expected: float | None
-) -> None:
-    rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0.0, T) for ratio in ratios]}).assign(cell=1)
-    result = math.nan if expected is None else expected
-    assert median_ratio(rows) == pytest.approx(result, nan_ok=True)
-    assert median_ratios(rows, ["cell"]).tolist() == pytest.approx([result] * bool(ratios), nan_ok=True)
+def test_a_median_of_ratios_is_on_the_side_of_the_timeouts_and_of_both_sides_is_none() -> None:
+    for ratios, expected in SIDES:
+        rows = pd.DataFrame({"ratio": ratios, "censored": [ratio in (0.0, T) for ratio in ratios]}).assign(
+            cell=1
+        )
+        result = math.nan if expected is None else expected
+        assert median_ratio(rows) == pytest.approx(result, nan_ok=True)
+        assert median_ratios(rows, ["cell"]).tolist() == pytest.approx([result] * bool(ratios), nan_ok=True)
 
 
 def test_a_ratio_of_0_that_was_measured_is_a_number_in_a_median() -> None:
@@ -366,19 +361,19 @@ def test_the_inverse_of_a_metric_with_the_opposite_direction_decides_the_same(ou
     pd.testing.assert_frame_equal(less.timeouts, more.timeouts)
 
 
-@pytest.mark.parametrize("metric", [metrics.DEFAULT, MORE, "server.repair_sent"])
-@pytest.mark.parametrize("statistic", ["median", "mean"])
-@pytest.mark.parametrize("value", [1e-9, 1.0, 1e9])
-def test_who_timed_out_alone_is_worse_whatever_the_metric_and_the_value(
-    metric: str, statistic: str, value: float
-) -> None:
-    keys = [TrialKey(variant, "download-10000", 0, 0) for variant in (OFF, XOR)]
-    for lost in (OFF, XOR):
-        frame = frame_with({key: ("timeout" if key.variant == lost else "ok", value) for key in keys}, metric)
-        pairing = paired(frame, OFF, XOR, metric, statistic)
-        assert pairing.decided["faster"].tolist() == [lost == OFF]
-        more = metrics.of(metric).more_is_better
-        assert pairing.ratios["ratio"].tolist() == [math.inf if (lost == OFF) == more else 0.0]
+def test_who_timed_out_alone_is_worse_whatever_the_metric_and_the_value() -> None:
+    for metric in (metrics.DEFAULT, MORE, "server.repair_sent"):
+        for statistic in ("median", "mean"):
+            for value in (1e-9, 1.0, 1e9):
+                keys = [TrialKey(variant, "download-10000", 0, 0) for variant in (OFF, XOR)]
+                for lost in (OFF, XOR):
+                    frame = frame_with(
+                        {key: ("timeout" if key.variant == lost else "ok", value) for key in keys}, metric
+                    )
+                    pairing = paired(frame, OFF, XOR, metric, statistic)
+                    assert pairing.decided["faster"].tolist() == [lost == OFF]
+                    more = metrics.of(metric).more_is_better
+                    assert pairing.ratios["ratio"].tolist() == [math.inf if (lost == OFF) == more else 0.0]
 
 
 @settings(max_examples=25, deadline=None)

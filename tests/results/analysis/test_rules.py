@@ -24,7 +24,8 @@ from fecbench.results.figures.explanation import benefit_map, effects
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.figures.saving import save
 from fecbench.results.metrics import DEFAULT
-from fecbench.results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.store.records import CampaignInfo, Workload
+from tests.support.campaigns import campaign_info, variants
 
 MORE = "competition.foreground_mbps"
 OFF, XOR = "off", "xor"
@@ -79,23 +80,7 @@ def compared(
             arms = [(OFF, 1.0), (XOR, ratio)]
             rows += [(workload["label"], i, 0, variant, "ok", value) for variant, value in arms]
     columns = ["workload", "point", "repetition", "variant", "state", metric]
-    variants = [
-        Variant(label=label, implementation="x", options={}, baseline=label == OFF) for label in (OFF, XOR)
-    ]
-    campaign = CampaignInfo(
-        id=1,
-        name="c",
-        title="",
-        created_at="",
-        design_text="",
-        seed=1,
-        repetitions=1,
-        statistic="median",
-        provenance={},
-        points=drawn,
-        variants=variants,
-        workloads=workloads,
-    )
+    campaign = campaign_info(points=drawn, variants=variants(OFF, XOR), workloads=workloads)
     return paired(pd.DataFrame(rows, columns=columns), OFF, XOR, metric), campaign
 
 
@@ -533,10 +518,7 @@ def test_a_bound_of_whole_numbers_parts_them_as_it_is_told(sizes: set[int], data
     assert ((values >= bound) == (values > threshold)).all()
 
 
-@given(
-    below=st.floats(-1e9, 1e9),
-    above=st.floats(-1e9, 1e9),
-)
+@given(below=st.floats(-1e9, 1e9), above=st.floats(-1e9, 1e9))
 def test_a_threshold_parts_its_neighbours(below: float, above: float) -> None:
     below, above = min(below, above), max(below, above)
     if below < above:

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fecbench.results.analysis.units import axis_label, quantity, size, unit_of
 
-
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("loss.p", 0.021, "2.1 %"),
-        ("internet.loss.down.p", 0.021, "2.1 %"),
-        ("option.p", 0.021, "0.021"),
-        ("size_bytes", 50_000, "50 kB"),
-        ("bandwidth_mbps", 2.5, "2.5 Mbit/s"),
-        ("internet.up.owd_ms", 20, "20 ms"),
-        ("queue_bdp", 1.5, "1.5 BDP"),
-        ("streams", 3, "3"),
-    ],
-)
-def test_a_quantity_has_the_unit_that_its_name_ends_with(name: str, value: float, text: str) -> None:
-    assert quantity(name, value) == text
+UNITS: list[tuple[str, float, str]] = [
+    ("loss.p", 0.021, "2.1 %"),
+    ("internet.loss.down.p", 0.021, "2.1 %"),
+    ("option.p", 0.021, "0.021"),
+    ("size_bytes", 50_000, "50 kB"),
+    ("bandwidth_mbps", 2.5, "2.5 Mbit/s"),
+    ("internet.up.owd_ms", 20, "20 ms"),
+    ("queue_bdp", 1.5, "1.5 BDP"),
+    ("streams", 3, "3"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [("owd_ms", "owd (ms)"), ("size_bytes", "size (bytes)"), ("loss.p", "loss.p"), ("ms", "ms")],
-)
-def test_the_label_of_an_axis_has_the_unit_apart(name: str, label: str) -> None:
-    assert axis_label(name) == label
+def test_a_quantity_has_the_unit_that_its_name_ends_with() -> None:
+    for name, value, text in UNITS:
+        assert quantity(name, value) == text
 
 
-@pytest.mark.parametrize(("name", "unit"), [("owd_ms", "ms"), ("queue_packets", "packets"), ("ms", "")])
-def test_the_unit_of_a_name_stands_behind_its_last_underscore(name: str, unit: str) -> None:
-    assert unit_of(name) == unit
+def test_the_label_of_an_axis_has_the_unit_apart() -> None:
+    for name, label in (
+        ("owd_ms", "owd (ms)"),
+        ("size_bytes", "size (bytes)"),
+        ("loss.p", "loss.p"),
+        ("ms", "ms"),
+    ):
+        assert axis_label(name) == label
+
+
+def test_the_unit_of_a_name_stands_behind_its_last_underscore() -> None:
+    for name, unit in (("owd_ms", "ms"), ("queue_packets", "packets"), ("ms", "")):
+        assert unit_of(name) == unit
 
 
 @given(size_bytes=st.integers(0, 10**12))

@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 from fecbench.results.analysis import agreement
 from fecbench.results.analysis.agreement import Agreement, Comparison
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import (
-    CampaignInfo,
-    NewCampaign,
-    State,
-    TrialKey,
-    TrialRecord,
-    Variant,
-    VerdictLog,
-    Workload,
-)
+from fecbench.results.store.records import CampaignInfo, State, TrialKey, TrialRecord, VerdictLog, Workload
+from tests.support.campaigns import new_campaign, variants
 
 OFF, XOR = "off", "xor"
 POINTS = 16
@@ -117,19 +109,11 @@ class Laboratory:
     ) -> CampaignInfo:
         label, parameters = f"download-{size_bytes}", {"size_bytes": size_bytes}
         return self.database.create_campaign(
-            NewCampaign(
-                name=name,
-                title="x",
-                design_text='name = "x"',
-                seed=1,
-                repetitions=1,
-                statistic="median",
+            new_campaign(
+                name,
                 provenance=provenance,
                 points=[{"loss.p": 0.01 * point} for point in range(points)],
-                variants=[
-                    Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
-                    for label in (OFF, XOR)
-                ],
+                variants=variants(OFF, XOR),
                 workloads=[Workload(label=label, name="download", parameters=parameters, metric=metric)],
             )
         )

@@ -185,26 +185,24 @@ def test_what_has_no_interval_decides_nothing() -> None:
         assert [*answers, each.near_or_below(OTHER, 9), OTHER.near_or_below(each, 9)] == [None] * 7
 
 
-@pytest.mark.parametrize(
-    ("share", "about_75_percent", "rare"),
-    [
-        (Share(2, 6), None, None),
-        (Share(1, 6), None, None),
-        (Share(0, 6), False, None),
-        (Share(5, 5), None, None),
-        (Share(0, 20), False, None),
-        (Share(15, 20), None, False),
-        (Share(0, 200), False, True),
-        (Share(150, 200), True, False),
-        (Share(0, 200, 100), False, None),
-        (Share(150, 200, 100), None, False),
-    ],
-)
-def test_a_share_of_few_units_or_with_many_unknown_ones_decides_little(
-    share: Share, about_75_percent: bool | None, rare: bool | None
-) -> None:
-    assert share.estimate.within(0.6, 0.9) is about_75_percent
-    assert share.estimate.within(0, 0.1) is rare
+SHARES: list[tuple[Share, bool | None, bool | None]] = [
+    (Share(2, 6), None, None),
+    (Share(1, 6), None, None),
+    (Share(0, 6), False, None),
+    (Share(5, 5), None, None),
+    (Share(0, 20), False, None),
+    (Share(15, 20), None, False),
+    (Share(0, 200), False, True),
+    (Share(150, 200), True, False),
+    (Share(0, 200, 100), False, None),
+    (Share(150, 200, 100), None, False),
+]
+
+
+def test_a_share_of_few_units_or_with_many_unknown_ones_decides_little() -> None:
+    for share, about_75_percent, rare in SHARES:
+        assert share.estimate.within(0.6, 0.9) is about_75_percent
+        assert share.estimate.within(0, 0.1) is rare
 
 
 @given(st.integers(6, 200), st.integers(0, 30), st.data())
@@ -224,16 +222,13 @@ def test_a_share_counts_what_is_true_of_known_units() -> None:
     assert Share.of(true, known) == Share(1, 3, 1)
 
 
-@pytest.mark.parametrize(
-    ("share", "text"),
-    [
+def test_a_share_that_has_no_interval_says_so() -> None:
+    for share, text in (
         (Share(0, 0), "not measured"),
         (Share(0, 0, 7), "not measured, 7 unknown"),
         (Share(1, 5), "20 % of 5 (no interval)"),
-    ],
-)
-def test_a_share_that_has_no_interval_says_so(share: Share, text: str) -> None:
-    assert str(share) == text
+    ):
+        assert str(share) == text
 
 
 def test_a_share_is_shown_with_the_interval_by_which_it_is_judged() -> None:

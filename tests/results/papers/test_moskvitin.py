@@ -17,7 +17,8 @@ from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import moskvitin
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.papers.moskvitin.slides import LOSSES, SIZES, TABLE
-from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench.results.store.records import CampaignInfo, Value, Variant
+from tests.support.campaigns import campaign_info, frame_of, workload
 
 OFF, RLC, OTHER_OFF, OTHER = "off", "RLC", "other, off", "other, XOR"
 VARIANTS = [
@@ -78,30 +79,15 @@ def plant(
                 "client.dct_s": time(size_bytes, *losses) / 1000 * noise[repetition, point, s, v],
             }
         )
-    orders: dict[str, list[str]] = {
-        "variant": list(of_variants),
-        "workload": [f"upload-{size_bytes}" for size_bytes in SIZES],
-        "state": list(STATES),
-    }
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
-    campaign = CampaignInfo(
-        id=1,
-        name="some name",
-        title="",
-        created_at="",
+    campaign = campaign_info(
         design_text='name = "moskvitin-short"\n',
-        seed=0,
         repetitions=repetitions,
         statistic="mean",
-        provenance={},
         points=points,
         variants=VARIANTS,
-        workloads=[
-            Workload(label=f"upload-{size_bytes}", name="upload", parameters={"size_bytes": size_bytes})
-            for size_bytes in SIZES
-        ],
+        workloads=[workload(f"upload-{size}", "upload", size_bytes=size) for size in SIZES],
     )
-    return pd.DataFrame(rows).astype(types), campaign
+    return frame_of(rows, campaign), campaign
 
 
 def figure(campaign: CampaignInfo, number: str) -> PaperFigure:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,8 +17,10 @@ from fecbench.results.papers import figures_of, networking2019
 from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.networking2019.comparisons import DCT
 from fecbench.results.store.records import CampaignInfo, Variant, Workload
+from tests.results.papers.planted import Planted, design_of, judged
+from tests.support.campaigns import campaign_info
 
-CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
+CATALOGUE = designs.catalogue()
 POINTS = 24
 MOST_POINTS = 90
 BANDWIDTHS = [0.3 + 0.4 * i for i in range(MOST_POINTS)]
@@ -29,11 +29,7 @@ LOW_R = 0.1
 Dct = Callable[
     [str, dict[str, Any], int, int], float
 ]  # variant, parameters of the workload, point, repetition
-Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
-
-
-def design_of(name: str) -> dict[str, Any]:
-    return tomllib.loads(designs.load(CATALOG / f"{name}.toml").text)
+Made = Callable[..., Planted]
 
 
 def workloads_of(design: dict[str, Any]) -> list[Workload]:
@@ -48,12 +44,12 @@ def workloads_of(design: dict[str, Any]) -> list[Workload]:
 
 
 @pytest.fixture
-def made(filled) -> Made:
+def made() -> Made:
     """Trials of a design of the catalogue, each DCT of which a function gives, and their campaign."""
 
     def make(
         name: str, dct_s: Dct, points: int = POINTS, repetitions: int = 1, state: str = "ok", named: str = ""
-    ) -> Any:
+    ) -> Planted:
         design = design_of(name)
         variants = [Variant(**{"baseline": False, **variant}) for variant in design["variants"]]
         workloads = workloads_of(design)
@@ -72,8 +68,7 @@ def made(filled) -> Made:
             for point in range(points)
             for repetition in range(repetitions)
         ]
-        _, campaign = filled(
-            {},
+        campaign = campaign_info(
             design_text=f'name = "{named or name}"\n',
             variants=variants,
             workloads=workloads,
@@ -83,15 +78,6 @@ def made(filled) -> Made:
         return pd.DataFrame(rows), campaign
 
     return make
-
-
-def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """The claims of all figures of the campaign, each of which can be drawn."""
-    found = figures_of(campaign)
-    for figure in found:
-        assert figure.draw(frame, campaign).axes
-        assert figure.differences(frame, campaign)
-    return [claim for figure in found for claim in figure.claims(frame, campaign)]
 
 
 def holding(claims: Iterable[Claim]) -> set[bool | None]:
@@ -113,13 +99,15 @@ def uniform(small: float, large: float, rlc_to_rs: float) -> Dct:
     return dct_s
 
 
-@pytest.mark.parametrize("name", [path.stem for path in sorted(CATALOG.glob("networking2019-*.toml"))])
-def test_every_design_of_networking_2019_has_its_figures(made: Made, name: str) -> None:
-    _, campaign = made(name, lambda *_: 1.0, points=1)
-    numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
-    whole = name.split("-")[1]
-    expected = {"da2gc": "5", "mss": "5", "uniform": "6 7", "noloss": "8", "fairness": "9", "ge": "10"}[whole]
-    assert " ".join(numbers) == expected
+def test_every_design_of_networking_2019_has_its_figures(made: Made) -> None:
+    for name in [name for name in CATALOGUE if name.startswith("networking2019-")]:
+        _, campaign = made(name, lambda *_: 1.0, points=1)
+        numbers = [figure.number.rpartition(" ")[2] for figure in figures_of(campaign)]
+        whole = name.split("-")[1]
+        expected = {"da2gc": "5", "mss": "5", "uniform": "6 7", "noloss": "8", "fairness": "9", "ge": "10"}[
+            whole
+        ]
+        assert " ".join(numbers) == expected
 
 
 def test_the_claims_about_sizes_and_codes_hold_exactly_when_the_ratios_say_so(made: Made) -> None:
@@ -198,20 +186,21 @@ def test_patterns_without_losses_are_chosen_by_what_was_drawn_and_not_by_how_an_
     assert spared(fewer, campaign) == spared(frame, campaign)
 
 
-@pytest.mark.parametrize(
-    ("direction", "first_lost", "of_1_kb", "of_10_kb"),
-    [("down", 5, 0, 0), ("down", 6, 10, 0), ("down", 13, 10, 0), ("down", 14, 10, 10), ("up", 9, 10, 0)],
-)
-def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(
-    made: Made, direction: str, first_lost: int, of_1_kb: int, of_10_kb: int
-) -> None:
+def test_a_pattern_is_without_losses_for_as_many_packets_as_the_size_needs(made: Made) -> None:
     """1 kB is one packet of 1,200 bytes, and 10 kB are nine: acknowledgements for one and five, and a
     handshake of five each way."""
-    frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
-    column = f"internet.{direction}.first_lost"
-    frame[column] = frame[column].mask(frame["repetition"] % 4 == 3, float(first_lost))
-    of_sizes = {"1 kB": f"{of_1_kb} loss patterns", "10 kB": f"{of_10_kb} loss patterns"}
-    assert spared(frame, campaign) == of_sizes
+    for direction, first_lost, of_1_kb, of_10_kb in (
+        ("down", 5, 0, 0),
+        ("down", 6, 10, 0),
+        ("down", 13, 10, 0),
+        ("down", 14, 10, 10),
+        ("up", 9, 10, 0),
+    ):
+        frame, campaign = with_losses(made("networking2019-mss", patterns(0.9, 0.8, 1.02), 1, 40))
+        column = f"internet.{direction}.first_lost"
+        frame[column] = frame[column].mask(frame["repetition"] % 4 == 3, float(first_lost))
+        of_sizes = {"1 kB": f"{of_1_kb} loss patterns", "10 kB": f"{of_10_kb} loss patterns"}
+        assert spared(frame, campaign) == of_sizes
 
 
 def test_a_pattern_of_which_too_little_was_seen_is_none_without_losses(made: Made) -> None:
@@ -236,19 +225,21 @@ def test_the_claims_of_figure_5_are_about_loss_patterns(
     assert {claim.text: claim.measured for claim in claims if claim.holds is not holds} == {}
 
 
-@pytest.mark.parametrize(
-    ("repetitions", "share", "holds"),
-    [(8, 0.75, None), (20, 0.75, None), (50, 0.75, True), (50, 1, False), (50, 0.5, None), (400, 0.5, False)],
-)
-def test_about_75_percent_is_decided_by_the_whole_interval(
-    made: Made, repetitions: int, share: float, holds: bool | None
-) -> None:
-    dct_s = patterns(0.9, 1.2, 0.8, share)
-    claims = judged(*made("networking2019-da2gc", dct_s, points=1, repetitions=repetitions))
-    about = [claim for claim in claims if claim.paper.startswith("75 %")]
-    assert len(about) == 2
-    assert all("60 % to 87 %" in claim.paper for claim in about)
-    assert holding(about) == {holds}
+def test_about_75_percent_is_decided_by_the_whole_interval(made: Made) -> None:
+    for repetitions, share, holds in (
+        (8, 0.75, None),
+        (20, 0.75, None),
+        (50, 0.75, True),
+        (50, 1, False),
+        (50, 0.5, None),
+        (400, 0.5, False),
+    ):
+        dct_s = patterns(0.9, 1.2, 0.8, share)
+        claims = judged(*made("networking2019-da2gc", dct_s, points=1, repetitions=repetitions))
+        about = [claim for claim in claims if claim.paper.startswith("75 %")]
+        assert len(about) == 2
+        assert all("60 % to 87 %" in claim.paper for claim in about)
+        assert holding(about) == {holds}
 
 
 @pytest.mark.parametrize(
@@ -365,8 +356,7 @@ def test_fairness_is_judged_by_what_a_download_without_fec_meets(
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "holds"),
-    [(0.98, 1.02, True), (0.9, 1.1, None), (1.02, 1.3, None), (1.1, 1.3, False)],
+    ("one", "other", "holds"), [(0.98, 1.02, True), (0.9, 1.1, None), (1.02, 1.3, None), (1.1, 1.3, False)]
 )
 def test_no_difference_is_what_lies_within_five_percent_whole(
     made: Made, one: float, other: float, holds: bool | None

@@ -18,7 +18,8 @@ from fecbench.results.figures.style import looks
 from fecbench.results.papers import networking2019, rquic2021
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench.results.store.records import CampaignInfo, Value, Variant, Workload
+from tests.support.campaigns import campaign_info, frame_of
 
 OFF, XOR = "FEC off", "XOR"
 VARIANTS = [
@@ -92,27 +93,14 @@ def plant(
                 "server.packets_sent": 1000.0,
             }
         )
-    orders = {
-        "variant": [variant["label"] for variant in variants],
-        "workload": ["it"],
-        "state": list(STATES),
-    }
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
-    campaign = CampaignInfo(
-        id=1,
-        name="some name",
-        title="",
-        created_at="",
+    campaign = campaign_info(
         design_text=f'name = "{design}"\n',
-        seed=0,
         repetitions=repetitions,
-        statistic="median",
-        provenance={},
         points=points,
         variants=variants,
         workloads=[Workload(label="it", name=workload, parameters={})],
     )
-    return pd.DataFrame(rows).astype(types), campaign
+    return frame_of(rows, campaign), campaign
 
 
 def timeouts() -> list[dict[str, Value]]:
@@ -173,30 +161,24 @@ def page_rate(network: str, loss: float) -> float:
     return rate(network, loss) + 0.15 * (network == "Wi-Fi" and loss > 0)
 
 
-@pytest.mark.parametrize(
-    ("number", "text", "planted"),
-    [
-        ("5", "ξ without losses", {"rate": always(1.1)}),
-        (
-            "5",
-            "ξ wherever packets are lost",
-            {"rate": lambda network, _: 1.5 if network == "satellite" else 0.5},
-        ),
-        ("5", "overhead over cellular at 5 % loss", {"overhead": always(0.15)}),
-        ("5", "overhead with the loss rate", {"overhead": lambda _, loss: 0.3 - loss}),
-        ("5", "overhead with the RTT, at 5 % loss", {"overhead": lambda network, _: 0.3 - EXTRA[network]}),
-        ("6", "ξ over Wi-Fi from 2 % loss on", {"rate": always(0.55)}),
-        ("6", "ξ over cellular from 2 % loss on", {"rate": lambda _, loss: 0.75 if loss == 0.03 else 0.5}),
-        ("6", "ξ over satellite from 2 % loss on", {"rate": always(0.85)}),
-        ("6", "ξ over Wi-Fi at 5 % loss", {"rate": always(0.45)}),
-        ("6", "ξ with the loss rate, 1 % against 5 %", {"rate": lambda _, loss: 0.3 + loss}),
-        ("6", "ξ with the RTT, at 5 % loss", {"rate": lambda network, _: 1 - LEVEL[network]}),
-    ],
-)
-def test_a_claim_fails_where_its_contrary_was_planted(
-    number: str, text: str, planted: dict[str, Rate]
-) -> None:
-    assert claims(plant(**planted), number)[text].holds is False
+CONTRARIES: list[tuple[str, str, dict[str, Rate]]] = [
+    ("5", "ξ without losses", {"rate": always(1.1)}),
+    ("5", "ξ wherever packets are lost", {"rate": lambda network, _: 1.5 if network == "satellite" else 0.5}),
+    ("5", "overhead over cellular at 5 % loss", {"overhead": always(0.15)}),
+    ("5", "overhead with the loss rate", {"overhead": lambda _, loss: 0.3 - loss}),
+    ("5", "overhead with the RTT, at 5 % loss", {"overhead": lambda network, _: 0.3 - EXTRA[network]}),
+    ("6", "ξ over Wi-Fi from 2 % loss on", {"rate": always(0.55)}),
+    ("6", "ξ over cellular from 2 % loss on", {"rate": lambda _, loss: 0.75 if loss == 0.03 else 0.5}),
+    ("6", "ξ over satellite from 2 % loss on", {"rate": always(0.85)}),
+    ("6", "ξ over Wi-Fi at 5 % loss", {"rate": always(0.45)}),
+    ("6", "ξ with the loss rate, 1 % against 5 %", {"rate": lambda _, loss: 0.3 + loss}),
+    ("6", "ξ with the RTT, at 5 % loss", {"rate": lambda network, _: 1 - LEVEL[network]}),
+]
+
+
+def test_a_claim_fails_where_its_contrary_was_planted() -> None:
+    for number, text, planted in CONTRARIES:
+        assert claims(plant(**planted), number)[text].holds is False
 
 
 def test_a_bound_within_the_interval_leaves_its_claim_open() -> None:
@@ -424,21 +406,23 @@ def test_what_cannot_be_drawn_is_said_in_a_sentence(changes: dict[str, object], 
         assert not any("lost" in sentence for sentence in each.differences(frame, campaign))
 
 
-@pytest.mark.parametrize(
-    ("design", "numbers"),
-    [
-        ("rquic2021-bulk", ["5", "6"]),
-        ("rquic2021-bulk-short", ["5", "6"]),
-        ("rquic2021-page-short", ["7", "9"]),
-        ("rquic2021-bto", ["12", "13"]),
-        ("rquic2021-bulky", []),
-        ("my-rquic2021-bulk", []),
-        ("demo", []),
-    ],
-)
-def test_a_campaign_has_the_figures_of_its_design(design: str, numbers: list[str]) -> None:
-    _, campaign = plant(design, repetitions=1)
-    assert [each.number for each in papers.figures_of(campaign)] == [f"rQUIC 2021, Fig. {n}" for n in numbers]
+FIGURES: list[tuple[str, list[str]]] = [
+    ("rquic2021-bulk", ["5", "6"]),
+    ("rquic2021-bulk-short", ["5", "6"]),
+    ("rquic2021-page-short", ["7", "9"]),
+    ("rquic2021-bto", ["12", "13"]),
+    ("rquic2021-bulky", []),
+    ("my-rquic2021-bulk", []),
+    ("demo", []),
+]
+
+
+def test_a_campaign_has_the_figures_of_its_design() -> None:
+    for design, numbers in FIGURES:
+        _, campaign = plant(design, repetitions=1)
+        assert [each.number for each in papers.figures_of(campaign)] == [
+            f"rQUIC 2021, Fig. {n}" for n in numbers
+        ]
 
 
 def test_each_figure_of_these_papers_is_one_function_with_its_number() -> None:

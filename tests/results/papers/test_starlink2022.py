@@ -18,7 +18,8 @@ from fecbench.results.papers import starlink2022
 from fecbench.results.papers.claims import Claim, PaperFigure
 from fecbench.results.papers.starlink2022.slides import LAST, STATISTICS, STRATA, TABLE
 from fecbench.results.papers.starlink2022.strata import fewest, gains
-from fecbench.results.store.records import STATES, CampaignInfo, Value, Variant, Workload
+from fecbench.results.store.records import CampaignInfo, Variant
+from tests.support.campaigns import campaign_info, frame_of, workload
 
 OFF, TAIL = "off", "tail"
 VARIANTS = [
@@ -61,24 +62,14 @@ def plant(time: Time = as_on_the_slides, repetitions: int = 400, last_of: int = 
                 "content.losses_last_10": of_arm[1],
             }
         )
-    orders: dict[str, list[str]] = {"variant": [OFF, TAIL], "workload": ["upload"], "state": list(STATES)}
-    types = {name: pd.CategoricalDtype(labels, ordered=True) for name, labels in orders.items()}
-    points: list[dict[str, Value]] = [{"mean_burst_packets": length} for length in LENGTHS]
-    campaign = CampaignInfo(
-        id=1,
-        name="some name",
-        title="",
-        created_at="",
+    campaign = campaign_info(
         design_text='name = "starlink2022-uploads-short"\n',
-        seed=0,
         repetitions=repetitions,
-        statistic="median",
-        provenance={},
-        points=points,
+        points=[{"mean_burst_packets": length} for length in LENGTHS],
         variants=VARIANTS,
-        workloads=[Workload(label="upload", name="upload", parameters={"size_bytes": 50_000})],
+        workloads=[workload("upload", "upload", size_bytes=50_000)],
     )
-    return pd.DataFrame(rows).astype(types), campaign
+    return frame_of(rows, campaign), campaign
 
 
 def figure(campaign: CampaignInfo) -> PaperFigure:
@@ -97,11 +88,7 @@ def cell(of: dict[str, Claim], stratum: str, statistic: str) -> Claim:
 def test_the_slides_table_is_that_which_they_print() -> None:
     assert [
         (TABLE[stratum, "median"].without_ms, TABLE[stratum, "median"].with_fec_ms) for stratum in STRATA
-    ] == [
-        (248, 247),
-        (287, 277),
-        (311, 279),
-    ]
+    ] == [(248, 247), (287, 277), (311, 279)]
     of_p95 = [TABLE[stratum, "95th percentile"] for stratum in STRATA]
     assert [(each.without_ms, each.with_fec_ms) for each in of_p95] == [(382, 373), (395, 386), (560, 447)]
     assert min(TABLE, key=lambda key: TABLE[key].ratio) == (LAST, "95th percentile")

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fecbench import designs
 from fecbench.results.figures.nothing import NothingToDraw
 from fecbench.results.papers import figures_of
-from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.thesis2018.arms import (
     REED_SOLOMON,
     RELIABLE,
@@ -27,15 +22,16 @@ from fecbench.results.papers.thesis2018.arms import (
     at_points,
     ratios,
 )
-from fecbench.results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.store.records import Variant, Workload
+from tests.results.papers.planted import Planted, design_of, judged, named
+from tests.support.campaigns import campaign_info
 
-CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 POINTS = 60
 ARMS = (UDP, RELIABLE, REED_SOLOMON, XOR, RLC)
 
 Measured = dict[str, float]
 Measure = Callable[[Arm, dict[str, float]], Measured]
-Made = Callable[..., tuple[pd.DataFrame, CampaignInfo]]
+Made = Callable[..., Planted]
 
 
 def values_of(point: int) -> dict[str, float]:
@@ -82,11 +78,11 @@ def the_contrary(arm: Arm, point: dict[str, float]) -> Measured:
 
 
 @pytest.fixture
-def made(filled: Any) -> Made:
+def made() -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
-    def make(name: str, measure: Measure, state: str = "ok") -> tuple[pd.DataFrame, CampaignInfo]:
-        design = tomllib.loads(designs.load(CATALOG / f"{name}.toml").text)
+    def make(name: str, measure: Measure, state: str = "ok") -> Planted:
+        design = design_of(name)
         variants = [
             Variant(**{**variant, "baseline": variant.get("baseline") is True})
             for variant in design["variants"]
@@ -116,8 +112,7 @@ def made(filled: Any) -> Made:
                     for point in range(POINTS)
                     for repetition in range(2)
                 ]
-        _, campaign = filled(
-            {},
+        campaign = campaign_info(
             design_text=f'name = "{name}"\n',
             variants=variants,
             workloads=workloads,
@@ -129,15 +124,6 @@ def made(filled: Any) -> Made:
     return make
 
 
-def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """The claims of all figures of the campaign, each of which can be drawn."""
-    found = figures_of(campaign)
-    for figure in found:
-        assert figure.draw(frame, campaign).axes
-        assert figure.differences(frame, campaign)
-    return [claim for figure in found for claim in figure.claims(frame, campaign)]
-
-
 DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis2018-low-desync-short")
 
 
@@ -145,13 +131,12 @@ DESIGNS = ("thesis2018-ge", "thesis2018-uniform", "thesis2018-delay", "thesis201
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made, name: str) -> None:
     claims = judged(*made(name, as_the_thesis_says))
     assert claims
-    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not True] == []
+    assert named(claims, but=True) == []
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_each_claim_differs_where_it_is_the_contrary(made: Made, name: str) -> None:
-    claims = judged(*made(name, the_contrary))
-    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not False] == []
+    assert named(judged(*made(name, the_contrary)), but=False) == []
 
 
 @pytest.mark.parametrize("name", DESIGNS)

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
-from fecbench import designs
-from fecbench.results.papers import figures_of
-from fecbench.results.papers.claims import Claim
 from fecbench.results.papers.thesis2018.multipath import ALL, HIGHRB, ROUND_ROBIN, SINGLE_PATH, Arm  # type: ignore[attr-defined]
-from fecbench.results.store.records import CampaignInfo, Variant, Workload
+from fecbench.results.store.records import Variant
+from tests.results.papers.planted import Planted, design_of, judged, named
+from tests.support.campaigns import campaign_info, workload
 
-CATALOG = Path(__file__).parents[3] / "designs" / "catalog"
 DESIGNS = ("homogeneous", "losses", "heterogeneous")
 POINTS = 200
 
 Point = dict[str, float]
 Measure = Callable[[Arm, Point], tuple[float, float]]
 """Bytes received, and seconds of re-buffering."""
-Made = Callable[[str, Measure], tuple[pd.DataFrame, CampaignInfo]]
+Made = Callable[[str, Measure], Planted]
 
 
 def homogeneous(point: int) -> Point:
@@ -76,11 +71,11 @@ def the_contrary(arm: Arm, point: Point) -> tuple[float, float]:
 
 
 @pytest.fixture
-def made(filled: Any) -> Made:
+def made() -> Made:
     """Trials of a design of the catalogue, of which a function gives what each arm measured."""
 
-    def make(name: str, measure: Measure) -> tuple[pd.DataFrame, CampaignInfo]:
-        design = tomllib.loads(designs.load(CATALOG / f"thesis2018-multipath-{name}.toml").text)
+    def make(name: str, measure: Measure) -> Planted:
+        design = design_of(f"thesis2018-multipath-{name}")
         variants = [
             Variant(**{**variant, "baseline": number == 0})
             for number, variant in enumerate(design["variants"])
@@ -107,36 +102,24 @@ def made(filled: Any) -> Made:
                         "messages.rebuffering_s": rebuffering,
                     }
                 )
-        _, campaign = filled(
-            {},
+        campaign = campaign_info(
             design_text=f'name = "thesis2018-multipath-{name}"\n',
             variants=variants,
-            workloads=[Workload(label="messages", name="messages", parameters={})],
+            workloads=[workload("messages", "messages")],
             points=[VALUES[name](point) for point in range(POINTS)],
-            repetitions=1,
         )
         return pd.DataFrame(rows), campaign
 
     return make
 
 
-def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
-    """The claims of all figures of the campaign, each of which can be drawn."""
-    found = figures_of(campaign)
-    for figure in found:
-        assert figure.draw(frame, campaign).axes
-        assert figure.differences(frame, campaign)
-    return [claim for figure in found for claim in figure.claims(frame, campaign)]
-
-
 @pytest.mark.parametrize("name", DESIGNS)
 def test_each_claim_agrees_where_it_is_as_the_thesis_says(made: Made, name: str) -> None:
     claims = judged(*made(name, as_the_thesis_says))
     assert claims
-    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not True] == []
+    assert named(claims, but=True) == []
 
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_each_claim_differs_where_it_is_the_contrary(made: Made, name: str) -> None:
-    claims = judged(*made(name, the_contrary))
-    assert [(claim.text, claim.measured) for claim in claims if claim.holds is not False] == []
+    assert named(judged(*made(name, the_contrary)), but=False) == []

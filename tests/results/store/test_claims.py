@@ -8,15 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import (
-    CampaignInfo,
-    Group,
-    NewCampaign,
-    NewStart,
-    Start,
-    Variant,
-    Workload,
-)
+from fecbench.results.store.records import CampaignInfo, Group, NewStart, Start
+from tests.support.campaigns import new_campaign
 
 GROUPS = [Group("download-10000", point, repetition) for point in range(2) for repetition in range(10)]
 
@@ -51,10 +44,7 @@ def test_many_groups_are_claimed_and_given_up_together(
 
 
 def test_claims_of_one_campaign_are_not_those_of_another(
-    database: Database,
-    campaign: CampaignInfo,
-    starts: list[Start],
-    new_campaign: Callable[..., CampaignInfo],
+    database: Database, campaign: CampaignInfo, starts: list[Start], new_campaign: Callable[..., CampaignInfo]
 ) -> None:
     other = new_campaign(database, "other")
     elsewhere = database.start(other.id, "eve", {})
@@ -135,14 +125,7 @@ def test_a_group_that_is_claimed_and_given_up_all_the_time_is_held_by_one_at_a_t
 def test_of_those_that_begin_one_campaign_at_once_one_stores_it_with_its_start(database: Database) -> None:
     barrier = threading.Barrier(6)
     begun: list[Start | None] = []
-    new = NewCampaign(
-        **{"name": "one", "title": "", "design_text": "", "seed": 1, "repetitions": 1, "statistic": "median"},
-        provenance={},
-        points=[{"owd_ms": 1.0}],
-        variants=[Variant(label="v", implementation="i", options={}, baseline=True)],
-        workloads=[Workload(label="w", name="download", parameters={})],
-        kind="against-itself",
-    )
+    new = new_campaign("one", kind="against-itself")
 
     def begin() -> None:
         with Database.open(database.address) as own:

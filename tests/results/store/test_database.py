@@ -117,15 +117,15 @@ def test_trials_of_one_campaign_are_not_those_of_another(
     assert database.trial_count(campaign.id) == database.trial_count(other.id) == 1
 
 
-@pytest.mark.parametrize("state", [state for state in STATES if state != "invalid"])
 def test_a_trial_with_a_result_refuses_another_and_keeps_its_own(
-    database: Database, campaign: CampaignInfo, make: Make, state: str
+    database: Database, campaign: CampaignInfo, make: Make
 ) -> None:
-    first = database.record(campaign.id, make(0, state=state))
-    for second in STATES:
-        with pytest.raises(DatabaseError, match=rf"repetition 0: has a result \({state}\)"):
-            database.record(campaign.id, make(0, state=second))
-    assert database.attempts(campaign.id, first.record.key) == [first]
+    for repetition, state in enumerate(state for state in STATES if state != "invalid"):
+        first = database.record(campaign.id, make(repetition, state=state))
+        for second in STATES:
+            with pytest.raises(DatabaseError, match=rf"repetition {repetition}: has a result \({state}\)"):
+                database.record(campaign.id, make(repetition, state=second))
+        assert database.attempts(campaign.id, first.record.key) == [first]
 
 
 def test_an_invalid_trial_is_replaced_and_kept_with_its_whole_record(
@@ -280,26 +280,26 @@ def test_a_slow_reader_does_not_keep_a_campaign_from_writing(
         assert len(list(reading)) == 4
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"key": TrialKey("quic", "download-10000", 0, 0)}, "has no variant 'quic'"),
-        ({"key": TrialKey("rquic-off", "page", 0, 0)}, "has no workload 'page'"),
-        ({"key": TrialKey("rquic-off", "download-10000", 2, 0)}, "has points 0 to 1"),
-        ({"key": TrialKey("rquic-off", "download-10000", -1, 0)}, "has points 0 to 1"),
-        ({"key": TrialKey("rquic-off", "download-10000", 0, 1000)}, "has repetitions 0 to 999"),
-        ({"state": "done"}, "state 'done': must be one of ok, failed, timeout, unsupported, invalid"),
-        ({"metrics": {"client": {"dct_s": float("nan")}}}, "metric client.dct_s is nan: must be a finite"),
-        ({"links": {"lateness": float("inf")}}, "not JSON compliant"),
-    ],
-)
+UNFIT: list[tuple[dict[str, Any], str]] = [
+    ({"key": TrialKey("quic", "download-10000", 0, 0)}, "has no variant 'quic'"),
+    ({"key": TrialKey("rquic-off", "page", 0, 0)}, "has no workload 'page'"),
+    ({"key": TrialKey("rquic-off", "download-10000", 2, 0)}, "has points 0 to 1"),
+    ({"key": TrialKey("rquic-off", "download-10000", -1, 0)}, "has points 0 to 1"),
+    ({"key": TrialKey("rquic-off", "download-10000", 0, 1000)}, "has repetitions 0 to 999"),
+    ({"state": "done"}, "state 'done': must be one of ok, failed, timeout, unsupported, invalid"),
+    ({"metrics": {"client": {"dct_s": float("nan")}}}, "metric client.dct_s is nan: must be a finite"),
+    ({"links": {"lateness": float("inf")}}, "not JSON compliant"),
+]
+
+
 def test_a_record_that_does_not_fit_its_campaign_is_refused_whole(
-    database: Database, campaign: CampaignInfo, make: Make, change: dict[str, Any], message: str
+    database: Database, campaign: CampaignInfo, make: Make
 ) -> None:
-    with pytest.raises(UnfitRecord, match=message) as refusal:
-        database.record(campaign.id, dataclasses.replace(make(0), **change))
-    assert "\n" not in str(refusal.value)
-    assert database.trial_count(campaign.id) == 0
+    for change, message in UNFIT:
+        with pytest.raises(UnfitRecord, match=message) as refusal:
+            database.record(campaign.id, dataclasses.replace(make(0), **change))
+        assert "\n" not in str(refusal.value)
+        assert database.trial_count(campaign.id) == 0
 
 
 def test_a_reason_that_quotes_any_bytes_is_stored_readably(

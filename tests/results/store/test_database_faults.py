@@ -41,9 +41,9 @@ def test_a_missing_file_is_refused_unless_it_is_to_be_created(tmp_path: Path) ->
     assert "folder does not exist" in refusal(tmp_path / "absent" / "x.sqlite", create=True)
 
 
-@pytest.mark.parametrize("create", [False, True])
-def test_a_directory_is_refused(tmp_path: Path, create: bool) -> None:
-    assert "is a directory" in refusal(tmp_path, create=create)
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    for create in (False, True):
+        assert "is a directory" in refusal(tmp_path, create=create)
 
 
 def test_an_empty_file_becomes_a_database_only_when_it_is_to_be_created(tmp_path: Path) -> None:
@@ -54,15 +54,13 @@ def test_an_empty_file_becomes_a_database_only_when_it_is_to_be_created(tmp_path
     Database.open(str(file)).close()
 
 
-@pytest.mark.parametrize("create", [False, True])
-@pytest.mark.parametrize("text", ["bandwidth_mbps = 3\n", "x" * 5000, "SQLite format 3\0"])
-def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(
-    tmp_path: Path, text: str, create: bool
-) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_text(text)
-    assert "is not an SQLite database" in refusal(file, create=create)
-    assert file.read_text() == text
+def test_a_file_that_is_no_database_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    for create in (False, True):
+        for text in ("bandwidth_mbps = 3\n", "x" * 5000, "SQLite format 3\0"):
+            file = tmp_path / "notes.txt"
+            file.write_text(text)
+            assert "is not an SQLite database" in refusal(file, create=create)
+            assert file.read_text() == text
 
 
 @pytest.mark.parametrize("create", [False, True])
@@ -157,17 +155,17 @@ def test_a_locked_database_is_reported_after_a_bounded_wait(
 # PostgreSQL
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("mysql://me@host/x", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
-        ("sqlite:///x.sqlite", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
-        ("://", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
-        ("postgresql://me@127.0.0.1:1/x", "127.0.0.1"),
-    ],
-)
-def test_a_url_that_leads_to_no_postgresql_is_refused(url: str, message: str) -> None:
-    assert message in refusal(url, create=False)
+NO_POSTGRESQL: list[tuple[str, str]] = [
+    ("mysql://me@host/x", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
+    ("sqlite:///x.sqlite", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
+    ("://", "must be a file, or a URL postgresql://USER@HOST:PORT/DATABASE"),
+    ("postgresql://me@127.0.0.1:1/x", "127.0.0.1"),
+]
+
+
+def test_a_url_that_leads_to_no_postgresql_is_refused() -> None:
+    for url, message in NO_POSTGRESQL:
+        assert message in refusal(url, create=False)
 
 
 def test_a_refusal_does_not_show_the_password() -> None:

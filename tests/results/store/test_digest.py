@@ -61,70 +61,65 @@ def of_pair(**changes: Any) -> dict[str, Any]:
     return asked(pairs=[{**TASK["pairs"][0], **changes}])
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"started_at": "2027-01-01T00:00:00+00:00"},
-        {"duration_s": 99.0},
-        {"overhead_s": {"total": 1.0}},
-        {"checks": {"virtual_s": 1.5, "trials_at_once": 9}},
-        {"seeds": {"content": 5}},
-        {"reason": "after 3 s"},
-        {"links": counted(late=5)},
-        {"links": counted(outage_dropped=0)},
-        {"metrics": {**WHOLE["metrics"], "messages": {"freezes": 3.0}}},
-        {"metrics": {}},
-        asked(validity={"stall_share": 0.5}, completion="last_byte_s"),
-        asked(processor={"handshake_ns": 0, "datagram_ns": 0}, schedule=None),
-        asked(links={"internet": {**LINK, "late_bound_us": 5}}),
-        of_pair(client={**END, "series": ["cwnd"], "options": {"scheme": "xor", "adaptive": False}}),
-        of_pair(playout_ms=[100.0], workload={"name": "download", "size_bytes": 9, "paused": False}),
-    ],
-)
-def test_the_machine_the_day_and_metrics_are_no_part_of_the_wires(
-    make: Make, changes: dict[str, Any]
-) -> None:
-    assert digest.of_trial(make(**{**WHOLE, **changes})) == digest.of_trial(make(**WHOLE))
+NO_PART: list[dict[str, Any]] = [
+    {"started_at": "2027-01-01T00:00:00+00:00"},
+    {"duration_s": 99.0},
+    {"overhead_s": {"total": 1.0}},
+    {"checks": {"virtual_s": 1.5, "trials_at_once": 9}},
+    {"seeds": {"content": 5}},
+    {"reason": "after 3 s"},
+    {"links": counted(late=5)},
+    {"links": counted(outage_dropped=0)},
+    {"metrics": {**WHOLE["metrics"], "messages": {"freezes": 3.0}}},
+    {"metrics": {}},
+    asked(validity={"stall_share": 0.5}, completion="last_byte_s"),
+    asked(processor={"handshake_ns": 0, "datagram_ns": 0}, schedule=None),
+    asked(links={"internet": {**LINK, "late_bound_us": 5}}),
+    of_pair(client={**END, "series": ["cwnd"], "options": {"scheme": "xor", "adaptive": False}}),
+    of_pair(playout_ms=[100.0], workload={"name": "download", "size_bytes": 9, "paused": False}),
+]
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"state": "timeout"},
-        {"verdicts": [VerdictLog("internet", "down", 9, 1, b"\x02\x00"), WHOLE["verdicts"][1]]},
-        {"verdicts": [VerdictLog("internet", "down", 10, 1, b"\x01\x00"), WHOLE["verdicts"][1]]},
-        {"links": counted(queue_dropped=2)},
-        {"links": counted(outage_dropped=1)},
-        {"links": counted(bytes_in=901)},
-        {"links": at_other_times()},
-        {"links": at_other_times(times="")},
-        {"checks": {"virtual_s": 1.6}},
-        asked(timeout_s=31.0),
-        asked(links={"internet": {**LINK, "settings": {"down": {"owd_ms": 6.0}}}}),
-        asked(links={"internet": {**LINK, "losses": {"down": {"p": 0.2}}}}),
-        asked(processor={"handshake_ns": 1, "datagram_ns": 0}),
-        of_pair(server={**END, "implementation": "noq-fec"}),
-        of_pair(workload={"name": "download", "size_bytes": 10}),
-    ],
-)
-def test_whatever_else_happened_on_the_wire_changes_it(make: Make, changes: dict[str, Any]) -> None:
-    assert digest.of_trial(make(**{**WHOLE, **changes})) != digest.of_trial(make(**WHOLE))
+def test_the_machine_the_day_and_metrics_are_no_part_of_the_wires(make: Make) -> None:
+    for changes in NO_PART:
+        assert digest.of_trial(make(**{**WHOLE, **changes})) == digest.of_trial(make(**WHOLE))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+ELSE: list[dict[str, Any]] = [
+    {"state": "timeout"},
+    {"verdicts": [VerdictLog("internet", "down", 9, 1, b"\x02\x00"), WHOLE["verdicts"][1]]},
+    {"verdicts": [VerdictLog("internet", "down", 10, 1, b"\x01\x00"), WHOLE["verdicts"][1]]},
+    {"links": counted(queue_dropped=2)},
+    {"links": counted(outage_dropped=1)},
+    {"links": counted(bytes_in=901)},
+    {"links": at_other_times()},
+    {"links": at_other_times(times="")},
+    {"checks": {"virtual_s": 1.6}},
+    asked(timeout_s=31.0),
+    asked(links={"internet": {**LINK, "settings": {"down": {"owd_ms": 6.0}}}}),
+    asked(links={"internet": {**LINK, "losses": {"down": {"p": 0.2}}}}),
+    asked(processor={"handshake_ns": 1, "datagram_ns": 0}),
+    of_pair(server={**END, "implementation": "noq-fec"}),
+    of_pair(workload={"name": "download", "size_bytes": 10}),
+]
+
+
+def test_whatever_else_happened_on_the_wire_changes_it(make: Make) -> None:
+    for changes in ELSE:
+        assert digest.of_trial(make(**{**WHOLE, **changes})) != digest.of_trial(make(**WHOLE))
+
+
+def test_metrics_have_a_digest_of_their_own(make: Make) -> None:
+    for changes in (
         {"metrics": {**WHOLE["metrics"], "client": {"dct_s": 0.3, "packets_sent": 12.0}}},
         {"metrics": {"client": WHOLE["metrics"]["client"]}},
         {"metrics": {**WHOLE["metrics"], "messages": {"freezes": 3.0}}},
-    ],
-)
-def test_metrics_have_a_digest_of_their_own(make: Make, changes: dict[str, Any]) -> None:
-    was, now = make(**WHOLE), make(**{**WHOLE, **changes})
-    assert digest.of_metrics(now) != digest.of_metrics(was)
-    other_order = {"server": {"packets_sent": 3}, "client": {"packets_sent": 12, "dct_s": 0.1 + 0.2}}
-    elsewhere = make(**{**WHOLE, "metrics": other_order, "links": {}, "state": "timeout"})
-    assert digest.of_metrics(elsewhere) == digest.of_metrics(was)
+    ):
+        was, now = make(**WHOLE), make(**{**WHOLE, **changes})
+        assert digest.of_metrics(now) != digest.of_metrics(was)
+        other_order = {"server": {"packets_sent": 3}, "client": {"packets_sent": 12, "dct_s": 0.1 + 0.2}}
+        elsewhere = make(**{**WHOLE, "metrics": other_order, "links": {}, "state": "timeout"})
+        assert digest.of_metrics(elsewhere) == digest.of_metrics(was)
 
 
 def test_what_was_recorded_without_times_is_compared_without_them(make: Make) -> None:

@@ -58,24 +58,24 @@ def test_a_point_gives_a_workload_the_parameters_that_it_does_not_set_itself(loa
     assert sizes == [[10000, 7], [5000, 7]]
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        ("workload.size_bytes", "workload.size", "did you mean 'workload.size_bytes'"),
-        ("workload.size_bytes", "workload_size", "workload_size: is not a parameter"),
-        ("= 5000", "= -1", "size_bytes = -1"),
-        ("[factors.network.linked]", "[factors.owd_ms.linked]", "factors.owd_ms"),
-        ("[factors.network.linked]", "[factors.repetition.linked]", "factors.repetition: the name is taken"),
-        ("workload.size_bytes", "queue_bytes", "workload download: size_bytes is missing"),
-        ("owd_ms", "loss.q", "loss.q: is not a parameter"),
-    ],
-)
-def test_what_a_linked_factor_may_not_say_is_refused(load: Load, right: str, wrong: str, said: str) -> None:
-    assert right in DESIGN
-    with pytest.raises((Refusal, designs.DesignError)) as refused:
-        load(DESIGN.replace(right, wrong))
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+LINKED_WRONG: list[tuple[str, str, str]] = [
+    ("workload.size_bytes", "workload.size", "did you mean 'workload.size_bytes'"),
+    ("workload.size_bytes", "workload_size", "workload_size: is not a parameter"),
+    ("= 5000", "= -1", "size_bytes = -1"),
+    ("[factors.network.linked]", "[factors.owd_ms.linked]", "factors.owd_ms"),
+    ("[factors.network.linked]", "[factors.repetition.linked]", "factors.repetition: the name is taken"),
+    ("workload.size_bytes", "queue_bytes", "workload download: size_bytes is missing"),
+    ("owd_ms", "loss.q", "loss.q: is not a parameter"),
+]
+
+
+def test_what_a_linked_factor_may_not_say_is_refused(load: Load) -> None:
+    for right, wrong, said in LINKED_WRONG:
+        assert right in DESIGN
+        with pytest.raises((Refusal, designs.DesignError)) as refused:
+            load(DESIGN.replace(right, wrong))
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 CHECKED = """

@@ -105,10 +105,7 @@ packets = {{ bandwidth_mbps = 10, {HANDSHAKE} = 0, {DATAGRAM} = {DATAGRAM_US} }}
 
 
 def test_a_trial_with_such_a_time_is_replayed_as_it_was(
-    load: Load,
-    run: Callable[[Design], Path],
-    fecbench_here: Callable[..., Any],
-    tmp_path: Path,
+    load: Load, run: Callable[[Design], Path], fecbench_here: Callable[..., Any], tmp_path: Path
 ) -> None:
     database = run(load(f"{HANDSHAKE} = 1.5\n{DATAGRAM} = 20"))
     replayed = fecbench_here("replay", 1, "--db", database, "--output", tmp_path / "replayed")
@@ -139,7 +136,7 @@ def test_the_plan_says_that_such_a_time_reaches_virtual_time_alone(
     assert planned["reach"]["owd_ms"]["engines"] == ["local", "virtual"]
 
 
-@pytest.mark.parametrize("value", [-1, True, "1", float("nan"), float("inf"), 1000.1])
-def test_what_is_no_time_up_to_a_second_is_refused(value: object) -> None:
-    with pytest.raises(Refusal, match=f"{HANDSHAKE} = .*: must be a number from 0 to 1000"):
-        processor_task({HANDSHAKE: value})
+def test_what_is_no_time_up_to_a_second_is_refused() -> None:
+    for value in (-1, True, "1", float("nan"), float("inf"), 1000.1):
+        with pytest.raises(Refusal, match=f"{HANDSHAKE} = .*: must be a number from 0 to 1000"):
+            processor_task({HANDSHAKE: value})

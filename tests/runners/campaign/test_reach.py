@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from fecbench import designs
-from fecbench.checkout import REPOSITORY
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import Reach, check_reach, reach
@@ -133,10 +132,7 @@ def test_a_parameter_that_no_workload_of_the_design_has_is_refused(refusal: Call
 
 def test_a_parameter_of_workloads_reaches_those_that_leave_it_open(load: Load) -> None:
     found = reach(load(WORKLOADS.replace("size_bytes = 50_000", "")))
-    assert found["workload.size_bytes"] == Reach(
-        [("off", "download"), ("xor, 4/5", "download")],
-        {},
-    )
+    assert found["workload.size_bytes"] == Reach([("off", "download"), ("xor, 4/5", "download")], {})
 
 
 MESSAGES = """
@@ -208,12 +204,7 @@ server = ["noq", "alone"]
 """
     found = reach(load(text + workloads + variants))["option.initial_window"]
     by_noq, by_alone = "download-1000-noq", "download-1000-alone"
-    assert found.trials == [
-        ("served", by_noq),
-        ("alone", by_noq),
-        ("noq", by_noq),
-        ("noq", by_alone),
-    ]
+    assert found.trials == [("served", by_noq), ("alone", by_noq), ("noq", by_noq), ("noq", by_alone)]
 
 
 def test_an_option_of_a_background_reaches_what_competes_with_it(load: Load) -> None:
@@ -248,73 +239,62 @@ def link_design(factor: str, **constants: object) -> str:
     return LINKS.replace("FACTOR", factor).replace("CONSTANTS", "\n".join(lines))
 
 
-@pytest.mark.parametrize(
-    ("factor", "constants", "instead"),
-    [
-        ("owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
-        ("owd_ms", {"up.owd_ms": 5, "down.owd_ms": 5}, "down.owd_ms and up.owd_ms take its place"),
-        ("up.owd_ms", {"internet.up.owd_ms": 5}, "internet.up.owd_ms takes its place"),
-        ("up.owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
-        ("queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
-        ("up.queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
-    ],
-)
-def test_a_name_that_others_take_the_place_of_everywhere_is_refused(
-    refusal: Callable[[str], str], factor: str, constants: dict[str, object], instead: str
-) -> None:
-    line = refusal(link_design(factor, **constants))
-    assert f"factors.{factor}: reaches nobody: {instead} in each direction" in line
+INSTEAD: list[tuple[str, dict[str, object], str]] = [
+    ("owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
+    ("owd_ms", {"up.owd_ms": 5, "down.owd_ms": 5}, "down.owd_ms and up.owd_ms take its place"),
+    ("up.owd_ms", {"internet.up.owd_ms": 5}, "internet.up.owd_ms takes its place"),
+    ("up.owd_ms", {"internet.owd_ms": 5}, "internet.owd_ms takes its place"),
+    ("queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
+    ("up.queue_bdp", {"internet.queue_packets": 5}, "internet.queue_packets takes its place"),
+]
 
 
-@pytest.mark.parametrize(
-    ("factor", "constants", "directions"),
-    [
-        ("owd_ms", {}, ["up", "down"]),
-        ("owd_ms", {"up.owd_ms": 5}, ["down"]),
-        ("owd_ms", {"internet.down.owd_ms": 5}, ["up"]),
-        ("up.owd_ms", {}, ["up"]),
-        ("queue_bdp", {"down.queue_packets": 5}, ["up"]),
-    ],
-)
-def test_a_name_of_links_reaches_the_directions_that_no_other_name_takes(
-    load: Load, factor: str, constants: dict[str, object], directions: list[str]
-) -> None:
-    found = reach(load(link_design(factor, **constants)))[factor]
-    assert found.links == {"internet": directions}
-    assert found.variants == ["off", "xor, 4/5"]
+def test_a_name_that_others_take_the_place_of_everywhere_is_refused(refusal: Callable[[str], str]) -> None:
+    for factor, constants, instead in INSTEAD:
+        line = refusal(link_design(factor, **constants))
+        assert f"factors.{factor}: reaches nobody: {instead} in each direction" in line
 
 
-@pytest.mark.parametrize(
-    ("constants", "name"),
-    [
-        (LOSSES | {"internet.loss.model": "'none'"}, "loss.model"),
-        (LOSSES | {"internet.loss.p": 0.2}, "loss.p"),
-        (
-            LOSSES | {"loss.up.model": "'none'", "loss.down.model": "'uniform'", "loss.down.p": 0.1},
-            "loss.model",
-        ),
-    ],
-)
-def test_losses_that_others_take_the_place_of_everywhere_are_refused(
-    refusal: Callable[[str], str], constants: dict[str, object], name: str
-) -> None:
-    assert f"constants.{name}: reaches nobody: " in refusal(link_design("queue_bdp", **constants))
+DIRECTIONS_OF: list[tuple[str, dict[str, object], list[str]]] = [
+    ("owd_ms", {}, ["up", "down"]),
+    ("owd_ms", {"up.owd_ms": 5}, ["down"]),
+    ("owd_ms", {"internet.down.owd_ms": 5}, ["up"]),
+    ("up.owd_ms", {}, ["up"]),
+    ("queue_bdp", {"down.queue_packets": 5}, ["up"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("constants", "name"),
-    [
-        ({"loss.model": "'uniform'", "loss.p": 0.1, "loss.r": 0.5}, "loss.r"),
-        ({"loss.model": "'markov'", "loss.p": 0.1, "loss.r": 0.5, "loss.h": 0.5}, "loss.h"),
-        ({"loss.p": 0.1}, "loss.p"),
-        ({**LOSSES, "internet.loss.up.model": "'uniform'", "internet.loss.up.r": 1}, "internet.loss.up.r"),
-    ],
-)
-def test_a_parameter_that_the_loss_model_does_not_read_is_refused(
-    refusal: Callable[[str], str], constants: dict[str, object], name: str
-) -> None:
-    line = refusal(link_design("queue_bdp", **constants))
-    assert f": {name}: reaches nobody: the loss model of internet " in line
+def test_a_name_of_links_reaches_the_directions_that_no_other_name_takes(load: Load) -> None:
+    for factor, constants, directions in DIRECTIONS_OF:
+        found = reach(load(link_design(factor, **constants)))[factor]
+        assert found.links == {"internet": directions}
+        assert found.variants == ["off", "xor, 4/5"]
+
+
+REPLACED: list[tuple[dict[str, object], str]] = [
+    (LOSSES | {"internet.loss.model": "'none'"}, "loss.model"),
+    (LOSSES | {"internet.loss.p": 0.2}, "loss.p"),
+    (LOSSES | {"loss.up.model": "'none'", "loss.down.model": "'uniform'", "loss.down.p": 0.1}, "loss.model"),
+]
+
+
+def test_losses_that_others_take_the_place_of_everywhere_are_refused(refusal: Callable[[str], str]) -> None:
+    for constants, name in REPLACED:
+        assert f"constants.{name}: reaches nobody: " in refusal(link_design("queue_bdp", **constants))
+
+
+UNREAD: list[tuple[dict[str, object], str]] = [
+    ({"loss.model": "'uniform'", "loss.p": 0.1, "loss.r": 0.5}, "loss.r"),
+    ({"loss.model": "'markov'", "loss.p": 0.1, "loss.r": 0.5, "loss.h": 0.5}, "loss.h"),
+    ({"loss.p": 0.1}, "loss.p"),
+    ({**LOSSES, "internet.loss.up.model": "'uniform'", "internet.loss.up.r": 1}, "internet.loss.up.r"),
+]
+
+
+def test_a_parameter_that_the_loss_model_does_not_read_is_refused(refusal: Callable[[str], str]) -> None:
+    for constants, name in UNREAD:
+        line = refusal(link_design("queue_bdp", **constants))
+        assert f": {name}: reaches nobody: the loss model of internet " in line
 
 
 LINKED = """
@@ -344,12 +324,6 @@ def test_a_linked_factor_reaches_all_that_its_parameters_reach(load: Load) -> No
 def test_a_parameter_of_a_linked_factor_that_reaches_nobody_is_refused(refusal: Callable[[str], str]) -> None:
     line = refusal(LINKED.replace('name = "download"', 'name = "download"\nsize_bytes = 9'))
     assert "factors.network.linked: workload.size_bytes: reaches nobody: " in line
-
-
-@pytest.mark.parametrize("name", sorted(designs.catalogue()))
-def test_every_parameter_of_the_designs_that_come_along_reaches_somebody(name: str) -> None:
-    design = designs.load(REPOSITORY / "designs" / "catalog" / f"{name}.toml")
-    check_reach(Experiment(design, design.plan().points, ours()))
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])

@@ -10,7 +10,8 @@ import pytest
 
 from fecbench.results.store import series
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial, variants, workload
 
 OFF, XOR, RS = "FEC off", "XOR 4/5", "RS 4/5"
 
@@ -29,24 +30,13 @@ def _plant(
     drawn = [
         {"loss.p": random.uniform(0.01, 0.08), "owd_ms": random.uniform(100, 400)} for _ in range(points)
     ]
-    variants = [
-        Variant(label=label, implementation="rquic", options={}, baseline=label == OFF) for label in labels
-    ]
-    workload = Workload(label="download-1000", name="download", parameters={"size_bytes": 1000})
     window = series.of_endpoint("client", "cwnd", pa.table({"t_s": [0.0, 0.5], "window_bytes": [1, 2]}))
     with Database.open(str(path), create=True) as database:
         info = database.create_campaign(
-            NewCampaign(
-                name="planted",
-                title="Planted",
-                design_text="",
-                seed=1,
-                repetitions=1,
-                statistic="median",
-                provenance={},
+            new_campaign(
                 points=drawn,
-                variants=variants,
-                workloads=[workload],
+                variants=variants(*labels, baseline=OFF),
+                workloads=[workload("download-1000", size_bytes=1000)],
             )
         )
         for point, factors in enumerate(drawn):
@@ -54,12 +44,9 @@ def _plant(
                 helped = label == XOR and factors["loss.p"] > 0.035
                 dct_s = math.exp(random.normal(0, 0.05)) * (0.7 if helped else 1)
                 ended = "timeout" if label in timed_out else "unsupported" if label in unsupported else state
-                record = TrialRecord(
-                    key=TrialKey(label, "download-1000", point, 0),
-                    state=ended,  # type: ignore[arg-type]
-                    reason="",
-                    started_at="2026-01-02T03:04:05+00:00",
-                    duration_s=1.0,
+                record = trial(
+                    TrialKey(label, "download-1000", point, 0),
+                    ended,  # type: ignore[arg-type]
                     metrics={"client": {"dct_s": dct_s, "packets_lost": 0.0}},
                     series=[window],
                 )

@@ -12,41 +12,31 @@ import pytest
 from fecbench.results.analysis.equality import took_s
 from fecbench.results.report.report import report
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import CampaignInfo, Kind, NewCampaign, State, TrialKey, TrialRecord
+from fecbench.results.store.records import CampaignInfo, Kind, State, TrialKey, TrialRecord
 from fecbench.runners.commands import aa
 from fecbench.runners.refusal import Refusal
+from tests.support.campaigns import new_campaign, trial, variants
 
 
 def filled(
-    database: Database, name: str, text: str, factor: float, kind: Kind = "comparison"
+    database: Database, name: str, text: str, factor: float, kind: Kind = "comparison", repetitions: int = 20
 ) -> CampaignInfo:
     """A campaign of two variants over 20 repetitions, all times multiplied by `factor`."""
     campaign = database.create_campaign(
-        NewCampaign(
-            name=name,
+        new_campaign(
+            name,
             design_text=text,
-            seed=1,
-            provenance={},
             points=[{"owd_ms": 5}, {"owd_ms": 6}],
-            variants=[
-                {"label": label, "implementation": "rquic", "options": {}, "baseline": label == "A"}
-                for label in ("A", "B")
-            ],
-            workloads=[{"label": "download-1", "name": "download", "parameters": {"size_bytes": 1}}],
+            variants=variants("A", "B"),
             repetitions=20,
-            statistic="median",
-            title="x",
             kind=kind,
         )
     )
-    for repetition in range(20):
+    for repetition in range(repetitions):
         for label in ("A", "B"):
             time_s = (1 + repetition) * factor * (1 + 0.001 * ((repetition + (label == "B")) % 2))
             key = TrialKey(label, "download-1", 0, repetition)
-            metrics = {"client": {"dct_s": time_s}}
-            database.record(
-                campaign.id, TrialRecord(key, "ok", "", "2026-01-01T00:00:00Z", 1.0, metrics=metrics)
-            )
+            database.record(campaign.id, trial(key, metrics={"client": {"dct_s": time_s}}))
     return campaign
 
 
@@ -172,52 +162,35 @@ def test_the_report_quotes_the_comparison_with_itself_of_the_same_database(tmp_p
     assert "pairs; median ratio" not in without
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["DESIGN"], "needs DESIGN with --variant or --against-jobs"),
-        (["--between", "one"], "needs DESIGN with --variant or --against-jobs"),
-        (["DESIGN", "--variant", "off", "--against-jobs", "1"], "needs DESIGN with --variant or --against"),
-        (["DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs has"),
-        (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
-        (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
-        (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
-        (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
-        (["--between", "one", "--and", "other"], "ran different designs"),
-        (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
-        (["between", "one", "tow"], "no campaign 'tow'"),
-        (["between", "one", "other"], "ran different designs"),
-        (["between", "one"], "Missing argument 'second'"),
-        (["itself", "DESIGN"], "Missing option '--variant'"),
-        (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
-        (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(
-    fecbench_here: Any, little_design: Path, tmp_path: Path, arguments: list[str], said: str
-) -> None:
+BAD: list[tuple[list[str], str]] = [
+    (["DESIGN"], "needs DESIGN with --variant or --against-jobs"),
+    (["--between", "one"], "needs DESIGN with --variant or --against-jobs"),
+    (["DESIGN", "--variant", "off", "--against-jobs", "1"], "needs DESIGN with --variant or --against"),
+    (["DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs has"),
+    (["DESIGN", "--against-jobs", "all"], "--against-jobs all: must be auto or a whole number from 1 on"),
+    (["DESIGN", "--variant", "off", "--jobs", "0"], "--jobs 0: must be auto or a whole number from 1 on"),
+    (["DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["--between", "one", "--and", "tow"], "no campaign 'tow'"),
+    (["--between", "one", "--and", "other"], "ran different designs"),
+    (["--between", "one", "--and", "empty"], "0 pairs are ok; a comparison needs at least 2"),
+    (["between", "one", "tow"], "no campaign 'tow'"),
+    (["between", "one", "other"], "ran different designs"),
+    (["between", "one"], "Missing argument 'second'"),
+    (["itself", "DESIGN"], "Missing option '--variant'"),
+    (["itself", "DESIGN", "--variant", "of"], "no such variant; did you mean 'off'?"),
+    (["jobs", "DESIGN", "--against-jobs", "1"], "--against-jobs 1: must be another number than --jobs"),
+]
+
+
+def test_bad_input_is_one_line_and_status_2(fecbench_here: Any, little_design: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "x.sqlite")
     with Database.open(path, create=True) as database:
         filled(database, "one", "text", 1.0)
         filled(database, "other", "another text", 1.0)
-        one = database.campaign("one")
-        assert one
-        database.create_campaign(
-            NewCampaign(
-                name="empty",
-                design_text="text",
-                seed=1,
-                provenance={},
-                points=one.points,
-                variants=one.variants,
-                workloads=one.workloads,
-                repetitions=20,
-                statistic="median",
-                title="x",
-            )
-        )
-    given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
-    assert said in fecbench_here("aa", *given, "--db", path).refusal()
+        filled(database, "empty", "text", 1.0, repetitions=0)
+    for arguments, said in BAD:
+        given = [str(little_design) if argument == "DESIGN" else argument for argument in arguments]
+        assert said in fecbench_here("aa", *given, "--db", path).refusal()
 
 
 @pytest.mark.parametrize(

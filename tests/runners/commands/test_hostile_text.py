@@ -18,7 +18,8 @@ import pytest
 
 from fecbench.results.store import series
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial, variants, workload
 
 CLEAR_SCREEN, NEW_TITLE, C1 = "\x1b[2J", "\x1b]0;mine\x07", "\x9b2J"
 ESCAPES = CLEAR_SCREEN + NEW_TITLE + C1
@@ -38,20 +39,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Database.open(str(path), create=True) as opened:
         for name in (f"one {MARKUP} {ESCAPES}", "two"):
             info = opened.create_campaign(
-                NewCampaign(
-                    name=name,
+                new_campaign(
+                    name,
                     title=f"title {MARKUP} {ESCAPES}",
-                    design_text="",
-                    seed=1,
                     repetitions=2,
-                    statistic="median",
                     provenance={"kernel": ESCAPES},
                     points=[{"owd_ms": point, "network": f"{MARKUP} {ESCAPES}"} for point in range(POINTS)],
-                    variants=[
-                        Variant(label=label, implementation="rquic", options={}, baseline=label == LABELS[0])
-                        for label in LABELS
-                    ],
-                    workloads=[Workload(label=WORKLOAD, name="page", parameters={})],
+                    variants=variants(*LABELS),
+                    workloads=[workload(WORKLOAD, "page")],
                 )
             )
             start = opened.start(info.id, f"host {MARKUP} {ESCAPES}", {"kernel": ESCAPES})
@@ -59,12 +54,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for repetition in range(2):
                     for label in LABELS:
                         failed = point == 0 and repetition == 1
-                        record = TrialRecord(
-                            key=TrialKey(label, WORKLOAD, point, repetition),
-                            state="failed" if failed else "ok",
-                            reason=REASON if failed else "",
-                            started_at="2026-01-02T03:04:05+00:00",
-                            duration_s=1.0,
+                        record = trial(
+                            TrialKey(label, WORKLOAD, point, repetition),
+                            "failed" if failed else "ok",
+                            REASON if failed else "",
                             metrics={"client": {"dct_s": drawn.uniform(1, 2)}},
                             checks={MARKUP: ESCAPES},
                             exits={"client": 1},
@@ -208,27 +201,26 @@ def test_plan_shows_titles_labels_and_choices_as_they_are(
     assert_harmless(done.stdout + done.stderr)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("plan", f"{ESCAPES}[/4]"),
-        ("losses", "pattern", "--drop", f"{ESCAPES}[/4]"),
-        ("show", "--db", f"{ESCAPES}[/4]"),
-        ("show", f"--{ESCAPES}[/4]"),
-        ("page", "from-har", f"{ESCAPES}[/4]", "--output", "/nowhere.json"),
-        (f"{ESCAPES}[/4]",),
-        ("report", "--db", "x.sqlite", "--output", "x", "--metric", ESCAPES),
-        ("topo", f"{ESCAPES}[/4]", "--bandwidth-mbps", "1", "--owd-ms", "1"),
-        ("implementations", f"{ESCAPES}[/4]"),
-        ("replay", "1", "--db", f"{ESCAPES}[/4]", "--output", "x"),
-    ],
-    ids=lambda arguments: arguments[0][:8],
-)
+GIVEN: list[tuple[str, ...]] = [
+    ("plan", f"{ESCAPES}[/4]"),
+    ("losses", "pattern", "--drop", f"{ESCAPES}[/4]"),
+    ("show", "--db", f"{ESCAPES}[/4]"),
+    ("show", f"--{ESCAPES}[/4]"),
+    ("page", "from-har", f"{ESCAPES}[/4]", "--output", "/nowhere.json"),
+    (f"{ESCAPES}[/4]",),
+    ("report", "--db", "x.sqlite", "--output", "x", "--metric", ESCAPES),
+    ("topo", f"{ESCAPES}[/4]", "--bandwidth-mbps", "1", "--owd-ms", "1"),
+    ("implementations", f"{ESCAPES}[/4]"),
+    ("replay", "1", "--db", f"{ESCAPES}[/4]", "--output", "x"),
+]
+
+
 def test_an_error_shows_what_was_given_as_it_is(
-    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: tuple[str, ...]
+    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert_harmless(fecbench_here(*arguments).refusal())
+    for arguments in GIVEN:
+        monkeypatch.chdir(tmp_path)
+        assert_harmless(fecbench_here(*arguments).refusal())
 
 
 @pytest.mark.parametrize("code", ["\\u001b", "\\u009b", "\\u202e", "\\u2028"])

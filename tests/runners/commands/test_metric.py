@@ -9,7 +9,8 @@ import pytest
 
 from fecbench.results.metrics import ALL
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import TrialKey, Workload
+from tests.support.campaigns import new_campaign, trial, variants
 
 OFF, FEC = "FEC off", "FEC on"
 WORKLOADS = ("download-1", "download-2")
@@ -18,19 +19,11 @@ WORKLOADS = ("download-1", "download-2")
 def fill(database: Database, name: str, compared: tuple[str, str]) -> None:
     """FEC halves the time and sends three times the bytes; it stalls for 1, 2 or 3 ms, and else for 2."""
     campaign = database.create_campaign(
-        NewCampaign(
-            name=name,
-            title="Title",
-            design_text="",
-            seed=1,
+        new_campaign(
+            name,
             repetitions=4,
-            statistic="median",
-            provenance={},
             points=[{"owd_ms": 10}, {"owd_ms": 20}, {"owd_ms": 30}],
-            variants=[
-                Variant(label=label, implementation="rquic", options={}, baseline=label == OFF)
-                for label in (OFF, FEC)
-            ],
+            variants=variants(OFF, FEC),
             workloads=[
                 Workload(label=label, name="download", parameters={}, metric=metric)
                 for label, metric in zip(WORKLOADS, compared, strict=True)
@@ -45,12 +38,8 @@ def fill(database: Database, name: str, compared: tuple[str, str]) -> None:
                     (FEC, 1.0, 300, 0.001 * (point + 1)),
                 ):
                     noise = 1 + 0.001 * repetition
-                    record = TrialRecord(
+                    record = trial(
                         TrialKey(label, workload, point, repetition),
-                        "ok",
-                        "",
-                        "2026-01-02T03:04:05+00:00",
-                        1.0,
                         metrics={"client": {"dct_s": dct_s * noise, "bytes_sent": sent * noise}},
                         checks={"stalled_s": stalled_s, "trials_at_once": 1},
                     )
@@ -172,33 +161,27 @@ def test_export_writes_it_alone(
     assert {round(value) for value in values} == {100, 300, 301}
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["show"],
-        ["show", "--trials"],
-        ["explain"],
-        ["report", "--output", "never-made"],
-        ["export", "--output", "never-made.csv"],
-        ["aa", "between", "aa-times", "mixed"],
-    ],
-    ids=" ".join,
-)
-@pytest.mark.parametrize(("wrong", "right"), [("client.dct", "client.dct_s"), ("stalled", "stalled_s")])
+NONE: list[list[str]] = [
+    ["show"],
+    ["show", "--trials"],
+    ["explain"],
+    ["report", "--output", "never-made"],
+    ["export", "--output", "never-made.csv"],
+    ["aa", "between", "aa-times", "mixed"],
+]
+
+
 def test_one_that_no_trial_has_is_refused_with_the_nearest(
-    fecbench_here: Any,
-    path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: list[str],
-    wrong: str,
-    right: str,
+    fecbench_here: Any, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(path.parent)
-    campaign = [] if command[0] == "aa" else ["--campaign", "aa-times"]
-    line = fecbench_here(*command, "--db", path, *campaign, "--metric", wrong).refusal()
-    assert repr(wrong) in line
-    assert f"did you mean {right!r}?" in line
-    assert [file.name for file in path.parent.iterdir()] == ["x.sqlite"]
+    for command in NONE:
+        for wrong, right in (("client.dct", "client.dct_s"), ("stalled", "stalled_s")):
+            monkeypatch.chdir(path.parent)
+            campaign = [] if command[0] == "aa" else ["--campaign", "aa-times"]
+            line = fecbench_here(*command, "--db", path, *campaign, "--metric", wrong).refusal()
+            assert repr(wrong) in line
+            assert f"did you mean {right!r}?" in line
+            assert [file.name for file in path.parent.iterdir()] == ["x.sqlite"]
 
 
 def test_every_metric_of_the_registry_is_listed_by_who_measures_it(fecbench_here: Any) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, Workload
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial
 
 SECRET = "s3cret"
 
@@ -81,50 +82,44 @@ URLS = [
 ]
 
 
-@pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("how", ["--db", "-v --db", "as the trial", "FECBENCH_DB"])
-def test_no_error_line_has_a_password(
-    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, url: str, how: str
-) -> None:
-    if how == "FECBENCH_DB":
-        monkeypatch.setenv(how, url)
-        done = fecbench_here("show")
-    elif how == "as the trial":
-        done = fecbench_here("show", url)
-    else:
-        done = fecbench_here("show", *how.split(), url)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert SECRET not in done.stderr
-    if how == "FECBENCH_DB":
-        assert done.stderr.count("\n") == 1
+def test_no_error_line_has_a_password(fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    for url in URLS:
+        if how == "FECBENCH_DB":
+            monkeypatch.setenv(how, url)
+            done = fecbench_here("show")
+        elif how == "as the trial":
+            done = fecbench_here("show", url)
+        else:
+            done = fecbench_here("show", *how.split(), url)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert SECRET not in done.stderr
+        if how == "FECBENCH_DB":
+            assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("plan",),
-        ("explain", "--db"),
-        ("report", "--output", "x", "--db"),
-        ("export", "--output", "x.csv", "--db"),
-        ("aa", "between", "one", "two", "--db"),
-        ("replay", "1", "--output", "x", "--db"),
-        ("implementations",),
-        (),
-    ],
-)
-@pytest.mark.parametrize("url", URLS[:4])
+CASES: list[tuple[str, ...]] = [
+    ("plan",),
+    ("explain", "--db"),
+    ("report", "--output", "x", "--db"),
+    ("export", "--output", "x.csv", "--db"),
+    ("aa", "between", "one", "two", "--db"),
+    ("replay", "1", "--output", "x", "--db"),
+    ("implementations",),
+    (),
+]
+
+
 def test_no_command_shows_a_password(
-    fecbench_here: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    arguments: tuple[str, ...],
-    url: str,
+    fecbench_here: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = fecbench_here(*arguments, url)
-    assert done.returncode in (1, 2)
-    assert SECRET not in done.stdout + done.stderr
+    for arguments in CASES:
+        for url in URLS[:4]:
+            monkeypatch.chdir(tmp_path)
+            done = fecbench_here(*arguments, url)
+            assert done.returncode in (1, 2)
+            assert SECRET not in done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("can_run_trials")
@@ -159,23 +154,9 @@ def test_a_password_that_an_older_campaign_has_kept_is_shown_by_no_command(
     kept = {"command": ["fecbench", "run", "--db", f"postgresql://host/db?user=me&password={SECRET}"]}
     database = tmp_path / "x.sqlite"
     with Database.open(str(database), create=True) as opened:
-        campaign = opened.create_campaign(
-            NewCampaign(
-                name="older",
-                title="Title",
-                design_text="",
-                seed=1,
-                repetitions=1,
-                statistic="median",
-                provenance=kept,
-                points=[{"owd_ms": 5}],
-                variants=[Variant(label="off", implementation="rquic", options={}, baseline=True)],
-                workloads=[Workload(label="download-1", name="download", parameters={})],
-            )
-        )
+        campaign = opened.create_campaign(new_campaign("older", provenance=kept))
         start = opened.start(campaign.id, "ada", kept)
-        key = TrialKey("off", "download-1", 0, 0)
-        opened.record(campaign.id, TrialRecord(key, "ok", "", "2026-01-02T03:04:05+00:00", 1.5), start.id)
+        opened.record(campaign.id, trial(TrialKey("off", "download-1", 0, 0)), start.id)
     for arguments in (("show", "--json"), ("show", 1, "--json"), ("show", 1)):
         done = fecbench_here(*arguments, "--db", database)
         assert done.returncode == 0, done.stderr

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from fecbench.results.store import rows, series
 from fecbench.results.store.database import Database
-from fecbench.results.store.records import NewCampaign, TrialKey, TrialRecord, Variant, VerdictLog, Workload
+from fecbench.results.store.records import TrialKey, TrialRecord, VerdictLog
+from tests.support.campaigns import new_campaign, variants
 
 LABEL = "rQUIC [/4]"
 CHECKS = {"stalled_s": 0.004, "trials_at_once": 6, "verdicts": {}}
@@ -60,23 +61,10 @@ def record(key: TrialKey, state: str, **more: Any) -> TrialRecord:
 def path(tmp_path: Path) -> Path:
     """A database of two campaigns; the first has a trial that was invalid once, and a start."""
     path = tmp_path / "x.sqlite"
-    variant = Variant(label=LABEL, implementation="rquic", options={}, baseline=True)
-    workload = Workload(label="download-1", name="download", parameters={})
     with Database.open(str(path), create=True) as database:
         for name in ("first", "second"):
             campaign = database.create_campaign(
-                NewCampaign(
-                    name=name,
-                    title="Title",
-                    design_text="",
-                    seed=1,
-                    repetitions=3,
-                    statistic="median",
-                    provenance={},
-                    points=[{"owd_ms": 77}],
-                    variants=[variant],
-                    workloads=[workload],
-                )
+                new_campaign(name, repetitions=3, points=[{"owd_ms": 77}], variants=variants(LABEL))
             )
             start = database.start(
                 campaign.id, "a-host", {"kernel": "6.66", "revision": {"commit": "c0ffee"}}
@@ -242,28 +230,23 @@ def test_the_figure_has_the_series_of_that_trial_alone(
     assert frame[["t_s", "x_bytes"]].values.tolist() == [[0.0, 1], [0.1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["7"], "has no trial 7: see fecbench show --trials"),
-        (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
-        (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
-        (["2", "--trials"], "--trials, --overhead and --metric are of all trials: leave out 2"),
-        (["2", "--metric", "client.dct_s"], "are of all trials: leave out 2"),
-        (["--plot", "x.png"], "--plot x.png: draws one trial: fecbench show TRIAL --plot x.png"),
-        (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
-        (
-            ["3", "--plot", "x.png"],
-            'trial 3 left no series: its variant must ask for some: series = ["cwnd"]',
-        ),
-        (["1", "--plot", "x.png"], "trial 1 left no series: it is invalid"),
-        (["two"], "Invalid value for 'trial'"),
-    ],
-)
-def test_a_wrong_call_is_refused_in_one_line(
-    fecbench_here: Any, path: Path, arguments: list[str], said: str
-) -> None:
-    assert said in fecbench_here("show", *arguments, "--db", path).refusal()
+WRONG: list[tuple[list[str], str]] = [
+    (["7"], "has no trial 7: see fecbench show --trials"),
+    (["2", "--campaign", "second"], "campaign 'second' has no trial 2"),
+    (["2", "--campaign", "secnd"], "has no campaign 'secnd'; did you mean 'second'?"),
+    (["2", "--trials"], "--trials, --overhead and --metric are of all trials: leave out 2"),
+    (["2", "--metric", "client.dct_s"], "are of all trials: leave out 2"),
+    (["--plot", "x.png"], "--plot x.png: draws one trial: fecbench show TRIAL --plot x.png"),
+    (["2", "--plot", "x.doc"], "--plot x.doc: must end with .png, .svg or .pdf"),
+    (["3", "--plot", "x.png"], 'trial 3 left no series: its variant must ask for some: series = ["cwnd"]'),
+    (["1", "--plot", "x.png"], "trial 1 left no series: it is invalid"),
+    (["two"], "Invalid value for 'trial'"),
+]
+
+
+def test_a_wrong_call_is_refused_in_one_line(fecbench_here: Any, path: Path) -> None:
+    for arguments, said in WRONG:
+        assert said in fecbench_here("show", *arguments, "--db", path).refusal()
 
 
 def test_second_tries_are_counted_for_a_person_and_as_json(fecbench_here: Any, path: Path) -> None:

@@ -39,11 +39,9 @@ def test_no_control_character_is_printed_but_line_breaks_and_tabs(text: str) -> 
     assert not set(one_line(text)) & set(controls)
 
 
-@pytest.mark.parametrize(
-    "label", ["rQUIC [xor]", "rQUIC [bold]", "[/4]", "[link=x]y[/link]", ":warning: FEC", "a \\[b]"]
-)
-def test_a_label_that_looks_like_markup_is_shown_as_it_is(label: str) -> None:
-    assert label in shown(label)
+def test_a_label_that_looks_like_markup_is_shown_as_it_is() -> None:
+    for label in ("rQUIC [xor]", "rQUIC [bold]", "[/4]", "[link=x]y[/link]", ":warning: FEC", "a \\[b]"):
+        assert label in shown(label)
 
 
 def test_a_cell_is_one_line_without_control_characters() -> None:

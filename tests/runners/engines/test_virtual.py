@@ -18,7 +18,7 @@ from fecbench.runners.engines.engine import EngineError
 from fecbench.runners.engines.virtual import VirtualEngine
 from fecbench.runners.sandbox import kernel, rights
 from fecbench.runners.trial import cgroup, competition, simulation
-from fecbench.runners.trial.judge import judge
+from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.trial.simulation import AnswerError, Place
 from tests.runners.conftest import TwoImplementations
 from tests.runners.engines.conftest import Play, Tasks, WriteDesign, experiment_of, tasks_of  # type: ignore[attr-defined]
@@ -61,50 +61,40 @@ NONSENSE = {
 }
 
 
+def judged(made_up: WriteDesign, play: Play, manner: str) -> Judgement:
+    """What the judge says of the task that is answered in this manner; all others are ok."""
+    tasks = misbehaving(made_up, manner)
+    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
+    assert finished.keys() == {key for key, _ in tasks}
+    bad = finished.pop(tasks[1][0])
+    assert {judgement.state for judgement in finished.values()} == {"ok"}
+    return bad
+
+
 @pytest.mark.parametrize("manner", NONSENSE)
 def test_a_simulator_that_dies_or_answers_nonsense_costs_its_trial_and_no_other(
     made_up: WriteDesign, play: Play, manner: str
 ) -> None:
-    tasks = misbehaving(made_up, manner)
-    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    bad = finished.pop(tasks[1][0])
+    bad = judged(made_up, play, manner)
     assert bad.state == "failed"
     assert NONSENSE[manner] in bad.reason
     assert bad.reason.startswith("the simulator of made-up ")
-    assert finished.keys() == {key for key, _ in tasks} - {tasks[1][0]}
-    assert {judgement.state for judgement in finished.values()} == {"ok"}
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_simulator_that_hangs_is_killed_and_the_others_go_on(made_up: WriteDesign, play: Play) -> None:
-    tasks = misbehaving(made_up, "hangs")
-    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    bad = finished.pop(tasks[1][0])
-    assert (bad.state, bad.reason) == (
-        "failed",
-        "the simulator of made-up did not answer within 2 s: let me think",
-    )
-    assert {judgement.state for judgement in finished.values()} == {"ok"}
+    bad = judged(made_up, play, "hangs")
+    assert bad.state == "failed"
+    assert bad.reason == "the simulator of made-up did not answer within 2 s: let me think"
 
 
-def test_what_a_simulator_cannot_play_is_failed_with_its_line_and_it_goes_on(
+def test_a_simulator_goes_on_after_what_it_cannot_play_or_has_disturbed(
     made_up: WriteDesign, play: Play
 ) -> None:
-    tasks = misbehaving(made_up, "refuses")
-    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    bad = finished.pop(tasks[1][0])
-    assert (bad.state, bad.reason) == ("failed", "the simulator: I cannot play this")
-    assert {judgement.state for judgement in finished.values()} == {"ok"}
-
-
-def test_a_trial_that_its_simulator_disturbed_is_invalid_and_it_goes_on(
-    made_up: WriteDesign, play: Play
-) -> None:
-    tasks = misbehaving(made_up, "disturbs")
-    finished = {each.key: judge(each.task, each.outcome) for each in play(tasks)}
-    bad = finished.pop(tasks[1][0])
-    assert (bad.state, bad.reason) == ("invalid", "the simulator collected garbage within the trial")
-    assert {judgement.state for judgement in finished.values()} == {"ok"}
+    refused, disturbed = (judged(made_up, play, manner) for manner in ("refuses", "disturbs"))
+    assert (refused.state, refused.reason) == ("failed", "the simulator: I cannot play this")
+    assert disturbed.state == "invalid"
+    assert disturbed.reason == "the simulator collected garbage within the trial"
 
 
 def test_a_second_answer_to_one_task_is_no_answer_to_the_next(made_up: WriteDesign, play: Play) -> None:

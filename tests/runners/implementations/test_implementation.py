@@ -23,26 +23,26 @@ def test_options_that_are_not_chosen_have_their_defaults(folder: Path) -> None:
     assert options == {"scheme": "none", "code_rate": 0.75, "window": 20, "pacing": True}
 
 
-@pytest.mark.parametrize(
-    ("chosen", "said"),
-    [
-        ({"shceme": "xor"}, "no option 'shceme'; did you mean 'scheme'"),
-        ({"scheme": "rs"}, "scheme = 'rs' must be one of none, xor"),
-        ({"scheme": 1}, "must be of type string"),
-        ({"code_rate": 0.4}, "at least 0.5"),
-        ({"code_rate": 1.5}, "at most 1"),
-        ({"code_rate": "0.9"}, "must be of type number"),
-        ({"code_rate": True}, "must be of type number"),
-        ({"code_rate": float("nan")}, "must be of type number"),
-        ({"window": 2.5}, "must be of type integer"),
-        ({"pacing": 1}, "must be of type boolean"),
-    ],
-)
-def test_a_wrong_option_is_refused(folder: Path, chosen: dict[str, object], said: str) -> None:
-    with pytest.raises(Refusal, match=said) as refusal:
-        load(folder).options(chosen, "design.toml: variant 'a'")
-    assert str(refusal.value).startswith("design.toml: variant 'a': ")
-    assert "\n" not in str(refusal.value)
+WRONG: list[tuple[dict[str, object], str]] = [
+    ({"shceme": "xor"}, "no option 'shceme'; did you mean 'scheme'"),
+    ({"scheme": "rs"}, "scheme = 'rs' must be one of none, xor"),
+    ({"scheme": 1}, "must be of type string"),
+    ({"code_rate": 0.4}, "at least 0.5"),
+    ({"code_rate": 1.5}, "at most 1"),
+    ({"code_rate": "0.9"}, "must be of type number"),
+    ({"code_rate": True}, "must be of type number"),
+    ({"code_rate": float("nan")}, "must be of type number"),
+    ({"window": 2.5}, "must be of type integer"),
+    ({"pacing": 1}, "must be of type boolean"),
+]
+
+
+def test_a_wrong_option_is_refused(folder: Path) -> None:
+    for chosen, said in WRONG:
+        with pytest.raises(Refusal, match=said) as refusal:
+            load(folder).options(chosen, "design.toml: variant 'a'")
+        assert str(refusal.value).startswith("design.toml: variant 'a': ")
+        assert "\n" not in str(refusal.value)
 
 
 def test_an_option_that_is_not_read_beside_the_others_is_refused(folder: Path) -> None:
@@ -265,23 +265,22 @@ def test_without_a_check_any_options_go_together(folder: Path) -> None:
     load(folder).check_together({"scheme": "xor", "window": 7}, "x")
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "options"),
-    [
-        ('default = "none"', 'default = "xor"', {}),
-        ('default = "none"', 'default = "none"', {"scheme": "xor"}),
-        ('off = { scheme = "none" }', "off = { pacing = true }", {"pacing": False}),
-        ('off = { scheme = "none" }', "off = { window = 20 }", {"window": 21}),
-        ('choices = ["none", "xor"]', 'choices = ["none"]', None),
-    ],
-)
-def test_options_that_turn_fec_on_are_found(
-    folder: Path, right: str, wrong: str, options: dict[str, Any] | None
-) -> None:
+FOUND: list[tuple[str, str, dict[str, Any] | None]] = [
+    ('default = "none"', 'default = "xor"', {}),
+    ('default = "none"', 'default = "none"', {"scheme": "xor"}),
+    ('off = { scheme = "none" }', "off = { pacing = true }", {"pacing": False}),
+    ('off = { scheme = "none" }', "off = { window = 20 }", {"window": 21}),
+    ('choices = ["none", "xor"]', 'choices = ["none"]', None),
+]
+
+
+def test_options_that_turn_fec_on_are_found(folder: Path) -> None:
     path = folder / "impl.toml"
-    assert right in path.read_text()
-    path.write_text(path.read_text().replace(right, wrong))
-    assert load(folder).options_with_fec() == options
+    declared = path.read_text()
+    for right, wrong, options in FOUND:
+        assert right in declared
+        path.write_text(declared.replace(right, wrong))
+        assert load(folder).options_with_fec() == options
 
 
 def test_options_that_owe_repair_turn_fec_on_before_a_default_that_owes_none(folder: Path) -> None:

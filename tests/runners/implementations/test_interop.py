@@ -22,32 +22,32 @@ def declare(folder: Path, interop: str = COMMANDS, above: str = "", below: str =
     return load(folder / "example")
 
 
-@pytest.mark.parametrize(
-    ("interop", "said"),
-    [
-        ("", "interop: must have a bundle, or the commands server and client"),
-        ('server = ["./run.sh"]', "interop: must have a bundle, or the commands server and client"),
-        (
-            f'{COMMANDS}\nbundle = "unpacked"',
-            "interop: has a bundle and commands; it must be one or the other",
-        ),
-        (f'{COMMANDS}\ntestcase = ""', "interop.testcase = ''"),
-        (f'{COMMANDS}\nimage = "x"', "interop.image = 'x'"),
-        (f'{COMMANDS}\nenv = {{ ROLE = "x" }}', "env.ROLE is set by the harness; leave it out"),
-        (f'{COMMANDS}\nenv = {{ "A B" = "x" }}', "interop.env.A B"),
-        (f"{COMMANDS}\nparams = 3", "interop.params"),
-        (f'{COMMANDS}\nparams = {{ sever = "x" }}', "interop.params"),
-        (f'{COMMANDS}\nparams = "--cc={{cc}}"', "there is no option 'cc'"),
-        (f'{COMMANDS}\nparams = "{{cc!r:>{{n}}}}"', "between braces stands the name of an option"),
-        (f'{COMMANDS}\nparams = "{{"', "Single '{'"),
-    ],
-)
-def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path, interop: str, said: str) -> None:
-    with pytest.raises(Refusal) as refusal:
-        declare(tmp_path, interop)
-    assert said in str(refusal.value)
-    assert str(refusal.value).startswith(f"{tmp_path}/example/impl.toml: ")
-    assert "\n" not in str(refusal.value)
+WRONG_TABLES: list[tuple[str, str]] = [
+    ("", "interop: must have a bundle, or the commands server and client"),
+    ('server = ["./run.sh"]', "interop: must have a bundle, or the commands server and client"),
+    (
+        f'{COMMANDS}\nbundle = "unpacked"',
+        "interop: has a bundle and commands; it must be one or the other",
+    ),
+    (f'{COMMANDS}\ntestcase = ""', "interop.testcase = ''"),
+    (f'{COMMANDS}\nimage = "x"', "interop.image = 'x'"),
+    (f'{COMMANDS}\nenv = {{ ROLE = "x" }}', "env.ROLE is set by the harness; leave it out"),
+    (f'{COMMANDS}\nenv = {{ "A B" = "x" }}', "interop.env.A B"),
+    (f"{COMMANDS}\nparams = 3", "interop.params"),
+    (f'{COMMANDS}\nparams = {{ sever = "x" }}', "interop.params"),
+    (f'{COMMANDS}\nparams = "--cc={{cc}}"', "there is no option 'cc'"),
+    (f'{COMMANDS}\nparams = "{{cc!r:>{{n}}}}"', "between braces stands the name of an option"),
+    (f'{COMMANDS}\nparams = "{{"', "Single '{'"),
+]
+
+
+def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path) -> None:
+    for interop, said in WRONG_TABLES:
+        with pytest.raises(Refusal) as refusal:
+            declare(tmp_path, interop)
+        assert said in str(refusal.value)
+        assert str(refusal.value).startswith(f"{tmp_path}/example/impl.toml: ")
+        assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

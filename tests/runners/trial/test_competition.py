@@ -107,34 +107,32 @@ def load(write_design: Any, tmp_path: Path) -> Callable[[str], Experiment]:
     return load
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "said"),
-    [
-        (
-            '"dumbbell"',
-            '"single-path"',
-            "has 1 client-server pair, and workload competing needs 2; it must be dumb",
-        ),
-        (
-            '["off", "xor, 4/5"]',
-            '"xor, 4/6"',
-            "background = 'xor, 4/6': is no label of a variant; did you mean 'xor, 4/5'",
-        ),
-        ('["off", "xor, 4/5"]', "7", "background = 7 must be"),
-        ('background = ["off", "xor, 4/5"]\n', "", "background is missing"),
-        ("size_bytes = 1_000_000\n", "", "size_bytes is missing"),
-        ('background = ["off", "xor, 4/5"]', 'backgroud = "off"', "did you mean 'background'"),
-    ],
-)
-def test_what_cannot_compete_is_refused(
-    load: Callable[[str], Experiment], right: str, wrong: str, said: str
-) -> None:
-    load(DESIGN)
-    assert right in DESIGN
-    with pytest.raises(Refusal) as refused:
-        load(DESIGN.replace(right, wrong))
-    assert said in str(refused.value)
-    assert "\n" not in str(refused.value)
+WRONG: list[tuple[str, str, str]] = [
+    (
+        '"dumbbell"',
+        '"single-path"',
+        "has 1 client-server pair, and workload competing needs 2; it must be dumb",
+    ),
+    (
+        '["off", "xor, 4/5"]',
+        '"xor, 4/6"',
+        "background = 'xor, 4/6': is no label of a variant; did you mean 'xor, 4/5'",
+    ),
+    ('["off", "xor, 4/5"]', "7", "background = 7 must be"),
+    ('background = ["off", "xor, 4/5"]\n', "", "background is missing"),
+    ("size_bytes = 1_000_000\n", "", "size_bytes is missing"),
+    ('background = ["off", "xor, 4/5"]', 'backgroud = "off"', "did you mean 'background'"),
+]
+
+
+def test_what_cannot_compete_is_refused(load: Callable[[str], Experiment]) -> None:
+    for right, wrong, said in WRONG:
+        load(DESIGN)
+        assert right in DESIGN
+        with pytest.raises(Refusal) as refused:
+            load(DESIGN.replace(right, wrong))
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
 def test_a_point_may_name_the_background(load: Callable[[str], Experiment]) -> None:

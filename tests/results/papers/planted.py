@@ -1,0 +1,34 @@
+"""Campaigns of a paper's designs, and what is claimed of them."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+import pandas as pd
+
+from fecbench import designs
+from fecbench.results.papers import figures_of
+from fecbench.results.papers.claims import Claim
+from fecbench.results.store.records import CampaignInfo
+
+Planted = tuple[pd.DataFrame, CampaignInfo]
+
+
+def design_of(name: str) -> dict[str, Any]:
+    """The tables of a design of the catalogue."""
+    return tomllib.loads(designs.load(designs.catalogue()[name]).text)
+
+
+def judged(frame: pd.DataFrame, campaign: CampaignInfo) -> list[Claim]:
+    """The claims of all figures of the campaign, each of which can be drawn."""
+    figures = figures_of(campaign)
+    for figure in figures:
+        assert figure.draw(frame, campaign).axes
+        assert figure.differences(frame, campaign)
+    return [claim for figure in figures for claim in figure.claims(frame, campaign)]
+
+
+def named(claims: list[Claim], *, but: bool) -> list[tuple[str, str]]:
+    """Those that do not hold so."""
+    return [(claim.text, claim.measured) for claim in claims if claim.holds is not but]

@@ -1,0 +1,100 @@
+"""Every design of the catalogue can be run, and means what it always meant: points, order, seeds and tasks.
+
+catalogue.json has a digest of each design. Whoever changes a design on purpose changes its line.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs
+from fecbench.designs import Design
+from fecbench.runners.campaign.against_itself import against_itself
+from fecbench.runners.campaign.checks import check
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.campaign.order import trial_keys
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import VIRTUAL
+
+DESIGNS = Path(designs.__file__).parent
+DIGESTS: dict[str, str] = json.loads(Path(__file__).with_name("catalogue.json").read_text())
+TASKS = 200
+"""Of each design, evenly over its order."""
+
+
+def meaning(experiment: Experiment) -> Iterator[Any]:
+    """All that decides what a campaign of the design runs."""
+    keys = trial_keys(experiment.design, len(experiment.points))
+    yield experiment.points
+    yield [[key.variant, key.workload, key.point, key.repetition] for key in keys]
+    for key in {(key.point, key.repetition): key for key in keys}.values():
+        yield experiment.seeds(key).model_dump()
+    for key in keys[:: -(-len(keys) // TASKS)]:
+        yield experiment.task(key, VIRTUAL).document()
+
+
+def digest(experiment: Experiment) -> str:
+    text = hashlib.sha256()
+    for part in meaning(experiment):
+        text.update(json.dumps(part, sort_keys=True).encode())
+    return text.hexdigest()
+
+
+def listed() -> dict[str, int]:
+    """Trials of each design, as the table of the README has them."""
+    _, _, catalogue = (DESIGNS / "README.md").read_text().partition("\n## Catalogue\n")
+    trials: dict[str, int] = {}
+    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", catalogue.partition("\n## ")[0], re.MULTILINE):
+        names = re.findall("`(.+?)`", row[0])
+        family = names[0].partition("-")[0]
+        whole = [family + name if name.startswith("-") else name for name in names]
+        trials |= zip(whole, (int(count.replace(",", "")) for count in row[1].split(", ")), strict=True)
+    return trials
+
+
+def test_every_design_has_its_digest_and_its_row_in_the_readme() -> None:
+    files = {path.stem: path for path in (DESIGNS / "catalog").glob("*.toml")}
+    assert designs.catalogue() == files
+    assert DIGESTS.keys() == listed().keys() == files.keys()
+
+
+@pytest.mark.parametrize("name", sorted(DIGESTS))
+def test_a_design_of_the_catalogue(name: str) -> None:
+    """It can be run, means what it always meant, and loses nothing when it is written again."""
+    design = designs.load(designs.catalogue()[name])
+    plan = design.plan()
+    assert design.name == name
+    compared = name != "interop"  # of which `fecbench interop` takes all but the variants
+    assert sum(variant.is_baseline for variant in design.variants) == compared
+    trials = len(plan.points) * len(design.workloads) * len(design.variants) * design.repetitions
+    assert listed()[name] == trials > 0
+
+    experiment = Experiment(design, plan.points, ours())
+    check(experiment)
+    assert digest(experiment) == DIGESTS[name]
+
+    again = designs.rewritten(design, repetitions=47)
+    assert (again.repetitions, again.path, again.plan()) == (47, design.path, plan)
+    assert designs.parse(again.text, again.path) == again
+    assert_same(design, again, set(Design.model_fields) - {"repetitions"})
+
+    if all(workload.name != "competing" for workload in design.workloads):
+        itself = against_itself(design, design.variants[-1].label)
+        read = designs.parse(itself.text, "written.toml")
+        assert read.variants == itself.variants
+        assert_same(design, read, set(Design.model_fields) - {"variants", "repetitions", "until"})
+        # Arms that are to be equal decide nothing: such a design stops at its first look.
+        repetitions = design.repetitions if design.until is None else design.looks[0]
+        assert (read.repetitions, read.until) == (repetitions, None)
+
+
+def assert_same(design: Design, other: Design, fields: set[str]) -> None:
+    assert {field: getattr(other, field) for field in fields} == {
+        field: getattr(design, field) for field in fields
+    }
+    assert list(other.factors) == list(design.factors)  # their order is that of the axes
