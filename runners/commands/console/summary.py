@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fecbench.results.analysis import attempts, comparison, deciding, exposure, frames, repair, timers
+from fecbench.results.analysis import (
+    attempts,
+    comparison,
+    deciding,
+    exposure,
+    frames,
+    late_requests,
+    repair,
+    timers,
+)
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import comparisons, left_out
 from fecbench.results.analysis.summary import median_column, summary
@@ -49,6 +58,8 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     for sentence in exposure.sentences(exposed):
         say(sentence)
     for sentence in (*timers.sentences(campaign), *deciding.sentences(campaign)):
+        say(sentence)
+    for sentence in late_requests.sentences(database, campaign):
         say(sentence)
     for sentence in repair.sentences(database, campaign):
         say(sentence)
