@@ -25,11 +25,14 @@ def test_late_requests_of_emulated_sessions_are_told(
     with Database.open(str(tmp_path / "d.sqlite"), create=True) as database:
         campaign = database.create_campaign(
             new_campaign(
-                provenance={"engine": engine}, variants=variants("off"), workloads=[workload(name, name)]
+                repetitions=3,
+                provenance={"engine": engine},
+                variants=variants("off"),
+                workloads=[workload(name, name)],
             )
         )
-        for point, lag in enumerate(lags):
+        for repetition, lag in enumerate(lags):
             metrics = {"client": {"dct_s": 1.0}, "video": {"request_lag_p99_ms": lag}}
-            database.record(campaign.id, trial(TrialKey("off", name, point, 0), metrics=metrics))
+            database.record(campaign.id, trial(TrialKey("off", name, 0, repetition), metrics=metrics))
         said = late_requests.sentences(database, campaign)
     assert [sentence.partition(", 1 %")[0] for sentence in said] == ([told] if told else [])
