@@ -208,7 +208,10 @@ trials = sa.Table(
         "seeds",
         sa.JSON,
         nullable=False,
-        doc="Unsigned 64 bits: `content`, and of each direction of each link, as `internet/down`.",
+        doc=(
+            "Unsigned 64 bits: `content`, and of each direction of each link, as `internet/down`;"
+            " `internet/trace` decides where in its trace a link begins."
+        ),
     ),
     sa.Column(
         "dropper",

@@ -166,6 +166,7 @@ def _seeds(seeds: Seeds) -> dict[str, int]:
             for link, directions in seeds.losses.items()
             for direction, seed in directions.items()
         },
+        **{_of_trace(link): seed for link, seed in seeds.traces.items()},
     }
 
 
@@ -177,12 +178,20 @@ def seeds_of(record: TrialRecord, task: Mapping[str, Any]) -> Seeds:
             link: {direction: record.seeds[_of_direction(link, direction)] for direction in DIRECTIONS}
             for link in task["links"]
         },
+        traces={
+            link: record.seeds[_of_trace(link)] for link in task["links"] if _of_trace(link) in record.seeds
+        },
     )
 
 
 def _verdict_log(link: str, direction: Direction, recorded: DropperOutcome) -> VerdictLog:
     bitmap = recorded.bitmap[: (recorded.packets + 7) // 8]
     return VerdictLog(link, direction, recorded.packets, recorded.counters.dropped, bitmap)
+
+
+def _of_trace(link: str) -> str:
+    """The name, in the database, of what decides where in its trace a link begins."""
+    return f"{link}/trace"
 
 
 def _of_direction(link: str, direction: Direction) -> str:

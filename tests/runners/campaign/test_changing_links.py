@@ -136,6 +136,17 @@ def test_in_virtual_time_a_pause_lasts_as_long_as_the_trace_says_each_time(
     assert of_one == completions(tmp_path / "two.sqlite")
 
 
+def test_a_replay_begins_at_the_same_place_of_the_trace(tmp_path: Path, fecbench: Any) -> None:
+    steps = "".join(f"100000,{mbps}000000\n" for mbps in range(1, 31))
+    drawn = WITH_TRACE.replace("\ntrace.offset_s = 0", "")
+    path = written(tmp_path, drawn, f"keep_us,rate_bps\n{steps}")
+    database = tmp_path / "drawn.sqlite"
+    fecbench("run", path, "--engine", "virtual", "--db", database, "--filter", "variant=off")
+    assert len(set(completions(database).values())) > 2
+    replayed = fecbench("replay", 3, "--db", database, "--output", tmp_path / "replay")
+    assert replayed.returncode == 0, replayed.stdout
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
 @pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build")
 def test_emulated_it_lasts_as_long(tmp_path: Path, fecbench: Any) -> None:
