@@ -1,6 +1,7 @@
 """`fecbench losses`: which packets a loss model and a seed drop, as the oracle predicts it. Needs no root."""
 
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -84,6 +85,35 @@ def pattern(
     as_json: arguments.Json = False,
 ) -> None:
     _print_losses(_model_of("pattern", drop=drop, length=length, repeat=repeat), seed, packets, as_json)
+
+
+@losses.command("fit")
+def fit_losses(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A 0 for each packet that came, a 1 for each that was lost."),
+    ],
+    as_json: arguments.Json = False,
+) -> None:
+    """Say which model recorded losses fit, and whether it may be used in their place."""
+    from fecbench.dropper import fit  # scipy's optimizer takes long to load
+
+    found = fit.fit(fit.read(file))
+    if as_json:
+        told = {
+            "model": found.name,
+            "parameters": found.parameters,
+            "usable": found.usable,
+            "why": found.why,
+            "packets": found.packets,
+            "losses": found.losses,
+            "bic": found.bic,
+        }
+        print_document(told, indent=None)
+        return
+    parameters = ", ".join(f"{name} = {value:.4g}" for name, value in found.parameters.items())
+    say(f"{found.name} ({parameters}), of {found.losses} losses of {found.packets} packets")
+    say(f"It may be used: {found.why}." if found.usable else f"Do not use it: {found.why}.")
 
 
 def _model_of(name: str, **parameters: object) -> LossModel:

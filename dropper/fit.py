@@ -1,0 +1,216 @@
+"""Which loss model recorded losses fit, and whether it may be used in their place.
+
+Three models are tried, by maximum likelihood: `uniform`, `markov` (every packet is lost in the bad state and
+none in the good one) and `ge` (Gilbert-Elliott, whose states are hidden). The one with the least BIC is
+taken. What was recorded is then compared with what that model makes: lengths of bursts, and of gaps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.optimize
+from numpy.typing import NDArray
+
+from fecbench.dropper.model import (
+    GilbertElliott,
+    LossModelError,
+    Uniform,
+    markov,
+    parameters_of,
+    verdicts,
+)
+from fecbench.errors import BadInput
+
+FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
+"""Of fewer, nothing is said."""
+MOST_PACKETS = 10_000_000
+SIMULATED = 200
+"""So often the model makes as many packets, for the comparison."""
+UNUSUAL = 0.01
+"""A model is not usable whose own losses are farther from its mean in fewer than this share of these."""
+
+Verdicts = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The model that fits best."""
+
+    model: Uniform | GilbertElliott
+    name: str
+    usable: bool
+    why: str
+    """In one line: why it may be used, or why not."""
+    packets: int
+    losses: int
+    bic: dict[str, float]
+    """Of each model that was tried; the least is the best."""
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        found = {name: value for name, value in parameters_of(self.model).items() if name != "model"}
+        return {name: found[name] for name in ("p", "r")} if self.name == "markov" else found
+
+
+def read(path: Path) -> Verdicts:
+    """The verdicts of a file: a 0 for each packet that came and a 1 for each that was lost, in order, with or
+    without blanks and line breaks between. Raises BadInput, which names the file."""
+    try:
+        if path.stat().st_size > 4 * MOST_PACKETS:
+            raise BadInput(f"{path}: has more than {MOST_PACKETS} packets")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: is no text") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if wrong := line.translate(_ALLOWED).strip():
+            raise BadInput(f"{path}: line {number}: {wrong[:20]!r}: must be 0 (it came) or 1 (it was lost)")
+    digits = "".join(text.split()).replace(",", "")
+    if not digits:
+        raise BadInput(f"{path}: is empty")
+    lost: Verdicts = np.frombuffer(digits.encode(), np.uint8) == ord("1")
+    return lost
+
+
+_ALLOWED = str.maketrans("", "", "01, \t")
+
+
+def fit(lost: Verdicts, seed: int = 0) -> Fit:
+    """The model that fits these verdicts best. `seed` is that of the comparison."""
+    packets, losses = lost.size, int(lost.sum())
+    if packets < FEWEST_PACKETS or not FEWEST_LOSSES <= losses <= packets - FEWEST_LOSSES:
+        share = losses / packets if packets else 0.0
+        why = (
+            f"{losses} of {packets} packets are lost: too few to tell models apart; at least"
+            f" {FEWEST_LOSSES} of {FEWEST_PACKETS} must be, and as many come"
+        )
+        return Fit(Uniform(share), "uniform", False, why, packets, losses, {})
+    tried = dict(_tried(lost))
+    bic = {name: parameters * np.log(packets) - 2 * log for name, (_, parameters, log) in tried.items()}
+    name = min(bic, key=lambda each: bic[each])
+    model = tried[name][0]
+    usable, why = _compared(lost, model, seed)
+    return Fit(model, name, usable, why, packets, losses, bic)
+
+
+def _tried(lost: Verdicts) -> Iterator[tuple[str, tuple[Uniform | GilbertElliott, int, float]]]:
+    """Each model with its number of parameters and its log-likelihood."""
+    share = float(lost.mean())
+    yield "uniform", (Uniform(share), 1, _log(lost.sum(), share) + _log((~lost).sum(), 1 - share))
+    before, after = lost[:-1], lost[1:]
+    to_bad, in_good = float((~before & after).sum()), float((~before).sum())
+    to_good, in_bad = float((before & ~after).sum()), float(before.sum())
+    p, r = to_bad / in_good, to_good / in_bad
+    log = _log(to_bad, p) + _log(in_good - to_bad, 1 - p) + _log(to_good, r) + _log(in_bad - to_good, 1 - r)
+    yield "markov", (markov(p, r), 2, log)
+    yield "ge", _gilbert_elliott(lost, p, r)
+
+
+def _log(count: float, probability: float) -> float:
+    return float(count) * float(np.log(probability)) if count else 0.0
+
+
+def _gilbert_elliott(lost: Verdicts, p: float, r: float) -> tuple[GilbertElliott, int, float]:
+    """The best of a search from several places: the likelihood has more than one peak."""
+    share = float(lost.mean())
+    values, lengths = _runs(lost)
+
+    def minus(at: NDArray[np.float64]) -> float:
+        return -_likelihood(values, lengths, *_probabilities(at))
+
+    begins = [(p, r, share / 10, 0.9), (p / 3, r / 3, share / 3, 0.5), (share / 10, 0.1, share / 3, 0.3)]
+    found = [
+        scipy.optimize.minimize(minus, _free(*begin), method="L-BFGS-B", bounds=[(-16, 16)] * 4)
+        for begin in begins
+    ]
+    best = min(found, key=lambda each: float(each.fun))
+    to_bad, to_good, loss_good, loss_bad = _probabilities(best.x)
+    try:
+        model = GilbertElliott(to_bad, to_good, 1 - loss_good, 1 - loss_bad)
+    except LossModelError:
+        model = markov(p, r)
+    return model, 4, -float(best.fun)
+
+
+def _free(p: float, r: float, loss_good: float, loss_bad: float) -> NDArray[np.float64]:
+    """Four numbers without bounds; the good state loses less than the bad one."""
+    shares = np.clip([p, r, loss_bad, loss_good / loss_bad], 1e-6, 1 - 1e-6)
+    return np.asarray(np.log(shares / (1 - shares)))
+
+
+def _probabilities(at: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    p, r, loss_bad, of_it = (float(value) for value in 1 / (1 + np.exp(-at)))
+    return p, r, loss_bad * of_it, loss_bad
+
+
+def _runs(lost: Verdicts) -> tuple[Verdicts, NDArray[np.int64]]:
+    """The value of each run of equal verdicts, and its length."""
+    edges = np.flatnonzero(np.diff(lost.astype(np.int8))) + 1
+    begins = np.concatenate([[0], edges])
+    return lost[begins], np.diff(np.concatenate([begins, [lost.size]]))
+
+
+def _likelihood(
+    values: Verdicts, lengths: NDArray[np.int64], p: float, r: float, loss_good: float, loss_bad: float
+) -> float:
+    """The log-likelihood of runs: a product of matrices, from the good state on (Rabiner 1989, forward)."""
+    moves = np.array([[1 - p, p], [r, 1 - r]])
+    log, product = 0.0, np.empty((values.size, 2, 2))
+    for value in (False, True):
+        emits = np.array([loss_good, loss_bad]) if value else 1 - np.array([loss_good, loss_bad])
+        own, base = np.linalg.eig(emits[:, None] * moves)
+        if np.iscomplexobj(own) or np.linalg.cond(base) > 1e12 or own.max() <= 0:
+            return -np.inf
+        of_value = values == value
+        scaled = (own / own.max()) ** lengths[of_value, None]
+        log += float(lengths[of_value].sum()) * float(np.log(own.max()))
+        product[of_value] = (base * scaled[:, None, :]) @ np.linalg.inv(base)
+    while len(product) > 1:
+        rest = product[len(product) & ~1 :]
+        product = np.concatenate(
+            [product[0 : len(product) & ~1 : 2] @ product[1 : len(product) & ~1 : 2], rest]
+        )
+        scale = product.max(axis=(1, 2))
+        if (scale <= 0).any() or not np.isfinite(scale).all():
+            return -np.inf
+        log += float(np.log(scale).sum())
+        product /= scale[:, None, None]
+    last = float(product[0, 0].sum())
+    return log + float(np.log(last)) if last > 0 else -np.inf
+
+
+def _compared(lost: Verdicts, model: Uniform | GilbertElliott, seed: int) -> tuple[bool, str]:
+    """Whether what the model makes is like what was recorded, and a line that says it."""
+    made = [verdicts(model, seed + number, lost.size) for number in range(SIMULATED)]
+    worst, what = 1.0, ""
+    for name, value in (("bursts", True), ("gaps between losses", False)):
+        recorded = _lengths(lost, value)
+        of_made = [_lengths(each, value) for each in made]
+        edges = np.unique(np.concatenate([recorded, *of_made]))
+        shares = np.array(
+            [np.searchsorted(np.sort(each), edges, "right") / max(1, each.size) for each in of_made]
+        )
+        mean = shares.mean(axis=0)
+        own = np.abs(shares - mean).max(axis=1)
+        here = np.searchsorted(np.sort(recorded), edges, "right") / max(1, recorded.size)
+        unusual = float((own >= np.abs(here - mean).max()).mean())
+        if unusual < worst:
+            worst, what = unusual, name
+    if worst < UNUSUAL:
+        return False, (
+            f"its lengths of {what} are not those that were recorded: in {100 * worst:g} % of {SIMULATED}"
+            " simulations they are as far from its own mean; use the recorded losses as a pattern"
+        )
+    return True, (
+        f"lengths of bursts and gaps are as far from its own as those of {100 * worst:g} % of"
+        f" {SIMULATED} simulations, or more"
+    )
+
+
+def _lengths(lost: Verdicts, value: bool) -> NDArray[np.int64]:
+    values, lengths = _runs(lost)
+    of_value: NDArray[np.int64] = lengths[values == value]
+    return of_value
