@@ -39,8 +39,8 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever waits takes a holder for dead after a moment."""
-    monkeypatch.setattr(claims, "DEAD_AFTER_S", 0.3)
+    """Whoever waits takes a holder for dead after some seconds, more than a busy machine needs to begin."""
+    monkeypatch.setattr(claims, "DEAD_AFTER_S", 3.0)
 
 
 def stored(address: str) -> dict[TrialKey, tuple[str, int]]:
