@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fecbench.dropper.model import (
     GilbertElliott,
-    LossModelError,
     Uniform,
     markov,
     parameters_of,
@@ -128,11 +127,7 @@ def _gilbert_elliott(lost: Verdicts, p: float, r: float) -> tuple[GilbertElliott
     ]
     best = min(found, key=lambda each: float(each.fun))
     to_bad, to_good, loss_good, loss_bad = _probabilities(best.x)
-    try:
-        model = GilbertElliott(to_bad, to_good, 1 - loss_good, 1 - loss_bad)
-    except LossModelError:
-        model = markov(p, r)
-    return model, 4, -float(best.fun)
+    return GilbertElliott(to_bad, to_good, 1 - loss_good, 1 - loss_bad), 4, -float(best.fun)
 
 
 def _free(p: float, r: float, loss_good: float, loss_bad: float) -> NDArray[np.float64]:

@@ -112,6 +112,13 @@ class DirectionSettings:
         return round(self.owd_ms * 1e6)
 
     @property
+    def least_owd_ms(self) -> float:
+        """The least that it ever has."""
+        if self.trace is None or self.trace.owd_us is None:
+            return self.owd_ms
+        return min(self.owd_ms, min(self.trace.owd_us) / 1e3)
+
+    @property
     def outage_ns(self) -> tuple[int, int] | None:
         if self.outage_s is None:
             return None
@@ -170,8 +177,8 @@ class LinkSettings:
 
     @property
     def rtt_ms(self) -> float:
-        """The propagation up and down, without serialization and waiting."""
-        return self.up.owd_ms + self.down.owd_ms
+        """The least propagation up and down, without serialization and waiting."""
+        return self.up.least_owd_ms + self.down.least_owd_ms
 
     def bdp_bytes(self, direction: Direction) -> float:
         """The bandwidth-delay product: the direction's rate times the round-trip time."""

@@ -11,7 +11,6 @@ each repetition draws a place in it, and `trace.repeat` says what comes after it
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +18,7 @@ from fecbench.dropper import model as dropper_model
 from fecbench.dropper.model import FORMS, LossModelError
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
+from fecbench.runners.workloads.json_file import beside
 from fecbench.topologies import link_traces
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 from fecbench.topologies.trace import REPEATS, Trace
@@ -95,9 +95,8 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
 
 
 def read_trace(name: str, design_path: str) -> dict[str, Any]:
-    """A trace beside the design, as a campaign keeps it. Raises TopologyError."""
-    path = Path(design_path).parent / KIND / f"{name}.csv"
-    trace, sha256 = link_traces.read(path)
+    """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
+    trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, ".csv"))
     columns = {column: list(values) for column, values in link_traces.columns_of(trace).items()}
     return {"sha256": sha256, "trace": columns}
 

@@ -55,7 +55,7 @@ class Validity(BaseModel):
 
     def late_bound_us(self, link: LinkSettings) -> int:
         """How late a frame may leave a link before it counts as late."""
-        owd_ms = min(link.up.owd_ms, link.down.owd_ms)
+        owd_ms = min(link.up.least_owd_ms, link.down.least_owd_ms)
         return round(max(self.late_at_least_ms, self.late_share_of_owd * owd_ms) * 1000)
 
 

@@ -1,5 +1,6 @@
 """Asks a running client for objects: what it is to read is written to its standard input when it is due."""
 
+import math
 import os
 import time
 
@@ -21,6 +22,10 @@ class Asker:
         os.set_blocking(client.process.stdin.fileno(), False)
         self._lines: list[Line] = []
         self._asked = 0
+        self._tell_every_s: float | None = None
+        """Of the object that was asked for last."""
+        self._told_s = -math.inf
+        """When progress was told last."""
         self._begun_s = time.monotonic()
         client.hear = self._hear
         self._proceed(dialogue.begin(self._begun_s))
@@ -44,6 +49,13 @@ class Asker:
                 f" was started at {self._begun_s:.6f}, and it is {now_s:.6f}"
             )
             return
+        if isinstance(said, Progress):
+            if self._tell_every_s is None or to_s < self._told_s + self._tell_every_s - CLOCK_S:
+                self._client.refuse(
+                    f"told at {to_s:.6f} of {said.bytes} bytes, which is more often than it was asked"
+                )
+                return
+            self._told_s = to_s
         self._proceed(self._dialogue.heard(said))
 
     def _proceed(self, lines: list[Line]) -> None:
@@ -62,7 +74,9 @@ class Asker:
                 self._lines.clear()
                 self.close()
                 return
-            self._asked += line.get is not None
+            if line.get is not None:
+                self._asked += 1
+                self._tell_every_s, self._told_s = line.tell_every_s, -math.inf
             try:
                 os.write(stdin.fileno(), text.encode() + b"\n")
             except (BrokenPipeError, BlockingIOError):  # its end is seen elsewhere, or it reads nothing

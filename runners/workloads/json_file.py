@@ -24,17 +24,17 @@ Model = TypeVar("Model", bound=BaseModel)
 Line = Annotated[str, AfterValidator(_printable)]
 
 
-def beside(design_path: str, kind: str, name: str, parameter: str) -> Path:
+def beside(design_path: str, kind: str, name: str, parameter: str, suffix: str = ".json") -> Path:
     """The file of the `kind` (page, trace) of that name: in the folder `KINDs` beside the design.
 
-    Raises Refusal, which says which `parameter` of which workload names it.
+    Raises Refusal, which says which `parameter` names it.
     """
     folder = Path(design_path).parent / f"{kind}s"
-    known = sorted(path.stem for path in folder.glob("*.json"))
+    known = sorted(path.stem for path in folder.glob(f"*{suffix}"))
     if name not in known:
         there = f"there is no {kind} {name!r} in {folder}"
         raise Refusal(f"{design_path}: {parameter} = {name!r}: {there}; {nearest(name, known)}")
-    return folder / f"{name}.json"
+    return folder / f"{name}{suffix}"
 
 
 def read_json(path: Path) -> object:

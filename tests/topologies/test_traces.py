@@ -217,6 +217,14 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         Trace((1, 2), rate_bps=(5,))
 
 
+def test_the_least_delay_is_that_of_the_trace_or_of_what_comes_after_it() -> None:
+    trace = Trace((5, 5), owd_us=(9000, 4000), repeat="end")
+    own = LinkSettings.symmetric(8, 10).up.__class__(8, 10, queue_ms=100, trace=trace)
+    assert LinkSettings(own, own).rtt_ms == 8
+    own = own.__class__(8, 3, queue_ms=100, trace=trace)
+    assert LinkSettings(own, own).rtt_ms == 6
+
+
 def test_a_queue_in_time_is_bytes_where_the_rate_is_constant() -> None:
     link = LinkSettings.symmetric(8, 10)
     up = link.up.__class__(8, 10, queue_ms=100)

@@ -104,7 +104,7 @@ def _too_early(task: Task, messages: Messages) -> Iterator[str]:
         return
     links = [link.settings for link in task.links.values()]
     directions = [link.up if direction_of(task) == "up" else link.down for link in links]
-    owd_s = min(direction.owd_ms for direction in directions) / 1e3
+    owd_s = min(direction.least_owd_ms for direction in directions) / 1e3
     rate = together(direction.rate for direction in directions)
     sizes, size_of = np.unique(arrived.bytes, return_inverse=True)
     least_s = owd_s + np.array([rate.least_time_s(float(size)) for size in sizes])[size_of]

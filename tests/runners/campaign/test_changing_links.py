@@ -93,7 +93,7 @@ REFUSED = {
     "no queue": ("queue_ms = 100\n", "", "write queue_ms = 100"),
     "a rate besides": ("owd_ms = 10", "owd_ms = 10\nbandwidth_mbps = 5", "bandwidth_mbps reaches nobody"),
     "no delay": ("owd_ms = 10\n", "", "owd_ms is missing"),
-    "no such file": ('"pause"', '"none"', "links/none.csv: cannot be read: No such file"),
+    "no such file": ('"pause"', '"none"', "trace = 'none': there is no link 'none'"),
     "an offset that is none": ("offset_s = 0", "offset_s = -1", "trace.offset_s = -1: must be"),
     "an unknown way to go on": ("offset_s = 0", 'repeat = "again"', "it must be loop, hold, end"),
     "no trace": ('internet.trace = "pause"\n', "bandwidth_mbps = 1\n", "trace.offset_s: there is no trace"),

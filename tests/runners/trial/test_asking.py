@@ -86,6 +86,7 @@ import json, sys, time
 sys.stdin.readline()
 now = time.clock_gettime(time.CLOCK_MONOTONIC)
 good = {"event": "object", "bytes": 1, "requested_at": now, "first_byte_at": now, "done_at": now}
+progress = {"event": "progress", "bytes": 1, "requested_at": now, "at": now}
 for said in WRONG:
     print(json.dumps(said), flush=True)
 time.sleep(60)
@@ -97,6 +98,7 @@ HOSTILE = {
     "later than now": ("[{**good, 'done_at': now + 10}]", "by CLOCK_MONOTONIC it was started at"),
     "before it was started": ("[{**good, 'requested_at': now - 10}]", "by CLOCK_MONOTONIC it was started at"),
     "no size": ("[{'event': 'object'}]", "no object message"),
+    "progress that nobody wants": ("[progress]", "more often than it was asked"),
 }
 
 
