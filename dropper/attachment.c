@@ -123,13 +123,19 @@ static void take_map(struct attached *attached, int fd) {
     else if (strcmp(info.name, "verdicts") == 0) {
         attached->verdicts = fd;
         attached->recorded = (uint64_t)info.max_entries * DROPPER_VERDICTS_PER_WORD;
-    } else
+    } else if (strcmp(info.name, "arrivals") == 0)
+        attached->arrivals = fd;
+    else
         close(fd);
 }
 
 static struct attached open_maps(uint32_t program_id, const uint32_t *map_ids, uint32_t maps) {
-    struct attached attached = {
-        .program_id = program_id, .configuration = -1, .state = -1, .counters = -1, .verdicts = -1};
+    struct attached attached = {.program_id = program_id,
+                                .configuration = -1,
+                                .state = -1,
+                                .counters = -1,
+                                .verdicts = -1,
+                                .arrivals = -1};
 
     for (uint32_t i = 0; i < maps; i++) {
         int fd = bpf_map_get_fd_by_id(map_ids[i]);
@@ -138,7 +144,8 @@ static struct attached open_maps(uint32_t program_id, const uint32_t *map_ids, u
             fail(errno, "cannot open map %u of BPF program %u", map_ids[i], program_id);
         take_map(&attached, fd);
     }
-    if (attached.configuration < 0 || attached.state < 0 || attached.counters < 0 || attached.verdicts < 0)
+    if (attached.configuration < 0 || attached.state < 0 || attached.counters < 0 || attached.verdicts < 0 ||
+        attached.arrivals < 0)
         fail(0, "program %u was attached by another version of this command: remove it by tc filter del",
              program_id);
     return attached;
@@ -211,6 +218,18 @@ struct verdicts read_verdicts(const struct attached *attached, uint64_t packets)
     return verdicts;
 }
 
+const uint64_t *read_arrivals(const struct attached *attached) {
+    const uint64_t *arrivals;
+
+    if (!is_clocked(read_configuration(attached).model))
+        return NULL;
+    arrivals =
+        mmap(NULL, attached->recorded * sizeof(uint64_t), PROT_READ, MAP_SHARED, attached->arrivals, 0);
+    if (arrivals == MAP_FAILED)
+        fail(errno, "cannot read the arrivals");
+    return arrivals;
+}
+
 /* ---- Attaching ---- */
 
 static struct bpf_map *map_named(struct bpf_object *object, const char *name) {
@@ -221,43 +240,67 @@ static struct bpf_map *map_named(struct bpf_object *object, const char *name) {
     return map;
 }
 
-static void size_map(struct bpf_object *object, const char *name, uint64_t verdicts) {
-    int error = bpf_map__set_max_entries(map_named(object, name),
-                                         bytes_of(verdicts ? verdicts : 1) / sizeof(uint64_t));
+static void size_map(struct bpf_object *object, const char *name, uint64_t words) {
+    int error = bpf_map__set_max_entries(map_named(object, name), words ? words : 1);
 
     if (error)
-        fail(error, "cannot give map %s room for %llu packets", name, (unsigned long long)verdicts);
+        fail(error, "cannot give map %s room for %llu words", name, (unsigned long long)words);
+}
+
+/* The words of a map, to be written. */
+static uint64_t *map_words(struct bpf_object *object, const char *name, size_t bytes) {
+    uint64_t *words =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map_named(object, name)), 0);
+
+    if (words == MAP_FAILED)
+        fail(errno, "cannot write map %s", name);
+    return words;
 }
 
 static void write_pattern(struct bpf_object *object, const struct verdicts *pattern) {
     size_t size = bytes_of(pattern->length);
-    void *words;
+    uint64_t *words;
 
     if (!size)
         return;
-    words =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map_named(object, "pattern")), 0);
-    if (words == MAP_FAILED)
-        fail(errno, "cannot write a pattern of %llu packets", (unsigned long long)pattern->length);
+    words = map_words(object, "pattern", size);
     memcpy(words, pattern->words, size);
     munmap(words, size);
 }
 
-static struct bpf_object *load(const struct verdicts *pattern, uint64_t recorded) {
+/* Draws all stays; returns how long they last in all, in ns. */
+static uint64_t write_stays(struct bpf_object *object, uint64_t seed, const struct losses_data *data) {
+    losses_u64 drawn = 0, ended_us = 0;
+    uint64_t *ends;
+
+    if (!data->good_us)
+        return 0;
+    ends = map_words(object, "stays", LOSSES_STAYS * sizeof(*ends));
+    for (uint32_t i = 0; i < LOSSES_STAYS; i++) {
+        ended_us += losses_stay_us(seed, i % 2 ? data->bad_us : data->good_us, &drawn);
+        ends[i] = 1000 * ended_us;
+    }
+    munmap(ends, LOSSES_STAYS * sizeof(*ends));
+    return 1000 * ended_us;
+}
+
+static struct bpf_object *load(const struct losses_data *data, bool clocked) {
     struct bpf_object *object =
         bpf_object__open_mem(dropper_object, dropper_object_end - dropper_object, NULL);
     int error;
 
     if (!object)
         fail(errno, "cannot open the BPF object");
-    size_map(object, "verdicts", recorded);
-    size_map(object, "pattern", pattern->length);
+    size_map(object, "verdicts", bytes_of(data->recorded) / sizeof(uint64_t));
+    size_map(object, "pattern", bytes_of(data->pattern.length) / sizeof(uint64_t));
+    size_map(object, "arrivals", clocked ? data->recorded : 0);
+    size_map(object, "stays", data->good_us ? LOSSES_STAYS : 0);
     error = bpf_object__load(object);
     if (error == -EPERM)
         fail(error, "cannot load the BPF program: this needs root");
     if (error)
         fail(error, "cannot load the BPF program");
-    write_pattern(object, pattern);
+    write_pattern(object, &data->pattern);
     return object;
 }
 
@@ -314,14 +357,15 @@ static bool occupied_by_us(const struct place *place) {
 }
 
 uint32_t attach(const struct place *place, struct dropper_configuration configuration,
-                const struct verdicts *pattern, uint64_t recorded) {
+                const struct losses_data *data) {
     bool replace = occupied_by_us(place);
-    struct bpf_object *object = load(pattern, recorded);
+    struct bpf_object *object = load(data, is_clocked(configuration.model));
     struct bpf_program *program = bpf_object__find_program_by_name(object, DROPPER_PROGRAM);
     struct bpf_tc_hook hook;
     struct bpf_tc_opts filter;
     int error;
 
+    configuration.cycle_ns = write_stays(object, configuration.losses.seed, data);
     configuration.made_clsact = provide_clsact(place);
     configure(object, &configuration);
     name_hook(&hook, place);

@@ -26,7 +26,15 @@ struct attached {
     int state;
     int counters;
     int verdicts;
+    int arrivals;
     uint64_t recorded; /* verdicts that there is room for */
+};
+
+/* What the losses follow from, besides the configuration. */
+struct losses_data {
+    struct verdicts pattern;  /* of packets or of slots */
+    uint64_t good_us, bad_us; /* of ge-time: the mean of a stay; 0 for the others */
+    uint64_t recorded;        /* verdicts to keep */
 };
 
 /* Enters the network namespace (a path, a name of `ip netns`, a process id; NULL: stays) and finds the
@@ -37,7 +45,7 @@ const char *direction_name(const struct place *place);
 
 /* Attaches a dropper with a fresh state, in place of ours if one is there. Returns its program id. */
 uint32_t attach(const struct place *place, struct dropper_configuration configuration,
-                const struct verdicts *pattern, uint64_t recorded);
+                const struct losses_data *data);
 
 /* Fails if a program that is not ours sits at our handle. */
 struct attached find(const struct place *place);
@@ -52,5 +60,8 @@ struct dropper_counters read_counters(const struct attached *attached);
 
 /* The recorded verdicts of the first packets, up to `packets`. */
 struct verdicts read_verdicts(const struct attached *attached, uint64_t packets);
+
+/* When each of as many packets arrived, in ns since packet 0; NULL if the losses are not clocked by time. */
+const uint64_t *read_arrivals(const struct attached *attached);
 
 #endif

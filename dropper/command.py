@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack
+from fecbench.dropper.clocked import Slots, TimedGilbertElliott
+from fecbench.dropper.draws import pack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
+from fecbench.dropper.parameters import LossModel
 from fecbench.errors import Failed
 
 COMMAND = Path(__file__).resolve().parent / "build" / "dropper"
@@ -73,6 +77,8 @@ class Verdicts:
     recorded: int
     """How many of them the bitmap has."""
     bitmap: bytes
+    arrivals_ns: NDArray[np.uint64] | None = None
+    """When each of these arrived, since packet 0, shape (recorded,); None if the clock decides nothing."""
 
 
 def _model_arguments(model: LossModel) -> tuple[list[str], str]:
@@ -81,17 +87,30 @@ def _model_arguments(model: LossModel) -> tuple[list[str], str]:
         case Uniform(p):
             return ["--model", "uniform", "--p", repr(float(p))], ""
         case GilbertElliott(p, r, k, h):
-            names = ("--p", "--r", "--k", "--h")
-            values = [
-                word for name, q in zip(names, (p, r, k, h), strict=True) for word in (name, repr(float(q)))
-            ]
-            return ["--model", "ge", *values], ""
-        case Pattern(dropped, repeat=repeat):
-            length = ["--length", str(model.packets)] if model.packets else []
-            repeated = ["--repeat"] if repeat else []
-            # By file: a long list does not fit into an argument.
-            arguments = ["--model", "pattern", "--pattern-file", "/dev/stdin", *length, *repeated]
-            return arguments, ",".join(map(str, dropped))
+            return ["--model", "ge", *_options(p=p, r=r, k=k, h=h)], ""
+        case TimedGilbertElliott(good_s, bad_s, k, h):
+            return ["--model", "ge-time", *_options(good_s=good_s, bad_s=bad_s, k=k, h=h)], ""
+        case Pattern():
+            return ["--model", "pattern", *_list_options(model)], _drop_list(model)
+        case Slots(slot_ms=slot_ms, pattern=pattern):
+            options = [*_options(slot_ms=slot_ms), *_list_options(pattern)]
+            return ["--model", "slots", *options], _drop_list(pattern)
+
+
+def _options(**values: float) -> list[str]:
+    return [
+        word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", repr(float(value)))
+    ]
+
+
+def _list_options(pattern: Pattern) -> list[str]:
+    length = ["--length", str(pattern.packets)] if pattern.packets else []
+    # By file: a long list does not fit into an argument.
+    return ["--pattern-file", "/dev/stdin", *length, *(["--repeat"] if pattern.repeat else [])]
+
+
+def _drop_list(pattern: Pattern) -> str:
+    return ",".join(map(str, pattern.dropped))
 
 
 def _run(action: str, attachment: Attachment, options: list[str], standard_input: str = "") -> dict[str, Any]:
@@ -132,7 +151,13 @@ def log(attachment: Attachment) -> Verdicts:
     document = _run("log", attachment, [])
     verdicts = np.zeros(document["recorded"], dtype=np.bool_)
     verdicts[np.array(document["dropped"], dtype=np.int64)] = True
-    return Verdicts(document["packets"], document["recorded"], pack(verdicts))
+    arrivals = document.get("arrivals_ns")
+    return Verdicts(
+        document["packets"],
+        document["recorded"],
+        pack(verdicts),
+        None if arrivals is None else np.array(arrivals, dtype=np.uint64),
+    )
 
 
 def detach(attachment: Attachment) -> None:

@@ -26,6 +26,8 @@ const char usage[] =
     "state\n"
     "         --model markov --p P --r R                ge with K = 1 and H = 0\n"
     "         --model pattern --drop LIST|--pattern-file FILE [--length N] [--repeat]    LIST: 3,7-9\n"
+    "         --model ge-time --good-s S --bad-s S [--k K] [--h H]    mean seconds in the good, bad state\n"
+    "         --model slots --slot-ms MS --drop LIST|--pattern-file FILE [--length N] [--repeat]\n"
     "FILTER   [--family any|ipv4|ipv6] [--protocol any|udp|tcp] [--port N]\n";
 
 enum option_name {
@@ -39,6 +41,9 @@ enum option_name {
     OPTION_R,
     OPTION_K,
     OPTION_H,
+    OPTION_GOOD_S,
+    OPTION_BAD_S,
+    OPTION_SLOT_MS,
     OPTION_DROP,
     OPTION_PATTERN_FILE,
     OPTION_LENGTH,
@@ -62,6 +67,9 @@ static const struct option options[] = {
     [OPTION_R] = {"r", required_argument, NULL, 0},
     [OPTION_K] = {"k", required_argument, NULL, 0},
     [OPTION_H] = {"h", required_argument, NULL, 0},
+    [OPTION_GOOD_S] = {"good-s", required_argument, NULL, 0},
+    [OPTION_BAD_S] = {"bad-s", required_argument, NULL, 0},
+    [OPTION_SLOT_MS] = {"slot-ms", required_argument, NULL, 0},
     [OPTION_DROP] = {"drop", required_argument, NULL, 0},
     [OPTION_PATTERN_FILE] = {"pattern-file", required_argument, NULL, 0},
     [OPTION_LENGTH] = {"length", required_argument, NULL, 0},
@@ -112,6 +120,17 @@ static double parse_probability(const char *option, const char *text) {
     return value;
 }
 
+/* A length of time as so many of a shorter unit, of which there are `units` in one of the option's. */
+static uint64_t parse_time(const char *option, const char *text, double units, double minimum,
+                           double maximum) {
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || isspace((unsigned char)*text) || *end || !(value >= minimum && value <= maximum))
+        refuse("%s %s: must be a time from %g to %g", option, text, minimum, maximum);
+    return (uint64_t)rint(value * units);
+}
+
 /* rint() rounds halves to even, as Python's round() and numpy.rint() do. */
 static uint64_t threshold(double probability) {
     return (uint64_t)rint(probability * 4294967296.0);
@@ -125,17 +144,22 @@ enum model_name {
     MODEL_GE,
     MODEL_MARKOV,
     MODEL_PATTERN,
+    MODEL_GE_TIME,
+    MODEL_SLOTS,
 };
 
 static enum model_name parse_model(const char *text) {
     static const struct word models[] = {
-        {"none", MODEL_NONE},     {"uniform", MODEL_UNIFORM}, {"ge", MODEL_GE},
-        {"markov", MODEL_MARKOV}, {"pattern", MODEL_PATTERN}, {0},
+        {"none", MODEL_NONE},       {"uniform", MODEL_UNIFORM},
+        {"ge", MODEL_GE},           {"markov", MODEL_MARKOV},
+        {"pattern", MODEL_PATTERN}, {"ge-time", MODEL_GE_TIME},
+        {"slots", MODEL_SLOTS},     {0},
     };
+    const char *right = "none, uniform, ge, markov, pattern, ge-time or slots";
 
     if (!text)
-        refuse("--model is missing: none, uniform, ge, markov or pattern");
-    return parse_word("--model", text, models, "none, uniform, ge, markov or pattern");
+        refuse("--model is missing: %s", right);
+    return parse_word("--model", text, models, right);
 }
 
 static bool model_takes(enum model_name model, enum option_name option) {
@@ -146,30 +170,57 @@ static bool model_takes(enum model_name model, enum option_name option) {
         return model == MODEL_GE || model == MODEL_MARKOV;
     case OPTION_K:
     case OPTION_H:
-        return model == MODEL_GE;
+        return model == MODEL_GE || model == MODEL_GE_TIME;
+    case OPTION_GOOD_S:
+    case OPTION_BAD_S:
+        return model == MODEL_GE_TIME;
+    case OPTION_SLOT_MS:
+        return model == MODEL_SLOTS;
     default: /* OPTION_DROP to OPTION_REPEAT */
-        return model == MODEL_PATTERN;
+        return model == MODEL_PATTERN || model == MODEL_SLOTS;
     }
 }
 
 /* An option that the model needs, unless there is a value for its absence. */
 #define NEEDED NULL
 
-static double probability(given_options given, enum option_name option, const char *absent) {
-    const char *text = given[option] ? given[option] : absent;
+struct value {
     char name[16];
+    const char *text;
+};
 
-    snprintf(name, sizeof(name), "--%s", options[option].name);
-    if (!text)
-        refuse("%s is missing: model %s needs it", name, given[OPTION_MODEL]);
-    return parse_probability(name, text);
+static struct value value_of(given_options given, enum option_name option, const char *absent) {
+    struct value value = {.text = given[option] ? given[option] : absent};
+
+    snprintf(value.name, sizeof(value.name), "--%s", options[option].name);
+    if (!value.text)
+        refuse("%s is missing: model %s needs it", value.name, given[OPTION_MODEL]);
+    return value;
+}
+
+static double probability(given_options given, enum option_name option, const char *absent) {
+    struct value value = value_of(given, option, absent);
+
+    return parse_probability(value.name, value.text);
+}
+
+static uint64_t mean_us(given_options given, enum option_name option) {
+    struct value value = value_of(given, option, NEEDED);
+
+    return parse_time(value.name, value.text, 1e6, 1e-5, 4000);
+}
+
+static uint64_t slot_ns(given_options given) {
+    struct value value = value_of(given, OPTION_SLOT_MS, NEEDED);
+
+    return parse_time(value.name, value.text, 1e6, 1, 1000);
 }
 
 static struct verdicts read_pattern(given_options given) {
     struct verdicts pattern;
 
     if (!given[OPTION_DROP] == !given[OPTION_PATTERN_FILE])
-        refuse("model pattern needs either --drop or --pattern-file");
+        refuse("model %s needs either --drop or --pattern-file", given[OPTION_MODEL]);
     pattern = given[OPTION_DROP] ? parse_drop_list("--drop", given[OPTION_DROP])
                                  : read_drop_list("--pattern-file", given[OPTION_PATTERN_FILE]);
     if (given[OPTION_LENGTH])
@@ -192,13 +243,22 @@ static void read_model(given_options given, struct request *request) {
         configuration->model = DROPPER_MODEL_GILBERT_ELLIOTT;
         configuration->losses.good_to_bad = threshold(probability(given, OPTION_P, NEEDED));
         configuration->losses.bad_to_good = threshold(probability(given, OPTION_R, NEEDED));
+    }
+    if (model == MODEL_GE_TIME) {
+        configuration->model = DROPPER_MODEL_GE_TIME;
+        request->data.good_us = mean_us(given, OPTION_GOOD_S);
+        request->data.bad_us = mean_us(given, OPTION_BAD_S);
+    }
+    if (model == MODEL_GE || model == MODEL_MARKOV || model == MODEL_GE_TIME) {
         configuration->losses.loss_good = threshold(1 - probability(given, OPTION_K, "1"));
         configuration->losses.loss_bad = threshold(1 - probability(given, OPTION_H, "0"));
     }
-    if (model == MODEL_PATTERN) {
-        configuration->model = DROPPER_MODEL_PATTERN;
-        request->pattern = read_pattern(given);
-        configuration->pattern_length = request->pattern.length;
+    if (model == MODEL_SLOTS)
+        configuration->slot_ns = slot_ns(given);
+    if (model == MODEL_PATTERN || model == MODEL_SLOTS) {
+        configuration->model = model == MODEL_SLOTS ? DROPPER_MODEL_SLOTS : DROPPER_MODEL_PATTERN;
+        request->data.pattern = read_pattern(given);
+        configuration->pattern_length = request->data.pattern.length;
         configuration->pattern_repeats = given[OPTION_REPEAT] != NULL;
     }
 }
@@ -230,13 +290,18 @@ static void read_place(given_options given, struct request *request) {
 }
 
 static void read_attach(given_options given, struct request *request) {
+    struct dropper_configuration *configuration = &request->configuration;
+
     read_model(given, request);
-    read_filter(given, &request->configuration);
-    request->configuration.losses.seed =
+    read_filter(given, configuration);
+    configuration->losses.seed =
         given[OPTION_SEED] ? parse_integer("--seed", given[OPTION_SEED], 0, UINT64_MAX) : 0;
-    request->recorded = given[OPTION_RECORD]
-                            ? parse_integer("--record", given[OPTION_RECORD], 1, DROPPER_PACKETS_MAX)
-                            : DROPPER_RECORDED;
+    if (configuration->model == DROPPER_MODEL_SLOTS)
+        configuration->first_slot = losses_first_slot(
+            configuration->losses.seed, configuration->pattern_length, configuration->pattern_repeats);
+    request->data.recorded = given[OPTION_RECORD]
+                                 ? parse_integer("--record", given[OPTION_RECORD], 1, DROPPER_PACKETS_MAX)
+                                 : DROPPER_RECORDED;
 }
 
 static void read_options(int argc, char **argv, given_options given) {

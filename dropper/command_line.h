@@ -7,6 +7,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "attachment.h"
 #include "drop_list.h"
 #include "dropper.h"
 
@@ -27,8 +28,7 @@ struct request {
     bool json;
     /* for attach */
     struct dropper_configuration configuration;
-    struct verdicts pattern;
-    uint64_t recorded; /* verdicts to keep */
+    struct losses_data data;
 };
 
 struct request read_command_line(int argc, char **argv);

@@ -66,6 +66,31 @@ struct {
     __type(value, __u64);
 } pattern SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, dropper_began);
+} began SEC(".maps");
+
+/* When each packet arrived, of losses that are clocked by time. As many as verdicts are recorded then. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, __u64);
+} arrivals SEC(".maps");
+
+/* When each stay of ge-time ends, in ns since packet 0; the first is a good one. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __type(key, __u32);
+    __type(value, __u64);
+} stays SEC(".maps");
+
 /* ---- The filter: which packets are judged ---- */
 
 struct vlan_tag {
@@ -289,9 +314,58 @@ static __always_inline bool bit(void *map, __u64 n) {
     return word && (*word >> (n % DROPPER_VERDICTS_PER_WORD)) & 1;
 }
 
+/* The time since packet 0. One that another CPU judged a little earlier, and that took a later number, came
+ * at 0 as well. */
+static __always_inline __u64 arrival_of(__u64 n) {
+    __u32 only = 0, index = n;
+    dropper_began *first = bpf_map_lookup_elem(&began, &only);
+    __u64 now = bpf_ktime_get_ns(), start, since, *arrival;
+
+    if (!first) /* never: for the verifier */
+        return 0;
+    start = __sync_val_compare_and_swap(first, 0, now);
+    since = start && now > start ? now - start : 0;
+    arrival = n < DROPPER_PACKETS_MAX ? bpf_map_lookup_elem(&arrivals, &index) : NULL;
+    if (arrival)
+        *arrival = since;
+    return since;
+}
+
+/* How many stays have ended at a time of the cycle: by bisection, for a sender may have been silent for many.
+ */
+static __always_inline __u32 stays_before(__u64 time_ns) {
+    /* 0, and the verifier does not know it: of keys that it knows, it would walk every way of the bisection.
+     */
+    __u32 ended = time_ns >> 63;
+
+    for (__u32 step = LOSSES_STAYS / 2; step; step /= 2) {
+        __u32 index = ended + step - 1;
+        __u64 *end = bpf_map_lookup_elem(&stays, &index);
+
+        if (end && *end <= time_ns)
+            ended += step;
+    }
+    return ended;
+}
+
+static __always_inline bool lost_in_time(__u64 n, const struct dropper_configuration *configured) {
+    __u64 since = arrival_of(n), place;
+
+    if (configured->model == DROPPER_MODEL_GE_TIME) {
+        bool bad = configured->cycle_ns && stays_before(since % configured->cycle_ns) % 2;
+
+        return losses_lose(&configured->losses, n, bad);
+    }
+    place = configured->slot_ns ? since / configured->slot_ns + configured->first_slot : 0;
+    place = losses_place(configured->pattern_length, configured->pattern_repeats, place);
+    return place < configured->pattern_length && bit(&pattern, place);
+}
+
 static __always_inline bool lost(struct turn turn, const struct dropper_configuration *configured) {
     __u64 place;
 
+    if (is_clocked(configured->model))
+        return lost_in_time(turn.n, configured);
     if (configured->model != DROPPER_MODEL_PATTERN)
         return losses_lose(&configured->losses, turn.n, turn.bad);
     place = losses_place(configured->pattern_length, configured->pattern_repeats, turn.n);

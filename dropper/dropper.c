@@ -33,7 +33,7 @@ static struct attached require_attached(const struct place *place) {
 }
 
 static void run_attach(const struct request *request, const struct place *place) {
-    uint32_t id = attach(place, request->configuration, &request->pattern, request->recorded);
+    uint32_t id = attach(place, request->configuration, &request->data);
 
     if (!request->json) {
         printf("%s %s: attached\n", place->interface, direction_name(place));
@@ -65,6 +65,10 @@ static const char *model_name(const struct dropper_configuration *configuration)
         return "ge";
     case DROPPER_MODEL_PATTERN:
         return "pattern";
+    case DROPPER_MODEL_GE_TIME:
+        return "ge-time";
+    case DROPPER_MODEL_SLOTS:
+        return "slots";
     default:
         fail(0, "the attached dropper has no model (%u)", configuration->model);
     }
@@ -112,11 +116,13 @@ static void show_json(const struct place *place, const struct attached *attached
            (uint64_t)configuration->losses.seed, attached->recorded);
     printf(", \"model\": {\"model\": \"%s\", \"thresholds\": {\"good_to_bad\": %" PRIu64
            ", \"bad_to_good\": %" PRIu64 ", \"loss_good\": %" PRIu64 ", \"loss_bad\": %" PRIu64
-           "}, \"length\": %" PRIu64 ", \"repeat\": %s}",
+           "}, \"length\": %" PRIu64 ", \"repeat\": %s, \"slot_ns\": %" PRIu64 ", \"first_slot\": %" PRIu64
+           ", \"cycle_ns\": %" PRIu64 "}",
            model_name(configuration), (uint64_t)configuration->losses.good_to_bad,
            (uint64_t)configuration->losses.bad_to_good, (uint64_t)configuration->losses.loss_good,
            (uint64_t)configuration->losses.loss_bad, (uint64_t)configuration->pattern_length,
-           configuration->pattern_repeats ? "true" : "false");
+           configuration->pattern_repeats ? "true" : "false", (uint64_t)configuration->slot_ns,
+           (uint64_t)configuration->first_slot, (uint64_t)configuration->cycle_ns);
     printf(", \"filter\": {\"family\": \"%s\", \"protocol\": \"%s\", \"port\": ", family_name(configuration),
            protocol_name(configuration));
     printf(configuration->port ? "%u}" : "null}", configuration->port);
@@ -140,6 +146,13 @@ static void print_model(const struct dropper_configuration *configuration) {
     if (configuration->model == DROPPER_MODEL_GILBERT_ELLIOTT)
         printf(", p %.10g, r %.10g, k %.10g, h %.10g", probability_of(configuration->losses.good_to_bad),
                probability_of(configuration->losses.bad_to_good), 1 - loss_good, 1 - loss_bad);
+    if (configuration->model == DROPPER_MODEL_GE_TIME)
+        printf(", k %.10g, h %.10g, %u stays in %.6g s", 1 - loss_good, 1 - loss_bad, LOSSES_STAYS,
+               configuration->cycle_ns / 1e9);
+    if (configuration->model == DROPPER_MODEL_SLOTS)
+        printf(" of %g ms, %" PRIu64 " of them from number %" PRIu64 "%s", configuration->slot_ns / 1e6,
+               (uint64_t)configuration->pattern_length, (uint64_t)configuration->first_slot,
+               configuration->pattern_repeats ? ", repeated" : "");
     if (configuration->model == DROPPER_MODEL_PATTERN)
         printf(" of %" PRIu64 " packets%s", (uint64_t)configuration->pattern_length,
                configuration->pattern_repeats ? ", repeated" : "");
@@ -175,6 +188,7 @@ static void run_log(const struct request *request, const struct place *place) {
     struct attached attached = require_attached(place);
     uint64_t packets = read_packets(&attached);
     struct verdicts verdicts = read_verdicts(&attached, packets);
+    const uint64_t *arrivals = read_arrivals(&attached);
 
     if (!request->json) {
         print_ranges(stdout, &verdicts);
@@ -184,7 +198,14 @@ static void run_log(const struct request *request, const struct place *place) {
     begin_document(place);
     printf(", \"packets\": %" PRIu64 ", \"recorded\": %" PRIu64 ", \"dropped\": [", packets, verdicts.length);
     print_indices(stdout, &verdicts);
-    printf("]}\n");
+    printf("]");
+    if (arrivals) {
+        printf(", \"arrivals_ns\": [");
+        for (uint64_t n = 0; n < verdicts.length; n++)
+            printf(n ? ", %" PRIu64 : "%" PRIu64, arrivals[n]);
+        printf("]");
+    }
+    printf("}\n");
 }
 
 static void run(const struct request *request) {

@@ -32,7 +32,14 @@ enum dropper_model {
     DROPPER_MODEL_UNIFORM,
     DROPPER_MODEL_GILBERT_ELLIOTT,
     DROPPER_MODEL_PATTERN,
+    DROPPER_MODEL_GE_TIME,
+    DROPPER_MODEL_SLOTS,
 };
+
+/* Losses of these follow from when a packet arrives, and not from its number. */
+static inline __attribute__((always_inline)) bool is_clocked(__u32 model) {
+    return model == DROPPER_MODEL_GE_TIME || model == DROPPER_MODEL_SLOTS;
+}
 
 enum dropper_family {
     DROPPER_FAMILY_ANY = 0, /* IPv4 or IPv6 */
@@ -43,11 +50,14 @@ enum dropper_family {
 /* The one value of the map `configuration`; the program only reads it. */
 struct dropper_configuration {
     struct losses losses;
-    __u64 pattern_length; /* packets */
-    __u32 model;          /* enum dropper_model */
-    __u16 port;           /* host order, source or destination; 0: any */
-    __u8 family;          /* enum dropper_family */
-    __u8 protocol;        /* IPPROTO_UDP, IPPROTO_TCP; 0: any */
+    __u64 pattern_length; /* packets, or slots */
+    __u64 slot_ns;
+    __u64 first_slot;
+    __u64 cycle_ns; /* of all stays of ge-time */
+    __u32 model;    /* enum dropper_model */
+    __u16 port;     /* host order, source or destination; 0: any */
+    __u8 family;    /* enum dropper_family */
+    __u8 protocol;  /* IPPROTO_UDP, IPPROTO_TCP; 0: any */
     __u8 pattern_repeats;
     __u8 made_clsact; /* the clsact qdisc of this interface is ours: for detach */
     __u8 reserved[6];
@@ -61,6 +71,10 @@ typedef __u64 dropper_state;
 #define DROPPER_STATE_BAD 1ull
 #define DROPPER_STATE_PACKET 2ull /* one more packet */
 #define DROPPER_STATE_PACKETS(state) ((state) / DROPPER_STATE_PACKET)
+
+/* The one value of the map `began`: the time of the clock at which packet 0 came, 0 before. Times of arrival
+ * count from then, in ns. */
+typedef __u64 dropper_began;
 
 /* The one value of the map `counters`, in packets. */
 struct dropper_counters {

@@ -13,13 +13,8 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from fecbench.dropper.model import (
-    GilbertElliott,
-    Uniform,
-    markov,
-    parameters_of,
-    verdicts,
-)
+from fecbench.dropper.model import GilbertElliott, Uniform, markov, verdicts
+from fecbench.dropper.parameters import parameters_of
 from fecbench.errors import BadInput
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30

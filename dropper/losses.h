@@ -44,6 +44,38 @@ LOSSES_INLINE bool losses_next(const struct losses *losses, losses_u64 n, bool b
     return bad != (losses_draw(losses->seed, n, 1) < (bad ? losses->bad_to_good : losses->good_to_bad));
 }
 
+/* ---- Losses that are clocked by time: ge-time and slots ---- */
+
+/* Stays of ge-time, good and bad in turn, after which the same ones come again: 512 KiB of kernel memory. */
+#define LOSSES_STAYS (1u << 16)
+
+/* The largest mean of a stay, so that no product below has more than 64 bits. */
+#define LOSSES_MEAN_US_MAX 0xFFFFFFFFull
+
+/* The next stay in a state: one of an exponential law with this mean, in whole microseconds. Made by
+ * comparing draws alone (von Neumann, 1951), so that it is the same on every machine: of numbers that are
+ * drawn as long as each is smaller than the last, the first is the fraction if there was an odd number of
+ * them, and else the whole part grows by one. `drawn` counts the draws of the stream, one of which makes a
+ * packet's transition in the model that is clocked by packets. */
+LOSSES_INLINE losses_u64 losses_stay_us(losses_u64 seed, losses_u64 mean_us, losses_u64 *drawn) {
+    for (losses_u64 whole = 0;; whole++) {
+        losses_u64 first = losses_draw(seed, (*drawn)++, 1), last = first, next;
+        bool is_odd = true;
+
+        while ((next = losses_draw(seed, (*drawn)++, 1)) < last) {
+            last = next;
+            is_odd = !is_odd;
+        }
+        if (is_odd)
+            return whole * mean_us + (mean_us * first >> 32);
+    }
+}
+
+/* The slot of a recording that a repeated one begins with: drawn, or each trial would meet the same ones. */
+LOSSES_INLINE losses_u64 losses_first_slot(losses_u64 seed, losses_u64 length, bool repeats) {
+    return repeats ? losses_draw(seed, 0, 1) * length >> 32 : 0;
+}
+
 /* Which packet of a pattern of this length says what happens to packet n: one past its end says that it
  * passes. */
 LOSSES_INLINE losses_u64 losses_place(losses_u64 length, bool repeats, losses_u64 n) {

@@ -19,6 +19,11 @@ struct lane {
     uint8_t *pattern;
     uint64_t pattern_packets;
     bool pattern_repeats;
+    uint64_t slot_ns, first_slot;
+    uint64_t mean_us[2]; // of a stay in the good and in the bad state; 0 where packets clock the losses
+    losses_u64 stays, drawn, stay_ends_us;
+    uint64_t first_at_ns;
+    uint64_t *arrivals; // NULL until the first trial whose losses are clocked by time
     struct schedule_step *steps;
     uint64_t judged, dropped;
     uint64_t entries, exits; // hashes of their times and lengths
@@ -49,6 +54,7 @@ void lane_free(struct lane *lane) {
         return;
     frame_pool_free(&lane->pool);
     free(lane->pattern);
+    free(lane->arrivals);
     free(lane->steps);
     free(lane);
 }
@@ -88,17 +94,33 @@ static bool copy_steps(const struct lane_settings *settings, struct schedule_ste
     return true;
 }
 
+static bool is_clocked(const struct lane *lane) {
+    return lane->slot_ns || lane->mean_us[0];
+}
+
+// The times of arrival are as many as the verdicts that are recorded.
+static bool provide_arrivals(struct lane *lane, const struct lane_settings *settings) {
+    if (!lane->arrivals && (settings->slot_ns || settings->good_us))
+        lane->arrivals = malloc(LANE_RECORDED * sizeof *lane->arrivals);
+    return lane->arrivals || !(settings->slot_ns || settings->good_us);
+}
+
 static bool is_right(const struct lane_settings *settings) {
     bool has_schedule = settings->schedule.count;
     int limits = (settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0);
-    return settings->rate_bps && limits == 1 && (has_schedule || !settings->queue_ns) &&
+    bool has_stays = settings->good_us || settings->bad_us;
+    bool stays_are_right =
+        !has_stays || (settings->good_us && settings->bad_us && !settings->pattern &&
+                       settings->good_us <= LOSSES_MEAN_US_MAX && settings->bad_us <= LOSSES_MEAN_US_MAX);
+    return stays_are_right && (!settings->slot_ns || settings->pattern) && settings->rate_bps &&
+           limits == 1 && (has_schedule || !settings->queue_ns) &&
            (!has_schedule || schedule_is_right(&settings->schedule));
 }
 
 bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     uint8_t *pattern;
     struct schedule_step *steps;
-    if (!is_right(settings) || !copy_pattern(settings, &pattern))
+    if (!is_right(settings) || !provide_arrivals(lane, settings) || !copy_pattern(settings, &pattern))
         return false;
     if (!copy_steps(settings, &steps)) {
         free(pattern);
@@ -131,6 +153,12 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
     lane->pattern = pattern;
     lane->pattern_packets = settings->pattern_packets;
     lane->pattern_repeats = settings->pattern_repeats;
+    lane->slot_ns = settings->slot_ns;
+    lane->first_slot =
+        losses_first_slot(settings->seed, settings->pattern_packets, settings->pattern_repeats);
+    lane->mean_us[0] = settings->good_us;
+    lane->mean_us[1] = settings->bad_us;
+    lane->stays = lane->drawn = lane->stay_ends_us = 0;
     uint64_t recorded = lane->judged < LANE_RECORDED ? lane->judged : LANE_RECORDED;
     memset(lane->verdicts, 0, (recorded + 7) / 8);
     lane->judged = lane->dropped = 0;
@@ -168,9 +196,24 @@ uint64_t lane_next_exit(const struct lane *lane) {
     return direction_next_exit(&lane->direction);
 }
 
-static bool lose(struct lane *lane, uint64_t n) {
+// Whether the state is bad at a time since the first packet: it never decreases, so stays are drawn one by
+// one.
+static bool is_bad_at(struct lane *lane, uint64_t since_ns) {
+    while (lane->stays == 0 || lane->stay_ends_us <= since_ns / 1000) {
+        if (lane->stays % LOSSES_STAYS == 0)
+            lane->drawn = 0; // the same ones come again
+        lane->stay_ends_us += losses_stay_us(lane->losses.seed, lane->mean_us[lane->stays % 2], &lane->drawn);
+        lane->stays++;
+    }
+    return lane->stays % 2 == 0;
+}
+
+static bool lose(struct lane *lane, uint64_t n, uint64_t since_ns) {
+    if (lane->mean_us[0])
+        return losses_lose(&lane->losses, n, is_bad_at(lane, since_ns));
     if (lane->pattern) {
-        uint64_t place = losses_place(lane->pattern_packets, lane->pattern_repeats, n);
+        uint64_t place = lane->slot_ns ? since_ns / lane->slot_ns + lane->first_slot : n;
+        place = losses_place(lane->pattern_packets, lane->pattern_repeats, place);
         return place < lane->pattern_packets && bit(lane->pattern, place);
     }
     bool lost = losses_lose(&lane->losses, n, lane->bad);
@@ -184,10 +227,15 @@ bool lane_receive(struct lane *lane, uint64_t now_ns, uint8_t *payload, struct l
     if (!frame)
         return false;
     uint64_t n = lane->judged++;
+    if (n == 0)
+        lane->first_at_ns = frame->exit_ns;
+    uint64_t since_ns = frame->exit_ns - lane->first_at_ns;
+    if (is_clocked(lane) && n < LANE_RECORDED)
+        lane->arrivals[n] = since_ns;
     *exit = (struct lane_exit){
         .at_ns = frame->exit_ns,
         .length = frame->length - LANE_OVERHEAD,
-        .lost = lose(lane, n),
+        .lost = lose(lane, n, since_ns),
     };
     lane->exits = with(with(lane->exits, exit->at_ns), exit->length);
     memcpy(&exit->tag, frame->bytes, TAG_SIZE);
@@ -224,6 +272,10 @@ uint64_t lane_times(const struct lane *lane) {
 
 uint64_t lane_outage_dropped(const struct lane *lane) {
     return lane->direction.outage_dropped;
+}
+
+const uint64_t *lane_arrivals(const struct lane *lane) {
+    return is_clocked(lane) ? lane->arrivals : NULL;
 }
 
 const uint8_t *lane_verdicts(const struct lane *lane, uint64_t *packets) {

@@ -37,6 +37,10 @@ struct lane_settings {
     const uint8_t *pattern;
     uint64_t pattern_packets;
     bool pattern_repeats;
+    // Or losses follow from when a packet leaves the link, counted from the first. With slot_ns, the pattern
+    // is one of slots of time. With good_us and bad_us, the states of the model last for times of these
+    // means, and its transitions are 0.
+    uint64_t slot_ns, good_us, bad_us;
 };
 
 struct lane_report {
@@ -91,6 +95,10 @@ uint64_t lane_times(const struct lane *lane);
 
 // How many datagrams were sent while the lane was out; they are in frames_in of the report, too.
 uint64_t lane_outage_dropped(const struct lane *lane);
+
+// When each of the same packets left the link, in ns since the first; NULL if their losses do not follow from
+// it.
+const uint64_t *lane_arrivals(const struct lane *lane);
 
 // The verdicts of the first `packets` (at most LANE_RECORDED) that left the link: bit n % 8 of byte n / 8 is
 // set when packet n was lost. It is the lane's until the next call of a function that changes it.

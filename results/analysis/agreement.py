@@ -128,7 +128,9 @@ class Agreement:
     left_out: dict[str, int]
     """Of the others: how many for which reason."""
     other_losses: list[TrialKey]
-    """Trials in which a packet met another verdict."""
+    """Trials in which a packet met another verdict, where verdicts follow from packets' numbers."""
+    is_clocked: bool
+    """Whether losses of some follow from the time instead."""
     other_states: list[TrialKey]
     """Trials that one of the two did not get through, and the other did or timed out in."""
     met_a_loss: int
@@ -191,6 +193,7 @@ def between(database: Database, campaign: CampaignInfo, sample: CampaignInfo) ->
         left_out={reason: count for reason, count in sorted(reasons.items()) if reason and count > 0},
         other_losses=[pair.key for pair in compared if not pair.virtual.met_the_losses_of(pair.emulated)],
         other_states=[pair.key for pair in compared if not pair.same_outcome],
+        is_clocked=any(pair.virtual.clocked_directions for pair in compared),
         met_a_loss=sum(pair.met_a_loss for pair in compared),
         comparisons=list(of_twins([pair for pair in compared if pair.same_outcome], sample)),
     )
@@ -321,8 +324,9 @@ def sentences(agreement: Agreement | None) -> list[str]:
             more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
             found.append(f"{what} {keys[0]}{more}.")
     if agreement.pairs and not agreement.other_losses:
-        lost = f"{agreement.met_a_loss} of them met a loss"
-        found.append(f"Both met the same losses in all of them; {lost}.")
+        same = "met losses by the same clock, which need not be of the same packets,"
+        met = same if agreement.is_clocked else "met the same losses"
+        found.append(f"Both {met} in all of them; {agreement.met_a_loss} of them met a loss.")
     for verdict in ("differs", "cannot tell"):
         of_verdict = [each for each in agreement.comparisons if each.verdict == verdict]
         found += [_explained(each) for each in of_verdict[:_MOST_EXPLAINED]]

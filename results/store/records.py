@@ -285,6 +285,10 @@ class StoredTask:
     digest: str
 
 
+CLOCKED_MODELS = frozenset({"ge-time", "slots"})
+"""Loss models by which a packet's time of arrival decides, and not its number."""
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictLog:
     """What the dropper decided on one direction of a link."""
@@ -356,9 +360,20 @@ class TrialRecord:
     """To be stored with the trial. A trial that is read has none: `Database.series` reads them."""
 
     def met_the_losses_of(self, other: TrialRecord) -> bool:
-        """Whether every packet that both runs sent met the same verdict."""
+        """Whether every packet that both runs sent met the same verdict, where its number decides."""
         mine, others = ({(log.link, log.direction): log for log in run.verdicts} for run in (self, other))
-        return all(mine[where].has_common_prefix(others[where]) for where in mine.keys() & others.keys())
+        shared = mine.keys() & others.keys() - self.clocked_directions
+        return all(mine[where].has_common_prefix(others[where]) for where in shared)
+
+    @property
+    def clocked_directions(self) -> set[tuple[str, str]]:
+        """Links with their directions whose losses follow from when a packet arrives."""
+        return {
+            (link, direction)
+            for link, asked in self.task.get("links", {}).items()
+            for direction, losses in asked.get("losses", {}).items()
+            if losses.get("model") in CLOCKED_MODELS
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fecbench.dropper import model as dropper_model
-from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.dropper.model import Counted, GilbertElliott, Uniform
 from fecbench.runners.calibration.laboratory import FRAME_BYTES, SEED, Laboratory, load_on_every_core
 from fecbench.runners.calibration.table import Bounds, Kind, Measurement, Table
 from fecbench.runners.refusal import Refusal
@@ -194,7 +194,7 @@ def queue(laboratory: Laboratory) -> Iterator[Measurement]:
     yield Measurement(name="packets beside the queue's capacity", value=beside, bound=0, unit="")
 
 
-def verdicts(laboratory: Laboratory, name: str, model: LossModel, count: int) -> Iterator[Measurement]:
+def verdicts(laboratory: Laboratory, name: str, model: Counted, count: int) -> Iterator[Measurement]:
     link = LinkSettings.symmetric(100, 1, queue_packets=count)
     traffic = laboratory.send(link, count, model=model)
     predicted = dropper_model.verdicts(model, SEED, count).astype(bool)

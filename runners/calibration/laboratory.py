@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fecbench.dropper import command as dropper_command
-from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import Attachment, Filter
-from fecbench.dropper.model import LossModel, Uniform
+from fecbench.dropper.draws import unpack
+from fecbench.dropper.model import Uniform
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.calibration.table import Measurement
 from fecbench.runners.tasks import validity
 from fecbench.runners.trial.assignment import PORT
@@ -149,7 +150,7 @@ class Laboratory:
             )
             report = network.finish()[self.link]
             log = dropper_command.log(attachment)
-        verdicts = dropper_model.unpack(log.bitmap, log.recorded).astype(bool)
+        verdicts = unpack(log.bitmap, log.recorded).astype(bool)
         traffic = Traffic(datagrams, direction, report, verdicts)
         self._traffic.append(traffic)
         return traffic

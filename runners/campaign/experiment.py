@@ -9,7 +9,7 @@ from typing import Any
 
 from fecbench import designs
 from fecbench.designs import Design
-from fecbench.dropper.model import LossModelError
+from fecbench.dropper.draws import LossModelError
 from fecbench.hints import nearest
 from fecbench.results.store.records import TrialKey
 from fecbench.runners import workloads

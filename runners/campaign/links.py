@@ -14,8 +14,8 @@ from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
-from fecbench.dropper import model as dropper_model
-from fecbench.dropper.model import FORMS, LossModelError
+from fecbench.dropper.draws import LossModelError
+from fecbench.dropper.parameters import FORMS, loss_model
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.json_file import beside
@@ -140,7 +140,7 @@ def _link_task(
     losses = {direction: _losses(values, link, direction) for direction in DIRECTIONS}
     for direction, parameters in losses.items():
         _check_read(values, link, direction)
-        dropper_model.loss_model(parameters)  # refuses what is no model
+        loss_model(parameters)  # refuses what is no model
     return LinkTask(settings=settings, late_bound_us=validity.late_bound_us(settings), losses=losses)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from fecbench import __version__, designs
 from fecbench.designs import DesignError
 from fecbench.dropper.command import DropperError
-from fecbench.dropper.model import LossModelError
+from fecbench.dropper.draws import LossModelError
 from fecbench.results.store.database import Database, DatabaseError
 from fecbench.results.store.postgresql_url import shown
 from fecbench.results.store.records import CampaignInfo, TrialKey

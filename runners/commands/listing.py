@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from fecbench import designs
-from fecbench.dropper.model import FORMS, MEANINGS, PARAMETERS
+from fecbench.dropper.parameters import FORMS, MEANINGS, PARAMETERS
 from fecbench.results.metrics import ALL, Metric
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document

@@ -8,17 +8,16 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from fecbench.dropper.clocked import Timed, mean_loss_rate, verdicts_at
+from fecbench.dropper.draws import LONGEST, require_integer, require_time
 from fecbench.dropper.model import (
-    MEANINGS,
-    PARAMETERS,
-    LossModel,
-    Pattern,
-    loss_model,
+    GilbertElliott,
+    Uniform,
     mean_burst_length,
-    parameters_of,
     stationary_loss_rate,
     verdicts,
 )
+from fecbench.dropper.parameters import MEANINGS, PARAMETERS, LossModel, loss_model, parameters_of
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
@@ -34,6 +33,10 @@ DeliveryInBad = Annotated[float | None, typer.Option("--h", help=PARAMETERS["ge"
 Rate = Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge"]["rate"])]
 Burst = Annotated[float | None, typer.Option("--burst", help=PARAMETERS["ge"]["burst"])]
 Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
+Interval = Annotated[
+    float,
+    typer.Option("--every-ms", help="One packet arrives after so many ms: losses follow from the time."),
+]
 Packets = Annotated[int, typer.Option("--packets", help="How many packets to judge.")]
 
 
@@ -87,6 +90,37 @@ def pattern(
     _print_losses(_model_of("pattern", drop=drop, length=length, repeat=repeat), seed, packets, as_json)
 
 
+@losses.command("ge-time", help=MEANINGS["ge-time"])
+def ge_time(
+    bad_s: Annotated[float, typer.Option("--bad-s", help=PARAMETERS["ge-time"]["bad_s"])],
+    good_s: Annotated[float | None, typer.Option("--good-s", help=PARAMETERS["ge-time"]["good_s"])] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge-time"]["rate"])] = None,
+    k: DeliveryInGood = None,
+    h: DeliveryInBad = None,
+    seed: Seed = 0,
+    packets: Packets = 1000,
+    every_ms: Interval = 1.0,
+    as_json: arguments.Json = False,
+) -> None:
+    model = _model_of("ge-time", good_s=good_s, bad_s=bad_s, rate=rate, k=k, h=h)
+    _print_losses(model, seed, packets, as_json, every_ms)
+
+
+@losses.command(help=MEANINGS["slots"])
+def slots(
+    drop: Annotated[str, typer.Option("--drop", help=PARAMETERS["slots"]["drop"])],
+    slot_ms: Annotated[float, typer.Option("--slot-ms", help=PARAMETERS["slots"]["slot_ms"])],
+    length: Annotated[int | None, typer.Option("--length", help=PARAMETERS["slots"]["length"])] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help=PARAMETERS["slots"]["repeat"])] = False,
+    seed: Seed = 0,
+    packets: Packets = 1000,
+    every_ms: Interval = 1.0,
+    as_json: arguments.Json = False,
+) -> None:
+    model = _model_of("slots", drop=drop, slot_ms=slot_ms, length=length, repeat=repeat)
+    _print_losses(model, seed, packets, as_json, every_ms)
+
+
 @losses.command("fit")
 def fit_losses(
     file: Annotated[
@@ -127,11 +161,23 @@ def _burst_lengths(dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _expected_burst_length(model: LossModel) -> float | None:
-    return None if isinstance(model, Pattern) else mean_burst_length(model)
+    return mean_burst_length(model) if isinstance(model, Uniform | GilbertElliott) else None
 
 
-def _print_losses(model: LossModel, seed: int, packets: int, as_json: bool) -> None:
-    dropped = verdicts(model, seed, packets)
+def _expected_loss_rate(model: LossModel) -> float:
+    return mean_loss_rate(model) if isinstance(model, Timed) else stationary_loss_rate(model)
+
+
+def _print_losses(
+    model: LossModel, seed: int, packets: int, as_json: bool, every_ms: float | None = None
+) -> None:
+    if isinstance(model, Timed):
+        require_integer("packets", packets, 0, LONGEST)
+        require_time("every-ms", every_ms or 0.0, 1e-3, 1e6, "ms")
+        arrivals_ns = np.arange(packets, dtype=np.int64) * round(1e6 * (every_ms or 0.0))
+        dropped = verdicts_at(model, seed, arrivals_ns)
+    else:
+        dropped = verdicts(model, seed, packets)
     if as_json:
         print_document(_document(model, seed, dropped), indent=None)
     else:
@@ -145,7 +191,7 @@ def _document(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> dict[s
         "seed": seed,
         "packets": dropped.size,
         "dropped": np.flatnonzero(dropped).tolist(),
-        "stationary_loss_rate": stationary_loss_rate(model),
+        "stationary_loss_rate": _expected_loss_rate(model),
         "mean_burst_length": expected if expected is not None and math.isfinite(expected) else None,
     }
 
@@ -160,7 +206,7 @@ def _summary(model: LossModel, seed: int, dropped: NDArray[np.bool_]) -> str:
         (
             f"{model}, seed {seed}",
             f"dropped     {indices.size} of {dropped.size} packets",
-            f"loss rate   {rate:.6g} (in the long run {stationary_loss_rate(model):.6g})",
+            f"loss rate   {rate:.6g} (in the long run {_expected_loss_rate(model):.6g})",
             f"bursts      {bursts.size}, mean length {length:.4g}"
             + (f" (in the long run {expected:.4g})" if expected is not None else ""),
             f"losses      {shown or 'none'}",

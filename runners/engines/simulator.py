@@ -19,9 +19,9 @@ from fecbench.runners.trial.plain_text import plain
 READ_BYTES = 1 << 20
 END_LIMIT_S = 1.0
 """One whose output has ended may take so long until it has ended itself."""
-LINE_BYTES = 4 << 20
+LINE_BYTES = 64 << 20
 """The longest line that is taken as an answer. Those of endpoints that keep to the contract have less than a
-quarter: four messages of 64 KiB and their standard errors, and two records of 2²⁰ verdicts."""
+half: four messages of 64 KiB and their standard errors, two records of 2²⁰ verdicts and times of arrival."""
 
 
 class SimulatorEnded(Exception):

@@ -43,6 +43,9 @@ class DropperOutcome(_Record):
     """That it judged; the bitmap may cover fewer."""
     bitmap: bytes
     """Little-endian: bit n is set iff packet n was dropped."""
+    arrivals: bytes | None = None
+    """When each packet of the bitmap arrived, where losses follow from it: 8 bytes each, little-endian, in ns
+    since packet 0."""
 
 
 class Competition(_Record):

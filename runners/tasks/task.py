@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fecbench.dropper.model import LossModel, loss_model
+from fecbench.dropper.parameters import LossModel, loss_model
 from fecbench.runners.tasks import ports
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.validity import Validity

@@ -13,8 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, ValidationError
 
+from fecbench.dropper.clocked import Slots, TimedGilbertElliott
 from fecbench.dropper.command import Counters
-from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, threshold, verdicts
+from fecbench.dropper.draws import pack, threshold
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.refusal import first_problem
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Instant, Said
@@ -143,14 +146,20 @@ def losses(model: LossModel, seed: int) -> dict[str, Any]:
             good, bad, good_to_bad, bad_to_good = p, p, 0.0, 0.0
         case GilbertElliott(p, r, k, h):
             good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, p, r
+        case TimedGilbertElliott(k=k, h=h):
+            good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, 0.0, 0.0
         case Pattern():
             return _pattern(model)
+        case Slots():
+            return {**_pattern(model.pattern), "slot_ns": model.slot_ns, "seed": seed}
+    good_us, bad_us = model.means_us if isinstance(model, TimedGilbertElliott) else (0, 0)
     return {
         "seed": seed,
         "loss_good": threshold(good),
         "loss_bad": threshold(bad),
         "good_to_bad": threshold(good_to_bad),
         "bad_to_good": threshold(bad_to_good),
+        **({"good_us": good_us, "bad_us": bad_us} if good_us else {}),
     }
 
 
@@ -211,6 +220,7 @@ class _Report(_Part):
     conserved: bool
     packets: NonNegativeInt
     bitmap: str
+    arrivals: str | None = None
     times: Annotated[str, Field(pattern="^[0-9a-f]{16}$")] | None = None
 
 
@@ -339,7 +349,7 @@ def _direction_report(report: _Report) -> DirectionReport:
     dropped = report.queue_dropped + report.oversize_dropped + report.outage_dropped
     accounted = report.frames_out + dropped + report.in_flight
     return DirectionReport(
-        **report.model_dump(exclude={"dropped", "packets", "bitmap", "conserved"}),
+        **report.model_dump(exclude={"dropped", "packets", "bitmap", "arrivals", "conserved"}),
         # Its word alone would be no proof.
         conserved=report.conserved and report.frames_in == accounted,
         write_errors=0,
@@ -362,4 +372,20 @@ def _dropped(link: str, direction: Direction, directions: dict[Direction, _Repor
             f"{link}/{direction}: answered with {len(bitmap)} bytes of verdicts for {report.packets} packets"
         )
     counters = Counters(seen=report.packets, dropped=report.dropped, other=0, gso=0, truncated=0, fragments=0)
-    return DropperOutcome(counters=counters, packets=report.packets, bitmap=bitmap)
+    arrivals = _arrivals(link, direction, report)
+    return DropperOutcome(counters=counters, packets=report.packets, bitmap=bitmap, arrivals=arrivals)
+
+
+def _arrivals(link: str, direction: Direction, report: _Report) -> bytes | None:
+    if report.arrivals is None:
+        return None
+    try:
+        arrivals = base64.b64decode(report.arrivals, validate=True)
+    except ValueError:
+        raise AnswerError(f"{link}/{direction}: answered with arrivals that are no base64") from None
+    if len(arrivals) != 8 * min(report.packets, RECORDED):
+        raise AnswerError(
+            f"{link}/{direction}: answered with {len(arrivals)} bytes of arrivals"
+            f" for {report.packets} packets"
+        )
+    return arrivals

@@ -9,8 +9,8 @@ import subprocess
 
 import fecbench.topologies.network  # noqa: F401  Mininet: a process that runs many trials imports it once
 from fecbench.dropper import command as dropper_command
-from fecbench.dropper import model as dropper_model
 from fecbench.dropper.command import Attachment, DropperError, Filter
+from fecbench.dropper.parameters import loss_model
 from fecbench.runners.sandbox.rights import OPEN_FILES
 from fecbench.runners.tasks.outcome import DropperOutcome, Outcome
 from fecbench.runners.tasks.task import VIRTUAL, Task
@@ -73,7 +73,7 @@ def _attach_droppers(task: Task, topology: Topology) -> dict[tuple[str, Directio
     judged = Filter(family="ipv4", port=task.port)
     for (link, direction), place in topology.exits.items():
         where = Attachment(netns=place.netns_path, interface=place.interface, direction="ingress")
-        model = dropper_model.loss_model(task.links[link].losses[direction])
+        model = loss_model(task.links[link].losses[direction])
         dropper_command.attach(where, model, task.seeds.losses[link][direction], judged)
         attachments[link, direction] = where
     return attachments
@@ -84,7 +84,10 @@ def _read_dropper(where: Attachment) -> DropperOutcome:
     verdicts = dropper_command.log(where)
     if verdicts.packets != counters.seen:
         raise DropperError(f"{where.interface}: {counters.seen} packets seen, {verdicts.packets} in the log")
-    return DropperOutcome(counters=counters, packets=verdicts.packets, bitmap=verdicts.bitmap)
+    arrivals = None if verdicts.arrivals_ns is None else verdicts.arrivals_ns.astype("<u8").tobytes()
+    return DropperOutcome(
+        counters=counters, packets=verdicts.packets, bitmap=verdicts.bitmap, arrivals=arrivals
+    )
 
 
 def _start_captures(task: Task, site: Site, topology: Topology) -> list[subprocess.Popen[bytes]]:

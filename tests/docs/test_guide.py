@@ -104,6 +104,8 @@ class Reader:
                 design = design_of(Path(command.split()[2]))
                 chosen = ["point=0", f'"workload={design.workloads[0].label}"']
                 chosen += [] if design.until else ["repetition=0"]  # which decides nothing alone
+                if "--engine virtual" not in command:  # each takes its time
+                    chosen += [f'"variant={variant.label}"' for variant in design.variants[:2]]
                 self.printed = self._run(" --filter ".join([command, *chosen]))
                 self.printed += "".join(self._run(other) for other in others)
             case "sh", "setup":

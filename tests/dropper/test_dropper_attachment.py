@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from fecbench.dropper.command import COMMAND, Attachment, DropperError, Filter, attach, detach, log, show
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, unpack, verdicts
+from fecbench.dropper.draws import unpack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
 from tests.waiting import wait_until
 
 PORT = 4433

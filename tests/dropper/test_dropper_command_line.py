@@ -30,8 +30,25 @@ WRONG = [
         "--sead: no such option, or a value for one that takes none; see dropper help",
     ),
     (["show", *PLACE, "--seed", "1"], "--seed: only attach takes it"),
-    (ATTACH, "--model is missing: none, uniform, ge, markov or pattern"),
-    ([*ATTACH, "--model", "gilbert"], "--model gilbert: must be none, uniform, ge, markov or pattern"),
+    (ATTACH, "--model is missing: none, uniform, ge, markov, pattern, ge-time or slots"),
+    (
+        [*ATTACH, "--model", "gilbert"],
+        "--model gilbert: must be none, uniform, ge, markov, pattern, ge-time or slots",
+    ),
+    ([*ATTACH, "--model", "ge-time", "--good-s", "1"], "--bad-s is missing: model ge-time needs it"),
+    ([*ATTACH, "--model", "ge", "--good-s", "1"], "--good-s: model ge does not take it"),
+    *(
+        (
+            [*ATTACH, "--model", "ge-time", "--good-s", time, "--bad-s", "1"],
+            f"--good-s {time}: must be a time from 1e-05 to 4000",
+        )
+        for time in ("0", "4001", "nan", "1s", " 1", "")
+    ),
+    (
+        [*ATTACH, "--model", "slots", "--slot-ms", "0.5", "--drop", "1"],
+        "--slot-ms 0.5: must be a time from 1 to 1000",
+    ),
+    ([*ATTACH, "--model", "slots", "--slot-ms", "1"], "model slots needs either --drop or --pattern-file"),
     ([*ATTACH, "--model", "uniform"], "--p is missing: model uniform needs it"),
     ([*ATTACH, "--model", "ge", "--p", ".1"], "--r is missing: model ge needs it"),
     (

@@ -9,16 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.dropper.command import Filter, attach, log, show
-from fecbench.dropper.model import (
-    SEEDS,
-    GilbertElliott,
-    Pattern,
-    Uniform,
-    markov,
-    threshold,
-    unpack,
-    verdicts,
-)
+from fecbench.dropper.draws import SEEDS, threshold, unpack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, markov, verdicts
 
 PACKETS = 10_000_000
 QUIC = Filter("ipv4", "udp", 4433)

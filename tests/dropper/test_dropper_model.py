@@ -7,28 +7,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fecbench.dropper.draws import LONGEST, SEEDS, LossModelError, draws, pack, threshold, unpack
 from fecbench.dropper.model import (
-    FORMS,
-    LONGEST,
-    SEEDS,
     GilbertElliott,
-    LossModelError,
     Pattern,
     Uniform,
-    draws,
     dropped_packets,
     gilbert_elliott_from,
-    loss_model,
     markov,
     mean_burst_length,
-    pack,
-    parameters_of,
-    parse_drop_list,
     stationary_loss_rate,
-    threshold,
-    unpack,
     verdicts,
 )
+from fecbench.dropper.parameters import FORMS, loss_model, parameters_of, parse_drop_list
 
 probabilities = st.floats(0, 1)
 seeds = st.integers(0, SEEDS - 1)
@@ -269,7 +260,7 @@ def test_parameters_give_their_model():
 
 
 WRONG = [
-    ({}, "model = None: must be one of none, uniform, ge, markov, pattern"),
+    ({}, "model = None: must be one of none, uniform, ge, markov, pattern, ge-time"),
     ({"model": "gilbert"}, "model = 'gilbert': must be one of"),
     ({"model": "none", "p": 0.1}, "unknown key p: model none takes nothing"),
     ({"model": "uniform"}, "model uniform takes p (given: nothing)"),

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fecbench.dropper.model import (
-    GilbertElliott,
-    LossModelError,
-    Pattern,
-    Uniform,
-    gilbert_elliott_from,
-    markov,
-    verdicts,
-)
+from fecbench.dropper.draws import LossModelError
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, gilbert_elliott_from, markov, verdicts
 from fecbench.runners.commands.losses import losses
 
 

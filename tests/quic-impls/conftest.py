@@ -18,7 +18,8 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from fecbench.dropper.model import LossModel, Uniform
+from fecbench.dropper.model import Uniform
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations import build
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import Implementation

@@ -20,17 +20,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fecbench.checkout import REPOSITORY
-from fecbench.dropper.model import (
-    SEEDS,
-    GilbertElliott,
-    LossModel,
-    Pattern,
-    Uniform,
-    markov,
-    pack,
-    threshold,
-    verdicts,
-)
+from fecbench.dropper.clocked import Slots, Timed, TimedGilbertElliott, verdicts_at
+from fecbench.dropper.draws import SEEDS, pack, threshold
+from fecbench.dropper.model import Counted, GilbertElliott, Pattern, Uniform, markov, verdicts
+from fecbench.dropper.parameters import LossModel
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"
@@ -57,6 +50,7 @@ class Settings(ctypes.Structure):
         ("pattern", ctypes.c_char_p),
         ("pattern_packets", u64),
         ("pattern_repeats", ctypes.c_bool),
+        *((name, u64) for name in ("slot_ns", "good_us", "bad_us")),
     )
 
 
@@ -125,6 +119,13 @@ class Lane:
         bits = self._core.lane_verdicts(self._lane, ctypes.byref(packets))
         return packets.value, ctypes.string_at(bits, (packets.value + 7) // 8)
 
+    def arrivals_ns(self) -> list[int] | None:
+        """When each packet left, since the first; None where losses do not follow from it."""
+        packets = u64()
+        self._core.lane_verdicts(self._lane, ctypes.byref(packets))
+        times = self._core.lane_arrivals(self._lane)
+        return times and list((u64 * packets.value).from_address(times))
+
     def free(self) -> None:
         self._core.lane_free(self._lane)
 
@@ -142,7 +143,7 @@ def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
     core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64
     core.lane_report.restype = Report
-    core.lane_verdicts.restype = ctypes.c_void_p
+    core.lane_verdicts.restype = core.lane_arrivals.restype = ctypes.c_void_p
 
     @contextmanager
     def new_lane() -> Iterator[Lane]:
@@ -180,6 +181,12 @@ def settings_of(link: Link, model: LossModel = NO_LOSS, seed: int = 0) -> Settin
             once = Pattern(model.dropped, model.packets)
             chosen.pattern = pack(verdicts(once, 0, model.packets))
             chosen.pattern_packets, chosen.pattern_repeats = model.packets, repeat
+        case TimedGilbertElliott(k=k, h=h):
+            chosen.loss_good, chosen.loss_bad = threshold(1 - k), threshold(1 - h)
+            chosen.good_us, chosen.bad_us = model.means_us
+        case Slots(pattern=pattern):
+            chosen = settings_of(link, pattern, seed)
+            chosen.slot_ns = model.slot_ns
     return chosen
 
 
@@ -262,12 +269,18 @@ def simulate(lane: Lane, sent: Sent, end_ns: int) -> tuple[list[bool], list[Data
 
 probabilities = st.sampled_from([0.0, 1.0, 2.0**-32, 1 - 2.0**-32]) | st.floats(0, 1)
 seeds = st.sampled_from([0, 1, SEEDS - 1]) | st.integers(0, SEEDS - 1)
+stays = st.floats(1e-5, 0.02)
 drop_lists = st.lists(st.integers(0, 300), max_size=20, unique=True).map(tuple)
-models = (
+counted_models = (
     st.builds(Uniform, probabilities)
     | st.builds(GilbertElliott, *[probabilities] * 4)
     | st.builds(markov, probabilities, probabilities)
     | st.builds(Pattern, drop_lists, st.none() | st.integers(301, 400), st.booleans())
+)
+models = (
+    counted_models
+    | st.builds(TimedGilbertElliott, stays, stays, probabilities, probabilities)
+    | st.builds(Slots, drop_lists, st.floats(1, 20), st.none() | st.integers(301, 400), st.booleans())
 )
 # Datagrams that arrive both faster and slower than they can leave, and some that are too long.
 sendings = st.lists(st.tuples(st.integers(0, 3 * MS), st.integers(0, 1500)), max_size=80)
@@ -294,7 +307,11 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
         exits.append(law.exit_of(length, now_ns))
     end_ns = now_ns + longer_ns
     due = [number for number, at_ns in enumerate(exits) if at_ns is not None and at_ns <= end_ns]
-    lost = verdicts(model, seed, len(due))
+    due_ns = np.array([exits[number] for number in due], dtype=np.int64)
+    if isinstance(model, Timed):
+        lost = verdicts_at(model, seed, due_ns - due_ns[:1])
+    else:
+        lost = verdicts(model, seed, len(due))
     with new_lane() as lane:
         assert lane.begin(settings_of(link, model, seed))
         accepted, left = simulate(lane, sent, end_ns)
@@ -304,6 +321,7 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
             for number, is_lost in zip(due, lost, strict=True)
         ]
         assert lane.verdicts() == (len(due), pack(lost))
+        assert lane.arrivals_ns() == ((due_ns - due_ns[:1]).tolist() if isinstance(model, Timed) else None)
         assert lane.report() == {
             "frames_in": len(sent),
             "bytes_in": sum(length + ETHERNET_IPV4_UDP for _, length in sent),
@@ -416,7 +434,7 @@ def judge(lane: Lane, packets: int) -> int:
     return lost
 
 
-def assert_judges_as_the_oracle(lane: Lane, model: LossModel, seed: int, packets: int) -> None:
+def assert_judges_as_the_oracle(lane: Lane, model: Counted, seed: int, packets: int) -> None:
     assert lane.begin(settings_of(WIDE, model, seed))
     lost = judge(lane, packets)
     expected = verdicts(model, seed, packets)
@@ -426,16 +444,30 @@ def assert_judges_as_the_oracle(lane: Lane, model: LossModel, seed: int, packets
 
 
 @settings(max_examples=100)
-@given(models, seeds, st.integers(0, 3000))
+@given(counted_models, seeds, st.integers(0, 3000))
 @example(Uniform(1.0), 0, 100)
 @example(GilbertElliott(1.0, 1.0, 1.0, 0.0), SEEDS - 1, 100)  # reverses its state at each packet
 @example(GilbertElliott(1.0, 0.0, 1.0, 0.0), 0, 100)  # stays in the bad state
 @example(Pattern((), 0, True), 0, 10)
 @example(Pattern((0, 8), 9, True), 0, 100)
 @example(Pattern((7,), 8, False), 0, 100)
-def test_verdicts_are_the_oracles(new_lane: LaneMaker, model: LossModel, seed: int, packets: int) -> None:
+def test_verdicts_are_the_oracles(new_lane: LaneMaker, model: Counted, seed: int, packets: int) -> None:
     with new_lane() as lane:
         assert_judges_as_the_oracle(lane, model, seed, packets)
+
+
+def test_stays_that_have_all_been_drawn_come_again_in_a_lane(new_lane: LaneMaker) -> None:
+    model = TimedGilbertElliott(1e-5, 1e-5)
+    due_ns = np.arange(150_000) * 10**4  # some 1.3 s are all stays
+    with new_lane() as lane:
+        assert lane.begin(settings_of(WIDE, model, 9))
+        lost = []
+        for now_ns in due_ns.tolist():
+            lane.send(b"", 0, now_ns)
+            datagram = lane.receive(NEVER - 1)
+            assert datagram is not None
+            lost.append(datagram.lost)
+    assert lost == verdicts_at(model, 9, due_ns).tolist()
 
 
 def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMaker) -> None:

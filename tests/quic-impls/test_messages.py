@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, verdicts
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
+from fecbench.dropper.parameters import LossModel
 
 MODELS = [
     Uniform(0.05),

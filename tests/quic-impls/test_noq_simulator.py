@@ -21,7 +21,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from fecbench.dropper import model as dropper_model
-from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform
+from fecbench.dropper.draws import pack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.trial import certificates
 from fecbench.runners.trial.certificates import NOT_AFTER, NOT_BEFORE
@@ -336,7 +338,7 @@ def test_the_packets_that_the_oracle_names_are_lost_and_no_packet_disappears(
         for way, model in (("up", up), ("down", down)):
             report = answer["links"]["internet"][way]
             verdicts = dropper_model.verdicts(model, SEEDS[way], report["packets"])
-            assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
+            assert base64.b64decode(report["bitmap"]) == pack(verdicts)
             assert report["dropped"] == int(np.sum(verdicts)) > 0
             assert report["packets"] == report["frames_out"] > 20
             dropped = report["queue_dropped"] + report["oversize_dropped"]
@@ -750,7 +752,7 @@ def test_the_packets_that_the_oracle_names_are_lost_on_each_link(
         for way, model in of_link.items():
             report = answer["links"][f"path{number + 1}"][way]
             verdicts = dropper_model.verdicts(model, seed(number, way), report["packets"])
-            assert base64.b64decode(report["bitmap"]) == dropper_model.pack(verdicts)
+            assert base64.b64decode(report["bitmap"]) == pack(verdicts)
             assert report["dropped"] == int(np.sum(verdicts))
         assert answer["links"][f"path{number + 1}"]["down" if workload == "download" else "up"]["dropped"] > 0
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from fecbench.dropper.model import GilbertElliott, LossModel, Uniform
+from fecbench.dropper.model import GilbertElliott, Uniform
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.trial.simulation import losses
 
 Rows = Callable[[Literal["client", "server"], str], list[dict[str, float]]]

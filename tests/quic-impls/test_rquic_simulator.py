@@ -20,7 +20,9 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from fecbench.dropper.model import GilbertElliott, LossModel, Pattern, Uniform, pack, verdicts
+from fecbench.dropper.draws import pack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations.finding import ours
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.refusal import Refusal

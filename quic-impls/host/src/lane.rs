@@ -75,8 +75,15 @@ pub enum Losses {
 }
 
 impl Losses {
-    pub const NONE: Self =
-        Self::Model(Thresholds { seed: 0, loss_good: 0, loss_bad: 0, good_to_bad: 0, bad_to_good: 0 });
+    pub const NONE: Self = Self::Model(Thresholds {
+        seed: 0,
+        loss_good: 0,
+        loss_bad: 0,
+        good_to_bad: 0,
+        bad_to_good: 0,
+        good_us: 0,
+        bad_us: 0,
+    });
 }
 
 /// A Gilbert-Elliott chain that begins in the good state: an event happens iff a draw of 32 bits is below its threshold.
@@ -88,6 +95,11 @@ pub struct Thresholds {
     pub loss_bad: u64,
     pub good_to_bad: u64,
     pub bad_to_good: u64,
+    /// The mean time in each state, if the clock ends it; both are 0 if packets do.
+    #[serde(default)]
+    pub good_us: u64,
+    #[serde(default)]
+    pub bad_us: u64,
 }
 
 /// Verdicts one by one: bit n % 8 of byte n / 8 is set when packet n is lost.
@@ -97,6 +109,10 @@ pub struct Pattern {
     pub packets: u64,
     /// Begins again at its end; otherwise all pass from there on.
     pub repeats: bool,
+    /// The verdicts are those of slots of time that last so long; 0: of packets.
+    pub slot_ns: u64,
+    /// Draws the first slot of those that begin again.
+    pub seed: u64,
 }
 
 /// What a direction has done.
@@ -186,6 +202,9 @@ impl Lane {
             pattern: ptr::null(),
             pattern_packets: 0,
             pattern_repeats: false,
+            slot_ns: 0,
+            good_us: 0,
+            bad_us: 0,
         };
         match &settings.losses {
             Losses::Model(model) => {
@@ -194,11 +213,15 @@ impl Lane {
                 raw.loss_bad = model.loss_bad;
                 raw.good_to_bad = model.good_to_bad;
                 raw.bad_to_good = model.bad_to_good;
+                raw.good_us = model.good_us;
+                raw.bad_us = model.bad_us;
             }
             Losses::Pattern(pattern) => {
                 raw.pattern = pattern.bits.as_ptr();
                 raw.pattern_packets = pattern.packets;
                 raw.pattern_repeats = pattern.repeats;
+                raw.slot_ns = pattern.slot_ns;
+                raw.seed = pattern.seed;
             }
         }
         // SAFETY: the lane is ours, a pattern has the bits of all its packets, which was checked, and what is pointed at is
@@ -266,6 +289,17 @@ impl Lane {
         unsafe { lane_report(self.raw.as_ptr()) }
     }
 
+    /// When each of the same packets left, in nanoseconds since the first; None if their losses do not follow from it.
+    pub fn arrivals(&self) -> Option<&[u64]> {
+        let mut packets = 0;
+        // SAFETY: the lane is ours, it has a time for each of so many packets, and nothing changes it while they are borrowed.
+        unsafe {
+            lane_verdicts(self.raw.as_ptr(), &mut packets);
+            let times = lane_arrivals(self.raw.as_ptr());
+            (!times.is_null()).then(|| slice::from_raw_parts(times, packets as usize))
+        }
+    }
+
     /// The verdicts of the first packets that left: bit n % 8 of byte n / 8 is set when packet n was lost.
     pub fn verdicts(&self) -> &[u8] {
         let mut packets = 0;
@@ -307,7 +341,14 @@ impl Settings {
                     ("good_to_bad", model.good_to_bad),
                     ("bad_to_good", model.bad_to_good),
                 ];
-                thresholds.into_iter().try_for_each(|(name, threshold)| within(name, threshold, 0, 1 << 32))
+                thresholds.into_iter().try_for_each(|(name, threshold)| within(name, threshold, 0, 1 << 32))?;
+                match (model.good_us, model.bad_us) {
+                    (0, 0) => Ok(()),
+                    (good_us, bad_us) => {
+                        within("good_us", good_us, 1, u32::MAX.into())?;
+                        within("bad_us", bad_us, 1, u32::MAX.into())
+                    }
+                }
             }
             Losses::Pattern(pattern) => match pattern.packets.div_ceil(8) == pattern.bits.len() as u64 {
                 true => Ok(()),
@@ -351,6 +392,9 @@ struct RawSettings {
     pattern: *const u8,
     pattern_packets: u64,
     pattern_repeats: bool,
+    slot_ns: u64,
+    good_us: u64,
+    bad_us: u64,
 }
 
 #[repr(C)]
@@ -381,6 +425,7 @@ unsafe extern "C" {
     fn lane_times(lane: *const RawLane) -> u64;
     fn lane_outage_dropped(lane: *const RawLane) -> u64;
     fn lane_report(lane: *const RawLane) -> Report;
+    fn lane_arrivals(lane: *const RawLane) -> *const u64;
     fn lane_verdicts(lane: *const RawLane, packets: *mut u64) -> *const u8;
 }
 
@@ -414,7 +459,7 @@ mod tests {
     #[test]
     fn a_trial_begins_with_nothing_of_the_one_before() {
         let mut lane = Lane::default();
-        let pattern = Pattern { bits: vec![0b101], packets: 3, repeats: true };
+        let pattern = Pattern { bits: vec![0b101], packets: 3, repeats: true, slot_ns: 0, seed: 0 };
         for losses in [Losses::Pattern(pattern), Losses::NONE] {
             lane.begin(&Settings { losses: losses.clone(), ..settings() }).unwrap();
             for n in 0..5 {
@@ -450,7 +495,7 @@ mod tests {
             ),
             (
                 Settings {
-                    losses: Losses::Pattern(Pattern { bits: vec![0], packets: 9, repeats: false }),
+                    losses: Losses::Pattern(Pattern { bits: vec![0], packets: 9, repeats: false, slot_ns: 0, seed: 0 }),
                     ..settings()
                 },
                 "pattern: 1 bytes",

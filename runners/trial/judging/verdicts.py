@@ -7,8 +7,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from fecbench.dropper import model as dropper_model
-from fecbench.dropper.model import LossModel
+from fecbench.dropper import model as counted
+from fecbench.dropper.clocked import Timed, verdicts_at
+from fecbench.dropper.draws import unpack
+from fecbench.dropper.model import Counted
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.tasks.outcome import DropperOutcome
 
 _LEAST_KEPT, _MOST_KEPT = 256, 1 << 16
@@ -26,36 +29,44 @@ class VerdictCheck:
     differing: int
     first_difference: int | None
     same_total: bool
-    """Whether as many were dropped, those beyond the recorded ones included."""
+    """Whether as many were dropped, those beyond the recorded ones included. False where losses follow from
+    the time of arrival, and some packets have none: the oracle cannot say."""
 
 
 def compare(recorded: DropperOutcome, model: LossModel, seed: int) -> VerdictCheck:
     """The dropper's recorded verdicts against the oracle's, packet by packet, and the total."""
     held = min(recorded.packets, 8 * len(recorded.bitmap))
-    predicted = _predicted(model, seed, held)
-    differing = np.flatnonzero(dropper_model.unpack(recorded.bitmap, held) != predicted)
-    whole = held == recorded.packets
-    dropped = int(predicted.sum()) if whole else dropper_model.dropped_packets(model, seed, recorded.packets)
+    if isinstance(model, Timed):
+        arrivals = np.frombuffer(recorded.arrivals or b"", "<u8")[:held].astype(np.int64)
+        held, predicted = len(arrivals), verdicts_at(model, seed, arrivals)
+    else:
+        predicted = _predicted(model, seed, held)
+    is_whole = held == recorded.packets
+    if is_whole or isinstance(model, Timed):
+        dropped = int(predicted.sum())
+    else:
+        dropped = counted.dropped_packets(model, seed, recorded.packets)
+    differing = np.flatnonzero(unpack(recorded.bitmap, held) != predicted)
     return VerdictCheck(
         packets=recorded.packets,
         dropped=dropped,
         differing=len(differing),
         first_difference=int(differing[0]) if len(differing) else None,
-        same_total=recorded.counters.dropped == dropped,
+        same_total=recorded.counters.dropped == dropped and (is_whole or not isinstance(model, Timed)),
     )
 
 
-def _predicted(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
+def _predicted(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
     """The oracle's verdicts. Those of a short sequence begin those of a longer one: the variants of a group
     share them."""
     if packets > _MOST_KEPT:
-        return dropper_model.verdicts(model, seed, packets)
+        return counted.verdicts(model, seed, packets)
     return _kept(model, seed, max(_LEAST_KEPT, 1 << packets.bit_length()))[:packets]
 
 
 @lru_cache(maxsize=64)
-def _kept(model: LossModel, seed: int, packets: int) -> NDArray[np.bool_]:
-    return dropper_model.verdicts(model, seed, packets)
+def _kept(model: Counted, seed: int, packets: int) -> NDArray[np.bool_]:
+    return counted.verdicts(model, seed, packets)
 
 
 def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:
@@ -66,7 +77,10 @@ def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:
             f"{check.differing} of {check.packets} verdicts differ from the oracle's,"
             f" first at packet {check.first_difference}"
         )
-    if not check.same_total:
+    times = len(recorded.arrivals or b"") // 8
+    if recorded.arrivals is not None and times < check.packets:
+        yield f"{times} of {check.packets} packets have a time of arrival, and the oracle needs all of them"
+    elif not check.same_total:
         yield f"{counters.dropped} packets dropped, the oracle says {check.dropped}"
     for kind, count in (("gso", counters.gso), ("truncated", counters.truncated)):
         if count:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fecbench.dropper.model import LossModelError
+from fecbench.dropper.draws import LossModelError
 from fecbench.runners.campaign import links
 from fecbench.runners.tasks.task import LinkTask
 from fecbench.topologies.link import DIRECTIONS, Direction, TopologyError

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from fecbench import designs
-from fecbench.dropper.model import FORMS, LossModelError, loss_model
+from fecbench.dropper.draws import LossModelError
+from fecbench.dropper.parameters import FORMS, loss_model
 from fecbench.runners.workloads import WORKLOADS
 from fecbench.topologies.topology import TOPOLOGIES
 

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from fecbench.checkout import REPOSITORY
-from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, loss_model, pack, threshold, verdicts
+from fecbench.dropper.clocked import Slots, TimedGilbertElliott
+from fecbench.dropper.draws import pack, threshold
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, verdicts
+from fecbench.dropper.parameters import loss_model
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.engines import virtual
@@ -54,6 +57,7 @@ NONSENSE = {
     "text": "endpoints.client.metrics.dct_s = '0.5'",
     "short_bitmap": "answered with 0 bytes of verdicts for",
     "no_base64": "internet/down: answered with a bitmap that is no base64",
+    "short_arrivals": "internet/down: answered with 8 bytes of arrivals for",
     "outlasts": "answered with a client of ",
     "boasts": "wrote a line of more than ",
     "chatters": "answered b'well, well",
@@ -455,6 +459,14 @@ def test_losses_are_thresholds(model: Any) -> None:
         case GilbertElliott(p, r, k, h):
             assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - k), threshold(1 - h)]
             assert [told["good_to_bad"], told["bad_to_good"]] == [threshold(p), threshold(r)]
+
+
+def test_losses_by_the_clock_are_told_with_their_times() -> None:
+    told = simulation.losses(TimedGilbertElliott(0.5, 0.002, 0.99, 0.1), 7)
+    assert [told["loss_good"], told["loss_bad"]] == [threshold(1 - 0.99), threshold(1 - 0.1)]
+    assert [told["good_us"], told["bad_us"]] == [500_000, 2_000]
+    told = simulation.losses(Slots((0, 9), 2.5, 11, repeat=True), 7)
+    assert [told["slot_ns"], told["seed"], told["packets"], told["repeats"]] == [2_500_000, 7, 11, True]
 
 
 @pytest.mark.parametrize("repeat", [True, False])

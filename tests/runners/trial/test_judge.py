@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from fecbench.dropper.command import Counters
-from fecbench.dropper.model import (
-    GilbertElliott,
-    LossModel,
-    Pattern,
-    Uniform,
-    dropped_packets,
-    pack,
-    verdicts,
-)
+from fecbench.dropper.draws import pack
+from fecbench.dropper.model import GilbertElliott, Pattern, Uniform, dropped_packets, verdicts
+from fecbench.dropper.parameters import LossModel
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.outcome import Competition, DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import EndpointTask, InteropTask, LinkTask, PairTask, Seeds, Task

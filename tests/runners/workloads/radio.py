@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fecbench.dropper.command import Counters
-from fecbench.dropper.model import loss_model, pack, verdicts
+from fecbench.dropper.draws import pack
+from fecbench.dropper.model import verdicts
+from fecbench.dropper.parameters import loss_model
 from fecbench.runners.tasks.outcome import DropperOutcome, EndpointOutcome, Outcome
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Seeds, Task
 from fecbench.runners.workloads.messages import form as messages

@@ -76,6 +76,10 @@ pub struct DirectionReport {
     /// That were judged: all that left.
     packets: u64,
     bitmap: String,
+    /// When each packet of the bitmap left, as 8 bytes each, little-endian: in nanoseconds since the first. There where
+    /// losses follow from it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    arrivals: Option<String>,
     /// A hash of when packets entered and left, in hexadecimal.
     times: String,
 }
@@ -98,6 +102,9 @@ impl DirectionReport {
             conserved: report.conserved,
             packets: report.frames_out,
             bitmap: BASE64_STANDARD.encode(lane.verdicts()),
+            arrivals: lane.arrivals().map(|times| {
+                BASE64_STANDARD.encode(times.iter().flat_map(|time| time.to_le_bytes()).collect::<Vec<u8>>())
+            }),
             times: format!("{:016x}", lane.times()),
         }
     }

@@ -115,6 +115,10 @@ struct PatternDocument {
     pattern: String,
     packets: u64,
     repeats: bool,
+    #[serde(default)]
+    slot_ns: u64,
+    #[serde(default)]
+    seed: u64,
 }
 
 impl<'de> Deserialize<'de> for LossesDocument {
@@ -124,9 +128,9 @@ impl<'de> Deserialize<'de> for LossesDocument {
             return serde_json::from_value(value).map(|model| Self(Losses::Model(model))).map_err(de::Error::custom);
         }
         let document: PatternDocument = serde_json::from_value(value).map_err(de::Error::custom)?;
-        let PatternDocument { pattern, packets, repeats } = document;
+        let PatternDocument { pattern, packets, repeats, slot_ns, seed } = document;
         let bits = BASE64_STANDARD.decode(pattern).map_err(|error| de::Error::custom(format!("pattern: {error}")))?;
-        Ok(Self(Losses::Pattern(Pattern { bits, packets, repeats })))
+        Ok(Self(Losses::Pattern(Pattern { bits, packets, repeats, slot_ns, seed })))
     }
 }
 

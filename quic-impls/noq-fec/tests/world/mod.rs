@@ -66,7 +66,7 @@ impl Loss {
                 for n in these {
                     bits[(n / 8) as usize] |= 1 << (n % 8);
                 }
-                Losses::Pattern(Pattern { bits, packets, repeats: false })
+                Losses::Pattern(Pattern { bits, packets, repeats: false, slot_ns: 0, seed: 0 })
             }
             Self::Uniform { rate, seed } => {
                 let loss = threshold(*rate);
@@ -79,6 +79,8 @@ impl Loss {
                 loss_bad: CERTAIN,
                 good_to_bad: threshold(*p),
                 bad_to_good: threshold(*r),
+                good_us: 0,
+                bad_us: 0,
             }),
         }
     }

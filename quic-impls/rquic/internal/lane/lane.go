@@ -63,13 +63,16 @@ const (
 type Outage struct{ From, To time.Duration }
 
 // Losses are a seed and the thresholds of a Gilbert-Elliott model (dropper/losses.h); all 0 for none.
-type Losses struct{ Seed, LossGood, LossBad, GoodToBad, BadToGood uint64 }
+// With GoodUS and BadUS, the clock ends its states, after these times in the mean.
+type Losses struct{ Seed, LossGood, LossBad, GoodToBad, BadToGood, GoodUS, BadUS uint64 }
 
 // Pattern says of each packet whether it is lost: bit n % 8 of byte n / 8 is that of packet n.
 type Pattern struct {
 	Bits    []byte
 	Packets uint64
 	Repeats bool
+	SlotNS  uint64 // if not 0, the bits are of slots of time that last so long
+	Seed    uint64 // draws the first slot of those that repeat
 }
 
 // Report has the lane's counters since its trial began.
@@ -115,6 +118,7 @@ func (l *Lane) Begin(s Settings) error {
 		codel: C.bool(s.CoDel),
 		seed:  C.uint64_t(s.Losses.Seed), loss_good: C.uint64_t(s.Losses.LossGood), loss_bad: C.uint64_t(s.Losses.LossBad),
 		good_to_bad: C.uint64_t(s.Losses.GoodToBad), bad_to_good: C.uint64_t(s.Losses.BadToGood),
+		good_us: C.uint64_t(s.Losses.GoodUS), bad_us: C.uint64_t(s.Losses.BadUS),
 	}
 	if s.Pattern != nil {
 		if uint64(len(s.Pattern.Bits)) != (s.Pattern.Packets+7)/8 {
@@ -124,6 +128,7 @@ func (l *Lane) Begin(s Settings) error {
 		defer C.free(bits)
 		settings.pattern = (*C.uint8_t)(bits)
 		settings.pattern_packets, settings.pattern_repeats = C.uint64_t(s.Pattern.Packets), C.bool(s.Pattern.Repeats)
+		settings.slot_ns, settings.seed = C.uint64_t(s.Pattern.SlotNS), C.uint64_t(s.Pattern.Seed)
 	}
 	if s.Schedule != nil {
 		steps := C.CBytes(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s.Schedule.Steps))), len(s.Schedule.Steps)*C.sizeof_struct_schedule_step))
@@ -194,6 +199,17 @@ func (l *Lane) Report() Report {
 
 // Times is a hash of when each datagram was sent and when it left, and of its length.
 func (l *Lane) Times() uint64 { return uint64(C.lane_times(l.c)) }
+
+// Arrivals are when the packets that Verdicts has left the link, 8 bytes each: in ns since the first. Nil: losses do not follow from it.
+func (l *Lane) Arrivals() []byte {
+	var recorded C.uint64_t
+	C.lane_verdicts(l.c, &recorded)
+	times := C.lane_arrivals(l.c)
+	if times == nil {
+		return nil
+	}
+	return C.GoBytes(unsafe.Pointer(times), C.int(8*recorded))
+}
 
 // Verdicts of the packets that left the link, as many as are recorded: bit n % 8 of byte n / 8 is set when packet n was lost.
 func (l *Lane) Verdicts() (bitmap []byte, packets uint64) {

@@ -68,7 +68,8 @@ type Report struct {
 	Conserved       bool    `json:"conserved"`
 	Packets         uint64  `json:"packets"` // that were judged; the bitmap may have fewer
 	Bitmap          []byte  `json:"bitmap"`
-	Times           string  `json:"times"` // a hash of when packets entered and left, in hexadecimal
+	Arrivals        []byte  `json:"arrivals,omitempty"` // of its packets, 8 bytes each: ns since the first; where losses follow from it
+	Times           string  `json:"times"`              // a hash of when packets entered and left, in hexadecimal
 }
 
 func reportOf(l *lane.Lane) Report {
@@ -78,7 +79,7 @@ func reportOf(l *lane.Lane) Report {
 		FramesIn: r.FramesIn, BytesIn: r.BytesIn, FramesOut: r.FramesOut, BytesOut: r.BytesOut,
 		QueueDropped: r.QueueDropped, OversizeDropped: r.OversizeDropped, InFlight: r.InFlight,
 		MaxQueueBytes: r.MaxQueueBytes, MaxQueuePackets: r.MaxQueuePackets,
-		Dropped: r.Dropped, OutageDropped: l.OutageDropped(), Conserved: r.Conserved, Packets: r.FramesOut, Bitmap: bitmap,
+		Dropped: r.Dropped, OutageDropped: l.OutageDropped(), Conserved: r.Conserved, Packets: r.FramesOut, Bitmap: bitmap, Arrivals: l.Arrivals(),
 		Times: fmt.Sprintf("%016x", l.Times()),
 	}
 }

@@ -76,10 +76,13 @@ type Losses struct {
 	LossBad   uint64 `json:"loss_bad"`
 	GoodToBad uint64 `json:"good_to_bad"`
 	BadToGood uint64 `json:"bad_to_good"`
+	GoodUS    uint64 `json:"good_us"`
+	BadUS     uint64 `json:"bad_us"`
 
 	Pattern *[]byte `json:"pattern"`
 	Packets uint64  `json:"packets"`
 	Repeats bool    `json:"repeats"`
+	SlotNS  uint64  `json:"slot_ns"`
 }
 
 // Filling says when a link that the second pair fills is full, so that the first one begins.
@@ -168,9 +171,9 @@ func (d Direction) settings() lossylink.Settings {
 		}
 	}
 	if l := d.Losses; l.Pattern != nil {
-		s.Pattern = &lane.Pattern{Bits: *l.Pattern, Packets: l.Packets, Repeats: l.Repeats}
+		s.Pattern = &lane.Pattern{Bits: *l.Pattern, Packets: l.Packets, Repeats: l.Repeats, SlotNS: l.SlotNS, Seed: l.Seed}
 	} else {
-		s.Losses = lane.Losses{Seed: l.Seed, LossGood: l.LossGood, LossBad: l.LossBad, GoodToBad: l.GoodToBad, BadToGood: l.BadToGood}
+		s.Losses = lane.Losses{Seed: l.Seed, LossGood: l.LossGood, LossBad: l.LossBad, GoodToBad: l.GoodToBad, BadToGood: l.BadToGood, GoodUS: l.GoodUS, BadUS: l.BadUS}
 	}
 	if o := d.OutageNS; o != nil {
 		s.Outage = &lane.Outage{From: time.Duration(o[0]), To: time.Duration(o[1])}

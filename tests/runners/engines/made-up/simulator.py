@@ -221,6 +221,8 @@ def misbehave(manner: str, task: dict[str, Any]) -> None:
             links["down"]["bitmap"] = ""
         case "no_base64":
             links["down"]["bitmap"] = "?!"
+        case "short_arrivals":
+            links["down"]["arrivals"] = base64.b64encode(bytes(8)).decode()
         case "outlasts":
             good["client_s"] = 2 * good["virtual_s"]
         case "leaks":
