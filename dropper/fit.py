@@ -7,7 +7,6 @@ taken. What was recorded is then compared with what that model makes: lengths of
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import scipy.optimize
@@ -15,17 +14,14 @@ from numpy.typing import NDArray
 
 from fecbench.dropper.model import GilbertElliott, Uniform, markov, verdicts
 from fecbench.dropper.parameters import parameters_of
-from fecbench.errors import BadInput
+from fecbench.dropper.recordings import Verdicts
 
 FEWEST_PACKETS, FEWEST_LOSSES = 1_000, 30
 """Of fewer, nothing is said."""
-MOST_PACKETS = 10_000_000
 SIMULATED = 200
 """So often the model makes as many packets, for the comparison."""
 UNUSUAL = 0.01
 """A model is not usable whose own losses are farther from its mean in fewer than this share of these."""
-
-Verdicts = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -46,30 +42,6 @@ class Fit:
     def parameters(self) -> dict[str, object]:
         found = {name: value for name, value in parameters_of(self.model).items() if name != "model"}
         return {name: found[name] for name in ("p", "r")} if self.name == "markov" else found
-
-
-def read(path: Path) -> Verdicts:
-    """The verdicts of a file: a 0 for each packet that came and a 1 for each that was lost, in order, with or
-    without blanks and line breaks between. Raises BadInput, which names the file."""
-    try:
-        if path.stat().st_size > 4 * MOST_PACKETS:
-            raise BadInput(f"{path}: has more than {MOST_PACKETS} packets")
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError:
-        raise BadInput(f"{path}: is no text") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if wrong := line.translate(_ALLOWED).strip():
-            raise BadInput(f"{path}: line {number}: {wrong[:20]!r}: must be 0 (it came) or 1 (it was lost)")
-    digits = "".join(text.split()).replace(",", "")
-    if not digits:
-        raise BadInput(f"{path}: is empty")
-    lost: Verdicts = np.frombuffer(digits.encode(), np.uint8) == ord("1")
-    return lost
-
-
-_ALLOWED = str.maketrans("", "", "01, \t")
 
 
 def fit(lost: Verdicts, seed: int = 0) -> Fit:

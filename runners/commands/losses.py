@@ -33,6 +33,24 @@ DeliveryInBad = Annotated[float | None, typer.Option("--h", help=PARAMETERS["ge"
 Rate = Annotated[float | None, typer.Option("--rate", help=PARAMETERS["ge"]["rate"])]
 Burst = Annotated[float | None, typer.Option("--burst", help=PARAMETERS["ge"]["burst"])]
 Seed = Annotated[int, typer.Option("--seed", help="The seed: 64 bits, unsigned.")]
+Recording = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A 0 for each packet that came and a 1 for each that was lost; a qlog; or a packet capture.",
+    ),
+]
+Received = Annotated[
+    Path | None, typer.Option("--received", help="The receiver's packets, beside the sender's.")
+]
+SequenceNumbers = Annotated[
+    str | None,
+    typer.Option(
+        "--sequence",
+        metavar="OFFSET:BYTES",
+        help="FILE has the receiver's packets, and their sequence numbers stand there in UDP: 2:2 for RTP.",
+    ),
+]
 Interval = Annotated[
     float,
     typer.Option("--every-ms", help="One packet arrives after so many ms: losses follow from the time."),
@@ -121,18 +139,40 @@ def slots(
     _print_losses(model, seed, packets, as_json, every_ms)
 
 
+@losses.command("import")
+def import_losses(
+    file: Recording,
+    received: Received = None,
+    sequence: SequenceNumbers = None,
+    as_json: arguments.Json = False,
+) -> None:
+    """Make a pattern of recorded losses: a list, a qlog, or packet captures of both sides.
+
+    Example: fecbench losses import sender.pcapng --received receiver.pcapng
+    """
+    from fecbench.dropper import recordings
+
+    lost = _recorded(file, received, sequence)
+    drop = recordings.drop_list(lost)
+    if as_json:
+        document = {"model": "pattern", "drop": drop, "length": lost.size, "losses": int(lost.sum())}
+        print_document(document, indent=None)
+        return
+    say(f"# {int(lost.sum())} losses of {lost.size} packets")
+    say(f'loss.model = "pattern"\nloss.drop = "{drop}"\nloss.length = {lost.size}')
+
+
 @losses.command("fit")
 def fit_losses(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A 0 for each packet that came, a 1 for each that was lost."),
-    ],
+    file: Recording,
+    received: Received = None,
+    sequence: SequenceNumbers = None,
     as_json: arguments.Json = False,
 ) -> None:
     """Say which model recorded losses fit, and whether it may be used in their place."""
     from fecbench.dropper import fit  # scipy's optimizer takes long to load
 
-    found = fit.fit(fit.read(file))
+    found = fit.fit(_recorded(file, received, sequence))
     if as_json:
         told = {
             "model": found.name,
@@ -148,6 +188,12 @@ def fit_losses(
     parameters = ", ".join(f"{name} = {value:.4g}" for name, value in found.parameters.items())
     say(f"{found.name} ({parameters}), of {found.losses} losses of {found.packets} packets")
     say(f"It may be used: {found.why}." if found.usable else f"Do not use it: {found.why}.")
+
+
+def _recorded(file: Path, received: Path | None, sequence: str | None) -> NDArray[np.bool_]:
+    from fecbench.dropper import recordings
+
+    return recordings.read(file, received, recordings.Sequence.of(sequence) if sequence else None)
 
 
 def _model_of(name: str, **parameters: object) -> LossModel:

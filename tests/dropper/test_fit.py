@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fecbench.dropper import fit as fitting
+from fecbench.dropper import recordings
 from fecbench.dropper.fit import fit
 from fecbench.dropper.model import GilbertElliott, Uniform, markov, verdicts
 from fecbench.errors import BadInput
@@ -69,14 +69,14 @@ def test_a_bad_file_is_named_in_one_line(content: bytes, why: str, tmp_path: Pat
     path = tmp_path / "verdicts"
     path.write_bytes(content)
     with pytest.raises(BadInput, match=f"verdicts: {why}"):
-        fitting.read(path)
+        recordings.read(path)
 
 
 def test_the_command_says_the_model_and_whether_it_may_be_used(tmp_path: Path) -> None:
     path = tmp_path / "verdicts"
     lost = verdicts(markov(0.02, 0.4), 5, 20_000)
     path.write_text("\n".join("".join(map(str, row)) for row in lost.astype(int).reshape(-1, 100)) + "\n")
-    assert (fitting.read(path) == lost).all()
+    assert (recordings.read(path) == lost).all()
     done = CliRunner().invoke(losses, ["fit", str(path), "--json"])
     told = json.loads(done.stdout)
     assert (done.exit_code, told["model"], told["usable"]) == (0, "markov", True)

@@ -21,7 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
 from fecbench.dropper import model as dropper_model
-from fecbench.dropper.draws import pack
+from fecbench.dropper import recordings
+from fecbench.dropper.draws import pack, unpack
 from fecbench.dropper.model import GilbertElliott, Pattern, Uniform
 from fecbench.dropper.parameters import LossModel
 from fecbench.runners.implementations.finding import ours
@@ -588,6 +589,25 @@ def test_what_endpoints_record_has_virtual_times_and_changes_nothing(
             assert seconds == sorted(seconds)
             assert seconds[0] < 0.001
             assert 0.1 < seconds[-1] <= answer["virtual_s"]
+
+
+def test_the_losses_of_a_trial_can_be_imported_from_what_it_records(
+    simulator: Simulator, task: Task, tmp_path: Path
+) -> None:
+    """The captures of both sides tell what the loss model dropped; so does the sender's qlog but for the
+    handshake, which loses nothing here."""
+    lossy = losing(download(task, 300_000), down=GilbertElliott(0.02, 0.3))
+    asked = told({**lossy, "capture": str(tmp_path)}, log_folder=str(tmp_path))
+    answer = simulator.answer(asked)
+    report = answer["links"]["internet"]["down"]
+    assert report["queue_dropped"] == 0
+    dropped = unpack(base64.b64decode(report["bitmap"]), report["packets"])
+    lost = recordings.read(tmp_path / "server.pcapng", tmp_path / "client.pcapng")
+    assert lost.sum() > 3
+    assert np.array_equal(lost, dropped[: lost.size])
+    (trace,) = tmp_path.glob("*-server.qlog")
+    assert not dropped[:10].any()
+    assert recordings.read(trace).sum() == lost.sum()
 
 
 def test_a_replay_leaves_traces_of_the_same_names(simulator: Simulator, task: Task, tmp_path: Path) -> None:
