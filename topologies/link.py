@@ -5,6 +5,7 @@ without preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) co
 bytes. The rate of the link, limits in bytes and multiples of the BDP all mean these bytes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Literal, Self
@@ -12,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
+from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
 from fecbench.topologies.rate import ConstantRate, Rate
 from fecbench.topologies.trace import Trace, TraceRate
 
@@ -95,6 +97,10 @@ class DirectionSettings:
     trace: Annotated[Trace | None, Field(exclude_if=lambda trace: trace is None)] = None
     """How it changes from the client's first frame on. bandwidth_mbps and owd_ms are then what it has
     before, and what the trace does not say; of what it says, they are the mean rate and the least delay."""
+    jitter: Annotated[Jitter | None, Field(exclude_if=lambda jitter: jitter is None)] = None
+    """What each frame is delayed besides."""
+    reorder: Annotated[bool, Field(exclude_if=lambda reorder: not reorder)] = False
+    """Whether a frame that is delayed by less overtakes those before it; otherwise order is kept."""
 
     @property
     def rate_bps(self) -> int:
@@ -117,6 +123,13 @@ class DirectionSettings:
         if self.trace is None or self.trace.owd_us is None:
             return self.owd_ms
         return min(self.owd_ms, min(self.trace.owd_us) / 1e3)
+
+    @property
+    def greatest_owd_ms(self) -> float:
+        """The most that it ever has, noise included."""
+        of_trace = self.trace.owd_us if self.trace is not None else None
+        greatest_ms = self.owd_ms if of_trace is None else max(self.owd_ms, max(of_trace) / 1e3)
+        return greatest_ms + (self.jitter.most_ms if self.jitter is not None else 0.0)
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -167,6 +180,10 @@ class LinkSettings:
     def has_traces(self) -> bool:
         return any(self.of(direction).trace is not None for direction in DIRECTIONS)
 
+    @property
+    def has_jitter(self) -> bool:
+        return any(self.of(direction).jitter is not None for direction in DIRECTIONS)
+
     def placed(self, draw: int) -> Self:
         """The same, with the offset of each trace, of which a draw of 64 bits decides."""
         placed = (
@@ -174,6 +191,17 @@ class LinkSettings:
             for own in (self.up, self.down)
         )
         return type(self)(*placed)
+
+    def seeded(self, seeds: Mapping[Direction, int]) -> Self:
+        """The same, with the seed of each direction's noise, unless it is given."""
+        of_directions = (
+            own
+            if own.jitter is None or own.jitter.seed is not None
+            else replace(own, jitter=replace(own.jitter, seed=seeds[direction]))
+            for direction in DIRECTIONS
+            for own in [self.of(direction)]
+        )
+        return type(self)(*of_directions)
 
     @property
     def rtt_ms(self) -> float:
@@ -233,6 +261,19 @@ class LinkSettings:
             raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
+        if settings.jitter is not None:
+            self._check_jitter(direction, settings.jitter)
+        if not isinstance(settings.reorder, bool):
+            name = self._name(direction, "reorder")
+            raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")
+
+    def _check_jitter(self, direction: Direction, jitter: Jitter) -> None:
+        prefix = self._name(direction, "jitter").removesuffix("jitter")
+        # At least 1 ns: it is counted in these.
+        _check_number(f"{prefix}jitter_ms", jitter.mean_ms, 1e-6, LARGEST_MEAN_MS)
+        if jitter.law not in LAWS:
+            known = ", ".join(LAWS)
+            raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {known}")
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """What an error calls a parameter."""

@@ -137,6 +137,7 @@ def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bou
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     words += [f"--{direction}-codel" for direction in DIRECTIONS if settings.of(direction).queue == "codel"]
+    words += [f"--{direction}-reorder" for direction in DIRECTIONS if settings.of(direction).reorder]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
 
@@ -160,13 +161,19 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
     return words, files
 
 
-def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | None]:
+def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | str]:
     settings, limit = link.of(direction), link.queue_limit(direction)
     limits = {"queue-bytes": limit.bytes, "queue-packets": limit.packets, "queue-ns": limit.time_ns}
     queue = {name: value for name, value in limits.items() if value is not None}
-    options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
+    options: dict[str, int | str] = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
     if settings.outage_ns is not None:
         options["outage-from-ns"], options["outage-to-ns"] = settings.outage_ns
+    if (jitter := settings.jitter) is not None:
+        options |= {
+            "jitter-law": jitter.law,
+            "jitter-mean-ns": jitter.mean_ns,
+            "jitter-seed": jitter.seed or 0,
+        }
     return {f"{direction}-{name}": value for name, value in options.items()}
 
 

@@ -92,7 +92,7 @@ static bool is_right(const struct lane_settings *settings) {
     bool has_schedule = settings->schedule.count;
     int limits = (settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0);
     return settings->rate_bps && limits == 1 && (has_schedule || !settings->queue_ns) &&
-           (!has_schedule || schedule_is_right(&settings->schedule));
+           (!has_schedule || schedule_is_right(&settings->schedule)) && jitter_is_right(&settings->jitter);
 }
 
 bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
@@ -118,6 +118,8 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
                                          .codel = settings->codel,
                                          .schedule = schedule,
                                          .queue_ns = settings->queue_ns,
+                                         .jitter = settings->jitter,
+                                         .reorder = settings->reorder,
                                      });
     lane->losses = (struct losses){
         .seed = settings->seed,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../topologies/wire/jitter.h"
 #include "../../topologies/wire/schedule.h"
 
 // What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count
@@ -37,6 +38,8 @@ struct lane_settings {
     const uint8_t *pattern;
     uint64_t pattern_packets;
     bool pattern_repeats;
+    struct jitter jitter; // of the delay; law 0 for none
+    bool reorder;         // datagrams may overtake: n is their place in the order in which they leave
 };
 
 struct lane_report {

@@ -31,6 +31,7 @@ from fecbench.dropper.model import (
     threshold,
     verdicts,
 )
+from tests.topologies.law_of_jitter import UNIFORM, Jitter, noise_ns
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"
@@ -57,6 +58,8 @@ class Settings(ctypes.Structure):
         ("pattern", ctypes.c_char_p),
         ("pattern_packets", u64),
         ("pattern_repeats", ctypes.c_bool),
+        ("jitter", Jitter),
+        ("reorder", ctypes.c_bool),
     )
 
 
@@ -135,9 +138,8 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    core = shared_library(
-        LANE, WIRE / "direction.c", WIRE / "schedule.c", WIRE / "codel.c", WIRE / "frame_pool.c"
-    )
+    link = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool")
+    core = shared_library(LANE, *(WIRE / f"{name}.c" for name in link))
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
     core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64
@@ -442,6 +444,33 @@ def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMak
     with new_lane() as lane:
         assert_judges_as_the_oracle(lane, GilbertElliott(0.01, 0.25, 0.98, 0.05), 42, RECORDED + 1000)
         assert_judges_as_the_oracle(lane, Uniform(0.02), 7, 100)
+
+
+@settings(max_examples=100)
+@given(links, sendings, models, seeds, st.integers(1, 30 * MS), seeds)
+def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
+    new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
+) -> None:
+    """As the dropper, which meets the packets in the order in which they leave the link."""
+    chosen = settings_of(link, model, seed)
+    chosen.jitter, chosen.reorder = Jitter(UNIFORM, mean_ns, jitter_seed), True
+    law, due = Law(link), []
+    with new_lane() as lane:
+        assert lane.begin(chosen)
+        accepted, left = simulate(lane, sent, NEVER - 1)
+        now_ns = 0
+        for number, (gap_ns, length) in enumerate(sent):
+            now_ns += gap_ns
+            if (leaves_ns := law.exit_of(length, now_ns)) is not None:
+                noise = noise_ns(UNIFORM, mean_ns, jitter_seed, len(due))
+                due.append((leaves_ns + noise, len(due), tag_of(number)))
+        assert accepted.count(True) == len(due)
+        due.sort()
+        expected = verdicts(model, seed, len(due))
+        told = [(datagram.at_ns, datagram.tag, datagram.lost) for datagram in left]
+        assert told == [(at, tag, lost) for (at, _, tag), lost in zip(due, expected, strict=True)]
+        assert lane.verdicts() == (len(due), pack(expected))
+        assert lane.report()["conserved"]
 
 
 # ---- Trials one after another ----
