@@ -68,6 +68,8 @@ class QueueLimit:
     packets: int | None = None
     time_ns: int | None = None
     """What the present rate of a trace sends meanwhile, but at least MINIMUM_BDP_QUEUE_BYTES."""
+    most_bytes: int | None = None
+    """That one in time ever holds: at the largest rate."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class DirectionSettings:
     def rate(self) -> Rate:
         """What it carries, for whoever asks how fast it is."""
         if self.trace is not None and self.trace.changes_rate:
-            return _rate_of(self.trace, self.rate_bps)
+            # Wherever in it the link begins, so that all repetitions share it.
+            return _rate_of(self.trace.begun_at(None), self.rate_bps)
         return ConstantRate(self.rate_bps)
 
     @property
@@ -120,16 +123,20 @@ class DirectionSettings:
     @property
     def least_owd_ms(self) -> float:
         """The least that it ever has."""
-        if self.trace is None or self.trace.owd_us is None:
-            return self.owd_ms
-        return min(self.owd_ms, min(self.trace.owd_us) / 1e3)
+        span_us = None if self.trace is None else self.trace.owd_span_us
+        return self.owd_ms if span_us is None else min(self.owd_ms, span_us[0] / 1e3)
 
     @property
     def greatest_owd_ms(self) -> float:
         """The most that it ever has, noise included."""
-        of_trace = self.trace.owd_us if self.trace is not None else None
-        greatest_ms = self.owd_ms if of_trace is None else max(self.owd_ms, max(of_trace) / 1e3)
+        span_us = None if self.trace is None else self.trace.owd_span_us
+        greatest_ms = self.owd_ms if span_us is None else max(self.owd_ms, span_us[1] / 1e3)
         return greatest_ms + (self.jitter.most_ms if self.jitter is not None else 0.0)
+
+    @property
+    def delay_span_ms(self) -> float:
+        """By how much it can differ; 0: it never changes."""
+        return self.greatest_owd_ms - self.least_owd_ms
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -220,7 +227,10 @@ class LinkSettings:
             return QueueLimit(bytes=settings.queue_bytes)
         if settings.queue_ms is not None:
             if settings.trace is not None and settings.trace.changes_rate:
-                return QueueLimit(time_ns=round(settings.queue_ms * 1e6))
+                time_ns = round(settings.queue_ms * 1e6)
+                largest_bps = max(settings.trace.largest_rate_bps or 0, settings.rate_bps)
+                most = max(largest_bps * time_ns // (8 * 10**9), MINIMUM_BDP_QUEUE_BYTES)
+                return QueueLimit(time_ns=time_ns, most_bytes=most)
             held = round(settings.rate_bps * settings.queue_ms / 8e3)
             return QueueLimit(bytes=max(held, MINIMUM_BDP_QUEUE_BYTES))
         if settings.queue_bdp is None and settings.queue == "codel":
@@ -249,6 +259,12 @@ class LinkSettings:
             _check_whole_number(self._name(direction, "queue_packets"), settings.queue_packets, 1, 10**7)
         if settings.queue_ms is not None:
             _check_number(self._name(direction, "queue_ms"), settings.queue_ms, 0.001, 1_000_000)
+        trace = settings.trace
+        if settings.queue_ms is not None and trace is not None and trace.largest_rate_bps == 0:
+            raise TopologyError(
+                f"{self._name(direction, 'queue_ms')}: the trace has bursts and no rate, so that no time says"
+                " how much a queue holds; write queue_packets or queue_bytes"
+            )
         if self.has_traces and (
             settings.queue_bdp is not None or (not limits and settings.queue == "droptail")
         ):

@@ -3,6 +3,7 @@ makes."""
 
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
@@ -15,6 +16,7 @@ from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkEr
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
+from fecbench.topologies.trace import STEP
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -144,16 +146,20 @@ def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bou
 
 def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[str], list[int]]:
     """What the wire is told of traces, and the files in memory that it reads them from."""
-    words, files = [], []
+    words: list[str] = []
+    files: list[int] = []
     for direction in DIRECTIONS:
         own = settings.of(direction)
         if own.trace is None:
             continue
-        file = os.memfd_create(f"{direction}-trace")
-        opened.callback(os.close, file)
-        with open(file, "wb", closefd=False) as steps:
-            steps.write(own.trace.packed(own.rate_bps, own.delay_ns))
-        files.append(file)
+        if direction == "down" and own == settings.up:
+            file = files[0]  # the steps are the same
+        else:
+            file = os.memfd_create(f"{direction}-trace")
+            opened.callback(os.close, file)
+            os.ftruncate(file, len(own.trace.keep_us) * STEP.itemsize)
+            own.trace.steps(own.rate_bps, own.delay_ns, into=mmap.mmap(file, 0))
+            files.append(file)
         told = {"fd": file, "repeat": own.trace.repeat, "offset-ns": own.trace.offset_ns or 0}
         words += [
             word for name, value in told.items() for word in (f"--{direction}-schedule-{name}", str(value))

@@ -103,7 +103,7 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
 def read_trace(name: str, design_path: str) -> dict[str, Any]:
     """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
     trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, ".csv"))
-    columns = {column: list(values) for column, values in link_traces.columns_of(trace).items()}
+    columns = {column: values.tolist() for column, values in trace.columns.items()}
     return {"sha256": sha256, "trace": columns}
 
 
@@ -175,10 +175,9 @@ def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -
     if offset_s is not None and not (is_number and 0 <= offset_s <= 1e6):
         raise TopologyError(f"{_OFFSET} is {offset_s!r}; it must be a number from 0 to 1000000")
     offset_ns = None if offset_s is None else round(1e9 * offset_s)
-    columns = {column: tuple(numbers) for column, numbers in traces[str(name)]["trace"].items()}
-    trace = Trace(**columns, repeat=repeat or "loop", offset_ns=offset_ns)
+    trace = Trace(**traces[str(name)]["trace"], repeat=repeat or "loop", offset_ns=offset_ns)
     said = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}
-    said |= {"owd_ms": min(trace.owd_us) / 1e3} if trace.owd_us is not None else {}
+    said |= {"owd_ms": trace.owd_span_us[0] / 1e3} if trace.owd_span_us is not None else {}
     for setting in REQUIRED:
         if setting in said and setting in values and trace.repeat != "end":
             raise TopologyError(f"{setting} reaches nobody: trace {name!r} says it; leave it out")

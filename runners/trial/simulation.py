@@ -135,7 +135,7 @@ def _link(link: LinkTask, of_link: LinkSettings, seeds: dict[Direction, int]) ->
 def _schedule(settings: DirectionSettings) -> dict[str, Any]:
     trace = settings.trace
     assert trace is not None
-    steps = trace.steps(settings.rate_bps, settings.delay_ns)
+    steps = trace.steps(settings.rate_bps, settings.delay_ns).tolist()
     return {"repeat": trace.repeat, "offset_ns": trace.offset_ns or 0, "steps": steps}
 
 
