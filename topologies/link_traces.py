@@ -89,7 +89,10 @@ def _whole_numbers(content: bytes) -> Trace | None:
         known = set(names) & COLUMNS.keys()
         if "keep_us" not in known or not len(known) == len(names) > 1:
             return None
-        return Trace(**{name: table[name].to_numpy() for name in names})
+        columns = {name: table[name].to_numpy() for name in names}
+        for column in columns.values():
+            column.flags.writeable = False  # so that a trace needs no copy
+        return Trace(**columns)
     except (pa.ArrowException, TraceError):
         return None
 
