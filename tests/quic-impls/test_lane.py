@@ -473,6 +473,58 @@ def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
         assert lane.report()["conserved"]
 
 
+def next_of(lane: Lane) -> Datagram:
+    """With CoDel where datagrams overtake, there may be an instant at which none leaves."""
+    for _ in range(100):
+        at_ns = lane.next_exit()
+        if (datagram := lane.receive(at_ns)) is not None:
+            assert datagram.at_ns == at_ns
+            return datagram
+    pytest.fail("nothing leaves")
+
+
+def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane: LaneMaker) -> None:
+    """0.1 ms each, and by the law noise of 0.78 and 0.03 ms. Nothing else that is sent wakes the lane."""
+    noise = [noise_ns(UNIFORM, MS, 7, number) for number in range(2)]
+    assert noise[0] > noise[1] + MS // 2
+    chosen = settings_of(Link(8 * MS, queue_packets=9))
+    chosen.jitter, chosen.reorder, chosen.codel = Jitter(UNIFORM, MS, 7), True, True
+    with new_lane() as lane:
+        lane.begin(chosen)
+        for tag in range(2):
+            assert lane.send(bytes(100 - ETHERNET_IPV4_UDP), tag, 0)
+        left = [next_of(lane), next_of(lane)]
+        assert [(each.tag, each.at_ns) for each in left] == [
+            (1, 2 * MS // 10 + noise[1]),
+            (0, MS // 10 + noise[0]),
+        ]
+
+
+@pytest.mark.parametrize("reorder", [False, True])
+def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
+    new_lane: LaneMaker, reorder: bool
+) -> None:
+    """What comes from now on leaves a delay later at the soonest, so it writes until then before it reads."""
+    delay_ns, outcomes = 5 * MS, []
+    chosen = settings_of(Link(8 * MS, delay_ns, queue_packets=1000))
+    chosen.codel, chosen.reorder, chosen.jitter = True, reorder, Jitter(UNIFORM, MS, 7)
+    for looks_ahead in (False, True):
+        with new_lane() as lane:
+            lane.begin(chosen)
+            left = []
+            for number in range(900):
+                now_ns = number * MS // 2
+                until_ns = now_ns + delay_ns - 1 if looks_ahead else 0
+                while (datagram := lane.receive(until_ns)) is not None:
+                    left.append(datagram)
+                lane.send(bytes(1000 - ETHERNET_IPV4_UDP), number, now_ns)
+            while (datagram := lane.receive(NEVER - 1)) is not None:
+                left.append(datagram)
+            outcomes.append((left, lane.report()))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][1]["queue_dropped"] > 0
+
+
 # ---- Trials one after another ----
 
 

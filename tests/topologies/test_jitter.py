@@ -148,6 +148,16 @@ def test_a_delay_that_falls_lets_frames_overtake_where_they_may(core: ctypes.CDL
     assert let.outcome.conserved
 
 
+@pytest.mark.parametrize("end_ms", range(0, 100, 7))
+def test_frames_that_overtake_are_counted_while_they_are_on_their_way(core: ctypes.CDLL, end_ms: int) -> None:
+    arrivals = [START_NS + n * MS // 10 for n in range(300)]
+    lane = Lane(10**9, 0, queue_packets=10**6, jitter=(UNIFORM, 30 * MS, 5), reorder=True)
+    found = run(core, lane, arrivals, [FULL] * 300, end_ns=max(arrivals) + end_ms * MS)
+    out = sum(place > 0 for place in found.order)
+    assert (found.outcome.frames_out, found.outcome.in_flight) == (out, 300 - out)
+    assert found.outcome.conserved
+
+
 def with_codel(core: ctypes.CDLL, looks: list[int], reorder: bool) -> Run:
     lane = Lane(
         8 * 10**6, 2 * MS, queue_packets=1000, codel=True, jitter=(PARETO, 20 * MS, 3), reorder=reorder
