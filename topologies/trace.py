@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,9 +77,13 @@ class Trace:
     repeat: Repeat = "loop"
     offset_ns: Annotated[int | None, Field(exclude_if=lambda offset_ns: offset_ns is None)] = None
     """Where in it the link begins; None: each repetition draws its own."""
+    _hash: ClassVar[list[bytes]]
 
     def __post_init__(self) -> None:
         """Raises TraceError."""
+        # Of the columns, once it is asked for: what begins elsewhere in the same columns shares it.
+        hashed: list[bytes] = []
+        object.__setattr__(self, "_hash", hashed)
         for name in COLUMNS:
             if (column := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _column(column))
@@ -121,9 +125,10 @@ class Trace:
 
     @property
     def _identity(self) -> tuple[bytes, Repeat, int | None]:
-        return self._columns_hash, self.repeat, self.offset_ns
+        if not self._hash:
+            self._hash.append(self._columns_hash())
+        return self._hash[0], self.repeat, self.offset_ns
 
-    @cached_property
     def _columns_hash(self) -> bytes:
         digest = hashlib.sha256()
         for name, column in self.columns.items():

@@ -12,11 +12,19 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    MTU,
+    Direction,
+    DirectionSettings,
+    LinkEnd,
+    LinkError,
+    LinkSettings,
+)
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
-from fecbench.topologies.trace import STEP
+from fecbench.topologies.trace import STEP, Trace
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -152,7 +160,7 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
         own = settings.of(direction)
         if own.trace is None:
             continue
-        if direction == "down" and own == settings.up:
+        if direction == "down" and _steps_of(own) == _steps_of(settings.up):
             file = files[0]  # the steps are the same
         else:
             file = os.memfd_create(f"{direction}-trace")
@@ -165,6 +173,11 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
             word for name, value in told.items() for word in (f"--{direction}-schedule-{name}", str(value))
         ]
     return words, files
+
+
+def _steps_of(settings: DirectionSettings) -> tuple[Trace | None, int, int]:
+    """What decides the steps of a direction."""
+    return settings.trace, settings.rate_bps, settings.delay_ns
 
 
 def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | str]:
