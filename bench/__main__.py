@@ -15,11 +15,13 @@ from bench import (
     results_cost,
     rquic_cost,
     simulator_cost,
+    trace_cost,
 )
 
 PARTS: dict[str, Callable[[], list[str] | None]] = {
     "dropper": dropper_cost.run,
     "link": link_cost.run,
+    "trace": trace_cost.run,
     "codes": codec_cost.run,
     "rquic": rquic_cost.run,
     "simulator": simulator_cost.run,

@@ -97,7 +97,7 @@ def _process_s(process: int | None) -> float:
 @contextmanager
 def _veth(queue: list[str]) -> Iterator[Way]:
     """A veth pair, with these tc commands at its near end."""
-    with _namespaces() as namespaces:
+    with two_namespaces() as namespaces:
         pair = "link add near type veth peer name far"
         into_far = f"link set far netns {namespaces['far']}"
         _ip(namespaces["near"], [pair, into_far])
@@ -110,7 +110,7 @@ def _veth(queue: list[str]) -> Iterator[Way]:
 
 @contextmanager
 def _wire(settings: LinkSettings) -> Iterator[Way]:
-    with _namespaces() as namespaces:
+    with two_namespaces() as namespaces:
         near, far = (LinkEnd(namespaces[side], side) for side in SIDES)
         command = [str(WIRE), *wire_arguments(near, far, settings, late_bound_us=1000)]
         # It ends with its standard input.
@@ -124,7 +124,7 @@ def _wire(settings: LinkSettings) -> Iterator[Way]:
 
 
 @contextmanager
-def _namespaces() -> Iterator[dict[str, str]]:
+def two_namespaces() -> Iterator[dict[str, str]]:
     """Paths of two new network namespaces."""
     descriptors = [run_in_new(partial(os.open, "/proc/thread-self/ns/net", os.O_RDONLY)) for _ in SIDES]
     paths = [f"/proc/{os.getpid()}/fd/{descriptor}" for descriptor in descriptors]

@@ -5,6 +5,7 @@ without preamble and FCS: IP length + 14, what Linux's own shapers (TBF, HTB) co
 bytes. The rate of the link, limits in bytes and multiples of the BDP all mean these bytes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated, Literal, Self
@@ -12,6 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from fecbench.errors import BadInput, Failed
+from fecbench.topologies.jitter import LARGEST_MEAN_MS, LAWS, Jitter
 from fecbench.topologies.rate import ConstantRate, Rate
 from fecbench.topologies.trace import Trace, TraceRate
 
@@ -66,6 +68,8 @@ class QueueLimit:
     packets: int | None = None
     time_ns: int | None = None
     """What the present rate of a trace sends meanwhile, but at least MINIMUM_BDP_QUEUE_BYTES."""
+    most_bytes: int | None = None
+    """That one in time ever holds: at the largest rate."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,10 @@ class DirectionSettings:
     trace: Annotated[Trace | None, Field(exclude_if=lambda trace: trace is None)] = None
     """How it changes from the client's first frame on. bandwidth_mbps and owd_ms are then what it has
     before, and what the trace does not say; of what it says, they are the mean rate and the least delay."""
+    jitter: Annotated[Jitter | None, Field(exclude_if=lambda jitter: jitter is None)] = None
+    """What each frame is delayed besides."""
+    reorder: Annotated[bool, Field(exclude_if=lambda reorder: not reorder)] = False
+    """Whether a frame that is delayed by less overtakes those before it; otherwise order is kept."""
 
     @property
     def rate_bps(self) -> int:
@@ -104,7 +112,8 @@ class DirectionSettings:
     def rate(self) -> Rate:
         """What it carries, for whoever asks how fast it is."""
         if self.trace is not None and self.trace.changes_rate:
-            return _rate_of(self.trace, self.rate_bps)
+            # Wherever in it the link begins, so that all repetitions share it.
+            return _rate_of(self.trace.begun_at(None), self.rate_bps)
         return ConstantRate(self.rate_bps)
 
     @property
@@ -114,9 +123,20 @@ class DirectionSettings:
     @property
     def least_owd_ms(self) -> float:
         """The least that it ever has."""
-        if self.trace is None or self.trace.owd_us is None:
-            return self.owd_ms
-        return min(self.owd_ms, min(self.trace.owd_us) / 1e3)
+        span_us = None if self.trace is None else self.trace.owd_span_us
+        return self.owd_ms if span_us is None else min(self.owd_ms, span_us[0] / 1e3)
+
+    @property
+    def greatest_owd_ms(self) -> float:
+        """The most that it ever has, noise included."""
+        span_us = None if self.trace is None else self.trace.owd_span_us
+        greatest_ms = self.owd_ms if span_us is None else max(self.owd_ms, span_us[1] / 1e3)
+        return greatest_ms + (self.jitter.most_ms if self.jitter is not None else 0.0)
+
+    @property
+    def delay_span_ms(self) -> float:
+        """By how much it can differ; 0: it never changes."""
+        return self.greatest_owd_ms - self.least_owd_ms
 
     @property
     def outage_ns(self) -> tuple[int, int] | None:
@@ -167,6 +187,10 @@ class LinkSettings:
     def has_traces(self) -> bool:
         return any(self.of(direction).trace is not None for direction in DIRECTIONS)
 
+    @property
+    def has_jitter(self) -> bool:
+        return any(self.of(direction).jitter is not None for direction in DIRECTIONS)
+
     def placed(self, draw: int) -> Self:
         """The same, with the offset of each trace, of which a draw of 64 bits decides."""
         placed = (
@@ -174,6 +198,17 @@ class LinkSettings:
             for own in (self.up, self.down)
         )
         return type(self)(*placed)
+
+    def seeded(self, seeds: Mapping[Direction, int]) -> Self:
+        """The same, with the seed of each direction's noise, unless it is given."""
+        of_directions = (
+            own
+            if own.jitter is None or own.jitter.seed is not None
+            else replace(own, jitter=replace(own.jitter, seed=seeds[direction]))
+            for direction in DIRECTIONS
+            for own in [self.of(direction)]
+        )
+        return type(self)(*of_directions)
 
     @property
     def rtt_ms(self) -> float:
@@ -192,7 +227,10 @@ class LinkSettings:
             return QueueLimit(bytes=settings.queue_bytes)
         if settings.queue_ms is not None:
             if settings.trace is not None and settings.trace.changes_rate:
-                return QueueLimit(time_ns=round(settings.queue_ms * 1e6))
+                time_ns = round(settings.queue_ms * 1e6)
+                largest_bps = max(settings.trace.largest_rate_bps or 0, settings.rate_bps)
+                most = max(largest_bps * time_ns // (8 * 10**9), MINIMUM_BDP_QUEUE_BYTES)
+                return QueueLimit(time_ns=time_ns, most_bytes=most)
             held = round(settings.rate_bps * settings.queue_ms / 8e3)
             return QueueLimit(bytes=max(held, MINIMUM_BDP_QUEUE_BYTES))
         if settings.queue_bdp is None and settings.queue == "codel":
@@ -221,6 +259,12 @@ class LinkSettings:
             _check_whole_number(self._name(direction, "queue_packets"), settings.queue_packets, 1, 10**7)
         if settings.queue_ms is not None:
             _check_number(self._name(direction, "queue_ms"), settings.queue_ms, 0.001, 1_000_000)
+        trace = settings.trace
+        if settings.queue_ms is not None and trace is not None and trace.largest_rate_bps == 0:
+            raise TopologyError(
+                f"{self._name(direction, 'queue_ms')}: the trace has bursts and no rate, so that no time says"
+                " how much a queue holds; write queue_packets or queue_bytes"
+            )
         if self.has_traces and (
             settings.queue_bdp is not None or (not limits and settings.queue == "droptail")
         ):
@@ -233,6 +277,19 @@ class LinkSettings:
             raise TopologyError(f"{self._name(direction, 'queue')} is {settings.queue!r}; it must be {known}")
         if settings.outage_s is not None:
             _check_outage(self._name(direction, "outage_s"), settings.outage_s)
+        if settings.jitter is not None:
+            self._check_jitter(direction, settings.jitter)
+        if not isinstance(settings.reorder, bool):
+            name = self._name(direction, "reorder")
+            raise TopologyError(f"{name} is {settings.reorder!r}; it must be true or false")
+
+    def _check_jitter(self, direction: Direction, jitter: Jitter) -> None:
+        prefix = self._name(direction, "jitter").removesuffix("jitter")
+        # At least 1 ns: it is counted in these.
+        _check_number(f"{prefix}jitter_ms", jitter.mean_ms, 1e-6, LARGEST_MEAN_MS)
+        if jitter.law not in LAWS:
+            known = ", ".join(LAWS)
+            raise TopologyError(f"{prefix}jitter.law is {jitter.law!r}; it must be one of {known}")
 
     def _name(self, direction: Direction, parameter: str) -> str:
         """What an error calls a parameter."""

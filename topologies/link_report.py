@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
+from fecbench.topologies.jitter import Law
 from fecbench.topologies.link import Direction, Queue
 from fecbench.topologies.trace import Repeat
 
@@ -19,6 +20,13 @@ class Quantiles(_Record):
     p99: float
     p999: float
     max: float
+
+
+class ScheduleLateness(_Record):
+    """In ns, over the frames of one direction that followed its trace."""
+
+    mean: int
+    max: int
 
 
 class DirectionReport(_Record):
@@ -51,6 +59,8 @@ class DirectionReport(_Record):
     read_lag_us: Quantiles | None
     """Of each frame in: how long the kernel held it until the emulator read it. The emulator reads a frame in
     time for its departure, no sooner; the lag makes a frame late only when it is longer than the OWD."""
+    schedule_late_ns: ScheduleLateness | None = Field(default=None, exclude_if=lambda late: late is None)
+    """How late frames were written that left as a trace says; None: there is none, or the time is virtual."""
     late: int | None
     """Frames out whose lateness exceeds the report's late_bound_us."""
     late_sum_us: float | None = None
@@ -77,6 +87,14 @@ class ScheduleConfiguration(_Record):
     offset_ns: int
 
 
+class JitterConfiguration(_Record):
+    """The noise of one direction's delay."""
+
+    law: Law
+    mean_ns: int
+    seed: int
+
+
 class DirectionConfiguration(_Record):
     """What the emulator was told of one direction, and one of the two queue limits."""
 
@@ -89,6 +107,9 @@ class DirectionConfiguration(_Record):
     outage_ns: tuple[int, int] | None = None
     """From and to when it was out, counted from the client's start."""
     schedule: ScheduleConfiguration | None = None
+    jitter: JitterConfiguration | None = Field(default=None, exclude_if=lambda jitter: jitter is None)
+    reorder: bool | None = Field(default=None, exclude_if=lambda reorder: reorder is None)
+    """None: it kept the order."""
     burst_bytes: int | None = None
     """What the shaper of netem's queue lets out at once; wire has none."""
 

@@ -311,6 +311,12 @@ def check_backend(backend: str, link: str, settings: LinkSettings) -> None:
             )
         if own.trace is not None:
             raise TopologyError(f"{link}.{direction}.trace: the netem link never changes, wire does")
+        if own.jitter is not None:
+            raise TopologyError(
+                f"{link}.{direction}.jitter_ms: noise of the netem link follows another law; wire has ours"
+            )
+        if own.reorder:
+            raise TopologyError(f"{link}.{direction}.reorder: the netem link keeps the order, wire need not")
 
 
 def resolve_backend(backend: str) -> Backend:

@@ -3,6 +3,7 @@ makes."""
 
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
@@ -11,10 +12,19 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from fecbench.topologies.link import DIRECTIONS, MTU, Direction, LinkEnd, LinkError, LinkSettings
+from fecbench.topologies.link import (
+    DIRECTIONS,
+    MTU,
+    Direction,
+    DirectionSettings,
+    LinkEnd,
+    LinkError,
+    LinkSettings,
+)
 from fecbench.topologies.link_report import LinkReport
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
+from fecbench.topologies.trace import STEP, Trace
 
 _ANSWER_TIMEOUT_S = 10.0
 
@@ -137,22 +147,27 @@ def wire_arguments(near: LinkEnd, far: LinkEnd, settings: LinkSettings, late_bou
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     words += [f"--{direction}-codel" for direction in DIRECTIONS if settings.of(direction).queue == "codel"]
+    words += [f"--{direction}-reorder" for direction in DIRECTIONS if settings.of(direction).reorder]
     # A topology's namespaces end with it, and the interfaces with them; removing these earlier takes 40 ms.
     return [*words, "--keep-interfaces"]
 
 
 def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[str], list[int]]:
     """What the wire is told of traces, and the files in memory that it reads them from."""
-    words, files = [], []
+    words: list[str] = []
+    files: list[int] = []
     for direction in DIRECTIONS:
         own = settings.of(direction)
         if own.trace is None:
             continue
-        file = os.memfd_create(f"{direction}-trace")
-        opened.callback(os.close, file)
-        with open(file, "wb", closefd=False) as steps:
-            steps.write(own.trace.packed(own.rate_bps, own.delay_ns))
-        files.append(file)
+        if direction == "down" and _steps_of(own) == _steps_of(settings.up):
+            file = files[0]  # the steps are the same
+        else:
+            file = os.memfd_create(f"{direction}-trace")
+            opened.callback(os.close, file)
+            os.ftruncate(file, len(own.trace.keep_us) * STEP.itemsize)
+            own.trace.steps(own.rate_bps, own.delay_ns, into=mmap.mmap(file, 0))
+            files.append(file)
         told = {"fd": file, "repeat": own.trace.repeat, "offset-ns": own.trace.offset_ns or 0}
         words += [
             word for name, value in told.items() for word in (f"--{direction}-schedule-{name}", str(value))
@@ -160,13 +175,24 @@ def _traces(settings: LinkSettings, opened: contextlib.ExitStack) -> tuple[list[
     return words, files
 
 
-def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | None]:
+def _steps_of(settings: DirectionSettings) -> tuple[Trace | None, int, int]:
+    """What decides the steps of a direction."""
+    return settings.trace, settings.rate_bps, settings.delay_ns
+
+
+def _direction_options(link: LinkSettings, direction: Direction) -> dict[str, int | str]:
     settings, limit = link.of(direction), link.queue_limit(direction)
     limits = {"queue-bytes": limit.bytes, "queue-packets": limit.packets, "queue-ns": limit.time_ns}
     queue = {name: value for name, value in limits.items() if value is not None}
-    options = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
+    options: dict[str, int | str] = {"rate-bps": settings.rate_bps, "delay-ns": settings.delay_ns, **queue}
     if settings.outage_ns is not None:
         options["outage-from-ns"], options["outage-to-ns"] = settings.outage_ns
+    if (jitter := settings.jitter) is not None:
+        options |= {
+            "jitter-law": jitter.law,
+            "jitter-mean-ns": jitter.mean_ns,
+            "jitter-seed": jitter.seed or 0,
+        }
     return {f"{direction}-{name}": value for name, value in options.items()}
 
 

@@ -12,7 +12,9 @@ fn main() {
         .file(format!("{LANE}/lane.c"))
         .file(format!("{LANE}/capture.c"))
         .file(format!("{WIRE}/direction.c"))
+        .file(format!("{WIRE}/delay_line.c"))
         .file(format!("{WIRE}/schedule.c"))
+        .file(format!("{WIRE}/jitter.c"))
         .file(format!("{WIRE}/codel.c"))
         .file(format!("{WIRE}/frame_pool.c"))
         .compile("fecbench_lane");

@@ -114,7 +114,7 @@ static bool is_right(const struct lane_settings *settings) {
                        settings->good_us <= LOSSES_MEAN_US_MAX && settings->bad_us <= LOSSES_MEAN_US_MAX);
     return stays_are_right && (!settings->slot_ns || settings->pattern) && settings->rate_bps &&
            limits == 1 && (has_schedule || !settings->queue_ns) &&
-           (!has_schedule || schedule_is_right(&settings->schedule));
+           (!has_schedule || schedule_is_right(&settings->schedule)) && jitter_is_right(&settings->jitter);
 }
 
 bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
@@ -140,6 +140,8 @@ bool lane_begin(struct lane *lane, const struct lane_settings *settings) {
                                          .codel = settings->codel,
                                          .schedule = schedule,
                                          .queue_ns = settings->queue_ns,
+                                         .jitter = settings->jitter,
+                                         .reorder = settings->reorder,
                                      });
     lane->losses = (struct losses){
         .seed = settings->seed,

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../topologies/wire/jitter.h"
 #include "../../topologies/wire/schedule.h"
 
 // What a UDP datagram over IPv4 has more on an Ethernet link: 20 + 8 + 14 bytes. Rate, queue and limit count
@@ -41,6 +42,8 @@ struct lane_settings {
     // is one of slots of time. With good_us and bad_us, the states of the model last for times of these
     // means, and its transitions are 0.
     uint64_t slot_ns, good_us, bad_us;
+    struct jitter jitter; // of the delay; law 0 for none
+    bool reorder;         // datagrams may overtake: n is their place in the order in which they leave
 };
 
 struct lane_report {

@@ -1,14 +1,15 @@
 """Figures of links that change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from fecbench.results.figures.style import WIDTH, heading, style
 
 
-def trace(columns: Mapping[str, Sequence[int]]) -> Figure:
+def trace(columns: Mapping[str, ArrayLike]) -> Figure:
     """The rate and the one-way delay of a trace over its time.
 
     `columns`: `keep_us` of each step, and any of `rate_bps`, `owd_us` and `burst_bytes`, as in its file.

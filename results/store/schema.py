@@ -210,7 +210,8 @@ trials = sa.Table(
         nullable=False,
         doc=(
             "Unsigned 64 bits: `content`, and of each direction of each link, as `internet/down`;"
-            " `internet/trace` decides where in its trace a link begins."
+            " `internet/trace` decides where in its trace a link begins, `internet/down/jitter` the noise of"
+            " a delay."
         ),
     ),
     sa.Column(

@@ -146,7 +146,7 @@ class Laboratory:
                 count=count,
                 spacing_ns=spacing_ns,
                 frame_bytes=frame_bytes,
-                patience_ms=PATIENCE_MS + round(settings.of(direction).owd_ms),
+                patience_ms=PATIENCE_MS + round(settings.of(direction).greatest_owd_ms),
             )
             report = network.finish()[self.link]
             log = dropper_command.log(attachment)

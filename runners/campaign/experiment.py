@@ -31,7 +31,7 @@ from fecbench.runners.tasks.task import (
 from fecbench.runners.trial import ends
 from fecbench.runners.workloads.workload import Surroundings, Transfer
 from fecbench.topologies.layout import Layout
-from fecbench.topologies.link import DIRECTIONS, TopologyError
+from fecbench.topologies.link import DIRECTIONS, Direction, TopologyError
 from fecbench.topologies.topology import TOPOLOGIES
 
 DEFAULT_TIMEOUT_S = 120.0
@@ -111,19 +111,27 @@ class Experiment:
         """They do not depend on the variant: all variants and workloads meet the same losses. Nor do those of
         the first link depend on the topology: over one of several paths they are those of a single one."""
         root, path = self.design.seed, ("point", key.point, "repetition", key.repetition)
+        links_drawn_as = dict(zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True))
+        settings = {link: task.settings for link, task in self.link_tasks[key.point].items()}
+
+        def of_directions(drawn_as: str, *what: str) -> dict[Direction, int]:
+            return {
+                direction: designs.seed(root, *path, "link", drawn_as, "direction", direction, *what)
+                for direction in DIRECTIONS
+            }
+
         return Seeds(
             content=designs.seed(root, *path, "content"),
-            losses={
-                link: {
-                    direction: designs.seed(root, *path, "link", drawn_as, "direction", direction)
-                    for direction in DIRECTIONS
-                }
-                for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
-            },
+            losses={link: of_directions(drawn_as) for link, drawn_as in links_drawn_as.items()},
             traces={
                 link: designs.seed(root, *path, "link", drawn_as, "trace")
-                for link, drawn_as in zip(self.links, (FIRST_LINK, *self.links[1:]), strict=True)
-                if self.link_tasks[key.point][link].settings.has_traces
+                for link, drawn_as in links_drawn_as.items()
+                if settings[link].has_traces
+            },
+            jitter={
+                link: of_directions(drawn_as, "jitter")
+                for link, drawn_as in links_drawn_as.items()
+                if settings[link].has_jitter
             },
         )
 

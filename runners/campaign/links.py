@@ -6,7 +6,8 @@ A name without a link means every link, one without a direction both: `bandwidth
 direction's own before that of both. A queue limit takes the place of every other one, and a `loss.model` that
 of another model with its parameters. `outage_from_s` and `outage_to_s` are `outage_s` in two parts, so that
 each can be a factor. `trace` names a file of a link that changes; with `trace.offset_s` it begins there, else
-each repetition draws a place in it, and `trace.repeat` says what comes after its end.
+each repetition draws a place in it, and `trace.repeat` says what comes after its end. `jitter_ms` is the mean
+of a noise of the delay, and `jitter.law` its law; 0 is none.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,14 +21,19 @@ from fecbench.runners.tasks.task import LinkTask
 from fecbench.runners.tasks.validity import USUAL, Validity
 from fecbench.runners.workloads.json_file import beside
 from fecbench.topologies import link_traces
+from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, TopologyError
 from fecbench.topologies.trace import REPEATS, Trace
 
 _OUTAGE, _OUTAGE_ENDS = "outage_s", ("outage_from_s", "outage_to_s")
 TRACE, _OFFSET, _REPEAT = "trace", "trace.offset_s", "trace.repeat"
+_JITTER, _JITTER_MS, _LAW = "jitter", "jitter_ms", "jitter.law"
 KIND = "links"
 """The folder beside the design that has the files of traces, and what a campaign calls these."""
-SETTINGS = (*(field.name for field in fields(DirectionSettings)), *_OUTAGE_ENDS, _OFFSET, _REPEAT)
+SETTINGS = (
+    *(field.name for field in fields(DirectionSettings) if field.name != _JITTER),
+    *(*_OUTAGE_ENDS, _OFFSET, _REPEAT, _JITTER_MS, _LAW),
+)
 REQUIRED = ("bandwidth_mbps", "owd_ms")
 LOSSES = tuple(sorted({"model"}.union(*(form.keys for forms in FORMS.values() for form in forms))))
 _QUEUES = {name for name in SETTINGS if name.startswith("queue_")}
@@ -97,7 +103,7 @@ def traces_in(values: Mapping[str, Any], links: Iterable[str]) -> set[str]:
 def read_trace(name: str, design_path: str) -> dict[str, Any]:
     """A trace beside the design, as a campaign keeps it. Raises Refusal and TopologyError."""
     trace, sha256 = link_traces.read(beside(design_path, "link", name, TRACE, ".csv"))
-    columns = {column: list(values) for column, values in link_traces.columns_of(trace).items()}
+    columns = {column: values.tolist() for column, values in trace.columns.items()}
     return {"sha256": sha256, "trace": columns}
 
 
@@ -146,6 +152,7 @@ def _link_task(
 
 def _direction_settings(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -> DirectionSettings:
     values |= _of_trace(values, traces)
+    values |= _of_jitter(values)
     ends = [values.pop(name) for name in _OUTAGE_ENDS if name in values]
     whole = values.pop(_OUTAGE, None)
     if len(ends) == 1 or (ends and whole is not None):
@@ -168,16 +175,26 @@ def _of_trace(values: dict[str, Any], traces: Mapping[str, Mapping[str, Any]]) -
     if offset_s is not None and not (is_number and 0 <= offset_s <= 1e6):
         raise TopologyError(f"{_OFFSET} is {offset_s!r}; it must be a number from 0 to 1000000")
     offset_ns = None if offset_s is None else round(1e9 * offset_s)
-    columns = {column: tuple(numbers) for column, numbers in traces[str(name)]["trace"].items()}
-    trace = Trace(**columns, repeat=repeat or "loop", offset_ns=offset_ns)
+    trace = Trace(**traces[str(name)]["trace"], repeat=repeat or "loop", offset_ns=offset_ns)
     said = {"bandwidth_mbps": trace.mean_bps / 1e6} if trace.changes_rate else {}
-    said |= {"owd_ms": min(trace.owd_us) / 1e3} if trace.owd_us is not None else {}
+    said |= {"owd_ms": trace.owd_span_us[0] / 1e3} if trace.owd_span_us is not None else {}
     for setting in REQUIRED:
         if setting in said and setting in values and trace.repeat != "end":
             raise TopologyError(f"{setting} reaches nobody: trace {name!r} says it; leave it out")
         if setting not in said and setting not in values:
             raise TopologyError(f"{setting} is missing: trace {name!r} does not say it")
     return {"trace": trace, **{setting: value for setting, value in said.items() if setting not in values}}
+
+
+def _of_jitter(values: dict[str, Any]) -> dict[str, Any]:
+    """The noise of the delay, whose names are taken from the values."""
+    mean_ms, law = values.pop(_JITTER_MS, None), values.pop(_LAW, None)
+    if mean_ms is None:
+        if law is not None:
+            raise TopologyError(f"{_LAW}: there is no {_JITTER_MS}")
+        return {}
+    # A factor may include a link without noise.
+    return {} if mean_ms == 0 and mean_ms is not False else {_JITTER: Jitter(mean_ms, law or "uniform")}
 
 
 def _losses(values: Mapping[str, Any], link: str, direction: Direction) -> dict[str, Any]:

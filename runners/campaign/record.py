@@ -167,6 +167,11 @@ def _seeds(seeds: Seeds) -> dict[str, int]:
             for direction, seed in directions.items()
         },
         **{_of_trace(link): seed for link, seed in seeds.traces.items()},
+        **{
+            _of_jitter(link, direction): seed
+            for link, directions in seeds.jitter.items()
+            for direction, seed in directions.items()
+        },
     }
 
 
@@ -181,6 +186,11 @@ def seeds_of(record: TrialRecord, task: Mapping[str, Any]) -> Seeds:
         traces={
             link: record.seeds[_of_trace(link)] for link in task["links"] if _of_trace(link) in record.seeds
         },
+        jitter={
+            link: {direction: record.seeds[_of_jitter(link, direction)] for direction in DIRECTIONS}
+            for link in task["links"]
+            if _of_jitter(link, DIRECTIONS[0]) in record.seeds
+        },
     )
 
 
@@ -192,6 +202,11 @@ def _verdict_log(link: str, direction: Direction, recorded: DropperOutcome) -> V
 def _of_trace(link: str) -> str:
     """The name, in the database, of what decides where in its trace a link begins."""
     return f"{link}/trace"
+
+
+def _of_jitter(link: str, direction: Direction) -> str:
+    """The name, in the database, of the seed of the noise of one direction's delay."""
+    return f"{_of_direction(link, direction)}/jitter"
 
 
 def _of_direction(link: str, direction: Direction) -> str:

@@ -60,7 +60,7 @@ def show(
 
         check_file("--output", output, list(SUFFIXES))
         with writing("--output", output):
-            save(drawing.trace(link_traces.columns_of(shown)), output)
+            save(drawing.trace(shown.columns), output)
     say(f"{trace}: {len(shown.keep_us)} steps, {shown.period_ns / 1e9:g} s")
     headings = ("", "least", "5 %", "median", "mean", "95 %", "most")
     print_table(table_of(headings, _rows(shown), right=headings[1:]))
@@ -70,11 +70,11 @@ def show(
 
 
 def _rows(trace: Trace) -> list[tuple[str, ...]]:
-    keep, rows = np.array(trace.keep_us, float), []
+    keep, rows = trace.keep_us.astype(float), []
     columns = {"rate (Mbit/s)": (trace.rate_bps, 1e6), "one-way delay (ms)": (trace.owd_us, 1e3)}
     for name, (column, unit) in columns.items():
         if column is not None:
-            values = np.array(column) / unit
+            values = column / unit
             order = np.argsort(values)
             shares = np.cumsum(keep[order]) / keep.sum()
             at = [values[order[np.searchsorted(shares, share)]] for share in (0.05, 0.5, 0.95)]
@@ -88,15 +88,12 @@ def _rows(trace: Trace) -> list[tuple[str, ...]]:
 
 def _outages_s(trace: Trace) -> list[float]:
     """How long it carries nothing, each time."""
-    found, lasts_us = [], 0
-    for number, keep_us in enumerate(trace.keep_us):
-        carries = bool(trace.rate_bps[number]) if trace.rate_bps is not None else trace.burst_bytes is None
-        lasts_us = 0 if carries else lasts_us + keep_us
-        ends = number + 1 == len(trace.keep_us) or bool(trace.rate_bps and trace.rate_bps[number + 1])
-        if lasts_us and trace.burst_bytes is None and ends:
-            found.append(lasts_us / 1e6)
-            lasts_us = 0
-    return found
+    if trace.rate_bps is None or trace.burst_bytes is not None:
+        return []
+    rates = np.concatenate([[1], trace.rate_bps, [1]])
+    begins, ends = (np.flatnonzero(np.diff((rates == 0).astype(int)) == sign) for sign in (1, -1))
+    ends_us = np.concatenate([[0], np.cumsum(trace.keep_us)])
+    return list((ends_us[ends] - ends_us[begins]) / 1e6)
 
 
 def _write(made: Trace, output: Path) -> None:

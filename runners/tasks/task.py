@@ -108,6 +108,8 @@ class Seeds(_Part):
     """Of each link and direction."""
     traces: dict[str, int] = Field(default={}, exclude_if=lambda traces: not traces)
     """Of each link with a trace: it decides where in it the link begins."""
+    jitter: dict[str, dict[Direction, int]] = Field(default={}, exclude_if=lambda jitter: not jitter)
+    """Of each link and direction, where a link has noise of its delay."""
 
 
 class Task(_Part):
@@ -150,7 +152,9 @@ class Task(_Part):
     def settings_of(self, link: str) -> LinkSettings:
         """Of a link, as this repetition has it."""
         settings = self.links[link].settings
-        return settings.placed(self.seeds.traces.get(link, 0)) if settings.has_traces else settings
+        if settings.has_traces:
+            settings = settings.placed(self.seeds.traces.get(link, 0))
+        return settings.seeded(self.seeds.jitter[link]) if settings.has_jitter else settings
 
     def document(self) -> dict[str, Any]:
         """What is kept of it with a trial: all but the seeds, which differ by repetition, and `capture`; and

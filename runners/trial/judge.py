@@ -116,9 +116,16 @@ def _doubts(task: Task, outcome: Outcome, checks: Checks) -> Iterator[str]:
     yield from network.doubts_of_losses(task, outcome)
     if outcome.competition is not None:
         rate = together(link.settings.down.rate for link in task.links.values())
-        yield from network.doubts_of_competition(outcome.competition, rate, task.validity.rate_share)
+        share = task.validity.rate_share * (1 + _delay_span_s(task) / duration_s if duration_s else 1)
+        yield from network.doubts_of_competition(outcome.competition, rate, share)
     yield from plausibility.doubts_of_clock(task, outcome)
     yield from processor.doubts(outcome, task.validity, duration_s)
+
+
+def _delay_span_s(task: Task) -> float:
+    """By how much the delay of a link can fall: what was sent in this time before a transfer began may come
+    while it lasts."""
+    return max(link.settings.down.delay_span_ms for link in task.links.values()) / 1e3
 
 
 def _elapsed_s(outcome: Outcome, link: str) -> float | None:

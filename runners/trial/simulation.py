@@ -27,6 +27,7 @@ from fecbench.runners.trial.assignment import assignment
 from fecbench.runners.trial.endpoint import STDERR_TAIL_BYTES, MetricName
 from fecbench.runners.trial.plain_text import one_line, plain
 from fecbench.runners.workloads import asked_series
+from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings
 from fecbench.topologies.link_report import DirectionReport, LinkReport
 from fecbench.topologies.topology import TOPOLOGIES
@@ -125,6 +126,8 @@ def _link(link: LinkTask, of_link: LinkSettings, seeds: dict[Direction, int]) ->
             "queue_packets": queue.packets,
             **({"queue_ns": queue.time_ns} if queue.time_ns is not None else {}),
             **({"schedule": _schedule(settings)} if settings.trace is not None else {}),
+            **({"jitter": _jitter(settings.jitter)} if settings.jitter is not None else {}),
+            **({"reorder": True} if settings.reorder else {}),
             **({"queue": settings.queue} if settings.queue != "droptail" else {}),
             **({"outage_ns": list(settings.outage_ns)} if settings.outage_ns is not None else {}),
             "losses": losses(link.models[direction], seeds[direction]),
@@ -135,8 +138,12 @@ def _link(link: LinkTask, of_link: LinkSettings, seeds: dict[Direction, int]) ->
 def _schedule(settings: DirectionSettings) -> dict[str, Any]:
     trace = settings.trace
     assert trace is not None
-    steps = trace.steps(settings.rate_bps, settings.delay_ns)
+    steps = trace.steps(settings.rate_bps, settings.delay_ns).tolist()
     return {"repeat": trace.repeat, "offset_ns": trace.offset_ns or 0, "steps": steps}
+
+
+def _jitter(jitter: Jitter) -> dict[str, Any]:
+    return {"law": jitter.law, "mean_ns": jitter.mean_ns, "seed": jitter.seed or 0}
 
 
 def losses(model: LossModel, seed: int) -> dict[str, Any]:

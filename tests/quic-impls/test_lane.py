@@ -18,12 +18,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from fecbench.checkout import REPOSITORY
 from fecbench.dropper.clocked import Slots, Timed, TimedGilbertElliott, verdicts_at
 from fecbench.dropper.draws import SEEDS, pack, threshold
 from fecbench.dropper.model import Counted, GilbertElliott, Pattern, Uniform, markov, verdicts
 from fecbench.dropper.parameters import LossModel
+from tests.topologies.law_of_jitter import UNIFORM, Jitter, noise_ns
 
 LANE = REPOSITORY / "quic-impls" / "lane" / "lane.c"
 WIRE = REPOSITORY / "topologies" / "wire"
@@ -51,6 +53,8 @@ class Settings(ctypes.Structure):
         ("pattern_packets", u64),
         ("pattern_repeats", ctypes.c_bool),
         *((name, u64) for name in ("slot_ns", "good_us", "bad_us")),
+        ("jitter", Jitter),
+        ("reorder", ctypes.c_bool),
     )
 
 
@@ -136,9 +140,8 @@ LaneMaker = Callable[[], Any]
 @pytest.fixture(scope="session")
 def new_lane(shared_library: Callable[..., ctypes.CDLL]) -> LaneMaker:
     """A context manager that makes a lane."""
-    core = shared_library(
-        LANE, WIRE / "direction.c", WIRE / "schedule.c", WIRE / "codel.c", WIRE / "frame_pool.c"
-    )
+    link = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool")
+    core = shared_library(LANE, *(WIRE / f"{name}.c" for name in link))
     core.lane_new.restype = ctypes.c_void_p
     core.lane_begin.restype = core.lane_send.restype = core.lane_receive.restype = ctypes.c_bool
     core.lane_next_exit.restype = core.lane_outage_dropped.restype = core.lane_times.restype = u64
@@ -241,6 +244,13 @@ def payload_of(tag: int, length: int) -> bytes:
     return (tag.to_bytes(8, "little") * (length // 8 + 1))[:length]
 
 
+def lost_of(model: LossModel, seed: int, due_ns: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """What the oracle says of datagrams that leave at these times, in their order."""
+    if isinstance(model, Timed):
+        return verdicts_at(model, seed, due_ns - due_ns[:1])
+    return verdicts(model, seed, len(due_ns))
+
+
 def tag_of(number: int) -> int:
     return NEVER - number
 
@@ -308,10 +318,7 @@ def test_a_datagram_leaves_when_the_links_law_says_and_is_lost_when_the_oracle_s
     end_ns = now_ns + longer_ns
     due = [number for number, at_ns in enumerate(exits) if at_ns is not None and at_ns <= end_ns]
     due_ns = np.array([exits[number] for number in due], dtype=np.int64)
-    if isinstance(model, Timed):
-        lost = verdicts_at(model, seed, due_ns - due_ns[:1])
-    else:
-        lost = verdicts(model, seed, len(due))
+    lost = lost_of(model, seed, due_ns)
     with new_lane() as lane:
         assert lane.begin(settings_of(link, model, seed))
         accepted, left = simulate(lane, sent, end_ns)
@@ -474,6 +481,85 @@ def test_more_packets_than_are_recorded_are_judged_and_counted(new_lane: LaneMak
     with new_lane() as lane:
         assert_judges_as_the_oracle(lane, GilbertElliott(0.01, 0.25, 0.98, 0.05), 42, RECORDED + 1000)
         assert_judges_as_the_oracle(lane, Uniform(0.02), 7, 100)
+
+
+@settings(max_examples=100)
+@given(links, sendings, models, seeds, st.integers(1, 30 * MS), seeds)
+def test_where_datagrams_overtake_the_nth_that_leaves_has_the_nth_verdict(
+    new_lane: LaneMaker, link: Link, sent: Sent, model: LossModel, seed: int, mean_ns: int, jitter_seed: int
+) -> None:
+    """As the dropper, which meets the packets in the order in which they leave the link."""
+    chosen = settings_of(link, model, seed)
+    chosen.jitter, chosen.reorder = Jitter(UNIFORM, mean_ns, jitter_seed), True
+    law, due = Law(link), []
+    with new_lane() as lane:
+        assert lane.begin(chosen)
+        accepted, left = simulate(lane, sent, NEVER - 1)
+        now_ns = 0
+        for number, (gap_ns, length) in enumerate(sent):
+            now_ns += gap_ns
+            if (leaves_ns := law.exit_of(length, now_ns)) is not None:
+                noise = noise_ns(UNIFORM, mean_ns, jitter_seed, len(due))
+                due.append((leaves_ns + noise, len(due), tag_of(number)))
+        assert accepted.count(True) == len(due)
+        due.sort()
+        expected = lost_of(model, seed, np.array([at for at, _, _ in due], dtype=np.int64))
+        told = [(datagram.at_ns, datagram.tag, datagram.lost) for datagram in left]
+        assert told == [(at, tag, lost) for (at, _, tag), lost in zip(due, expected, strict=True)]
+        assert lane.verdicts() == (len(due), pack(expected))
+        assert lane.report()["conserved"]
+
+
+def next_of(lane: Lane) -> Datagram:
+    """With CoDel where datagrams overtake, there may be an instant at which none leaves."""
+    for _ in range(100):
+        at_ns = lane.next_exit()
+        if (datagram := lane.receive(at_ns)) is not None:
+            assert datagram.at_ns == at_ns
+            return datagram
+    pytest.fail("nothing leaves")
+
+
+def test_a_datagram_that_waits_for_its_turn_overtakes_the_one_before_it(new_lane: LaneMaker) -> None:
+    """0.1 ms each, and by the law noise of 0.78 and 0.03 ms. Nothing else that is sent wakes the lane."""
+    noise = [noise_ns(UNIFORM, MS, 7, number) for number in range(2)]
+    assert noise[0] > noise[1] + MS // 2
+    chosen = settings_of(Link(8 * MS, queue_packets=9))
+    chosen.jitter, chosen.reorder, chosen.codel = Jitter(UNIFORM, MS, 7), True, True
+    with new_lane() as lane:
+        lane.begin(chosen)
+        for tag in range(2):
+            assert lane.send(bytes(100 - ETHERNET_IPV4_UDP), tag, 0)
+        left = [next_of(lane), next_of(lane)]
+        assert [(each.tag, each.at_ns) for each in left] == [
+            (1, 2 * MS // 10 + noise[1]),
+            (0, MS // 10 + noise[0]),
+        ]
+
+
+@pytest.mark.parametrize("reorder", [False, True])
+def test_codel_drops_the_same_though_the_emulator_looks_before_it_has_read_all(
+    new_lane: LaneMaker, reorder: bool
+) -> None:
+    """What comes from now on leaves a delay later at the soonest, so it writes until then before it reads."""
+    delay_ns, outcomes = 5 * MS, []
+    chosen = settings_of(Link(8 * MS, delay_ns, queue_packets=1000))
+    chosen.codel, chosen.reorder, chosen.jitter = True, reorder, Jitter(UNIFORM, MS, 7)
+    for looks_ahead in (False, True):
+        with new_lane() as lane:
+            lane.begin(chosen)
+            left = []
+            for number in range(900):
+                now_ns = number * MS // 2
+                until_ns = now_ns + delay_ns - 1 if looks_ahead else 0
+                while (datagram := lane.receive(until_ns)) is not None:
+                    left.append(datagram)
+                lane.send(bytes(1000 - ETHERNET_IPV4_UDP), number, now_ns)
+            while (datagram := lane.receive(NEVER - 1)) is not None:
+                left.append(datagram)
+            outcomes.append((left, lane.report()))
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0][1]["queue_dropped"] > 0
 
 
 # ---- Trials one after another ----

@@ -12,6 +12,7 @@ from fecbench.runners.implementations.finding import OWN
 QUIC_IMPLS = REPOSITORY / "quic-impls"
 LANE = QUIC_IMPLS / "lane"
 WIRE = REPOSITORY / "topologies" / "wire"
+LINK = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool")
 MODULES = [QUIC_IMPLS / name for name in OWN if (QUIC_IMPLS / name / "go.mod").is_file()]
 PACKAGES = sorted({path.parent for module in MODULES for path in module.rglob("lane.[ch]")})
 
@@ -25,8 +26,6 @@ def compiled_from(*sources: Path) -> set[Path]:
 @pytest.mark.parametrize("package", PACKAGES, ids=[str(path.relative_to(QUIC_IMPLS)) for path in PACKAGES])
 def test_go_sees_when_any_file_of_the_lane_has_changed(package: Path) -> None:
     linked = {path.resolve() for path in package.iterdir()}
-    assert linked >= compiled_from(
-        LANE / "lane.c", WIRE / "direction.c", WIRE / "schedule.c", WIRE / "codel.c", WIRE / "frame_pool.c"
-    )
+    assert linked >= compiled_from(LANE / "lane.c", *(WIRE / f"{name}.c" for name in LINK))
     if LANE / "capture.c" in linked:
         assert linked >= compiled_from(LANE / "capture.c")

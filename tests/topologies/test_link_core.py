@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.topologies.law_of_jitter import Jitter
+
 HERE = Path(__file__).parent
 WIRE = HERE.parent.parent / "topologies" / "wire"
 ACCEPTED, QUEUE_FULL, OVERSIZE, OUTAGE = 1, 2, 3, 4
@@ -36,6 +38,8 @@ class Settings(ctypes.Structure):
         ("repeat", ctypes.c_int),
         ("offset_ns", ctypes.c_uint64),
         ("queue_ns", ctypes.c_uint64),
+        ("jitter", Jitter),
+        ("reorder", ctypes.c_bool),
     )
 
 
@@ -73,7 +77,8 @@ class Run:
 
 @pytest.fixture(scope="session")
 def core(shared_library: Callable[..., ctypes.CDLL]) -> ctypes.CDLL:
-    wire = (WIRE / name for name in ("direction.c", "schedule.c", "codel.c", "frame_pool.c", "lateness.c"))
+    names = ("direction", "delay_line", "schedule", "jitter", "codel", "frame_pool", "lateness")
+    wire = (WIRE / f"{name}.c" for name in names)
     loaded = shared_library(HERE / "link_core.c", *wire)
     loaded.pool_growth.restype = loaded.quantile_of.restype = loaded.overdue_of.restype = ctypes.c_uint64
     return loaded
@@ -97,6 +102,8 @@ class Lane:
     repeat: int = 0
     offset_ns: int = 0
     queue_ns: int = 0
+    jitter: tuple[int, int, int] = (0, 0, 0)
+    reorder: bool = False
 
 
 START_NS = 2 * MS

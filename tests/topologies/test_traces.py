@@ -1,5 +1,7 @@
 """Traces of links: their files, what they carry at most, and made ones."""
 
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fecbench.topologies import link_traces
+from fecbench.topologies import trace as trace_module
 from fecbench.topologies.link import FULL_FRAME_BYTES, LinkSettings, TopologyError
 from fecbench.topologies.rate import ConstantRate, together
 from fecbench.topologies.trace import Trace, TraceError, TraceRate
@@ -19,7 +22,7 @@ MS = 1000
 CONSTANT_BPS = 3_000_000
 
 some_traces = st.builds(
-    lambda rows, repeat: Trace(
+    lambda rows, repeat: Trace.of(
         tuple(row[0] for row in rows),
         rate_bps=tuple(row[1] for row in rows),
         burst_bytes=tuple(row[2] for row in rows),
@@ -37,10 +40,10 @@ some_traces = st.builds(
 
 
 def timeline(trace: Trace, until_ns: int) -> Timeline:
-    bursts, rates = trace.burst_bytes or (), trace.rate_bps or ()
+    steps = [Step(end_ns, *rest) for end_ns, *rest in trace.steps(CONSTANT_BPS, 0).tolist()]
     steps = [
-        Step(1000 * keep, rate, 0, burst)
-        for keep, rate, burst in zip(trace.keep_us, rates, bursts, strict=True)
+        replace(step, keep_ns=step.keep_ns - before.keep_ns)
+        for before, step in pairwise([Step(0, 0), *steps])
     ]
     return Timeline(steps, REPEATS[trace.repeat], until_ns, Step(1, CONSTANT_BPS))
 
@@ -57,7 +60,7 @@ def test_no_window_of_a_trace_carries_more_than_its_rate_says_and_one_carries_th
     begins = [round(at * 1e9) for at in begins_s] + edges + [max(0, edge - lasts_ns) for edge in edges]
     # A window begins just before a burst, so that it has it.
     carried = [(done.done(at + lasts_ns) - done.done(max(0, at - 1))) / 8e9 for at in begins]
-    assert max(carried) <= most + max((*(trace.rate_bps or ()), CONSTANT_BPS)) / 8e9 * 3 + 1e-3
+    assert max(carried) <= most + max(trace.largest_rate_bps or 0, CONSTANT_BPS) / 8e9 * 3 + 1e-3
     if trace.period_ns < 10**8:
         assert max(carried) >= most * (1 - 1e-6) - 20
 
@@ -72,8 +75,23 @@ def test_the_least_time_for_bytes_is_the_shortest_window_that_carries_them(trace
         assert least_s < 1e-8 or rate.most_bytes(0, least_s * 0.999) <= size + 1
 
 
+@given(some_traces, st.floats(0, 0.2), st.integers(1, 3))
+@settings(deadline=None)
+def test_of_many_steps_the_most_is_told_by_bundles_and_never_too_small(
+    trace: Trace, lasts_s: float, bundles: int
+) -> None:
+    exact = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trace_module, "MOST_EXACT_STEPS", bundles)
+        told = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s)
+    assert told >= exact * (1 - 1e-6) - 0.01
+    # A window begins within one bundle and ends within another, neither of which is longer than all steps.
+    longer = TraceRate(trace, CONSTANT_BPS).most_bytes(0, lasts_s + 2 * trace.period_ns / 1e9)
+    assert told <= longer * (1 + 1e-6) + 0.01
+
+
 def test_a_trace_that_never_changes_is_a_constant_rate() -> None:
-    rate, constant = TraceRate(Trace((10 * MS,), rate_bps=(8_000_000,)), 1), ConstantRate(8e6)
+    rate, constant = TraceRate(Trace.of((10 * MS,), rate_bps=(8_000_000,)), 1), ConstantRate(8e6)
     for size in (100, 5_000, 10**6):
         assert rate.least_time_s(size) == pytest.approx(constant.least_time_s(size), rel=1e-4)
     assert rate.largest_bps == pytest.approx(8e6, rel=1e-4)
@@ -100,7 +118,7 @@ def test_a_file_is_read_as_it_was_written(
     ends_bare: bool,
 ) -> None:
     keep, rates, delays = zip(*rows, strict=True)
-    trace = Trace(keep, rate_bps=rates, owd_us=delays)
+    trace = Trace.of(keep, rate_bps=rates, owd_us=delays)
     text = link_traces.text_of(trace).replace("\n", line_end)
     path = tmp_path_factory.mktemp("trace") / "t.csv"
     path.write_bytes((b"\xef\xbb\xbf" if has_mark else b"") + (text.rstrip() if ends_bare else text).encode())
@@ -112,6 +130,10 @@ BAD = {
     "a heading alone": (b"keep_us,rate_bps\n", "0 steps"),
     "no heading": (b"100,5\n", "line 1: '100,5': must be keep_us"),
     "keep alone": (b"keep_us\n5\n", "must be keep_us and any of"),
+    "a column twice": (b"keep_us,rate_bps,rate_bps\n5,1,1\n", "must be keep_us and any of"),
+    "hexadecimal": (b"keep_us,rate_bps\n5,0x10\n", "line 2: rate_bps = '0x10'"),
+    "nothing in a column": (b"keep_us,rate_bps\n5,\n", "line 2: rate_bps = ''"),
+    "a line of nothing": (b"keep_us,rate_bps\n5,1\n\n5,1\n", "line 3: has 0 columns"),
     "another column": (b"keep_us,speed\n5,5\n", "must be keep_us and any of rate_bps"),
     "negative": (b"keep_us,rate_bps\n5,-1\n", "line 2: rate_bps = '-1'"),
     "not a number": (b"keep_us,rate_bps\n5,nan\n", "line 2: rate_bps = 'nan'"),
@@ -151,18 +173,23 @@ def imported(tmp_path: Path, form: str, text: str, column: str = "") -> Trace:
     return link_traces.imported(form, path, column)
 
 
+def columns(trace: Trace, *names: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(trace.columns[name].tolist()) for name in names)
+
+
 def test_traces_of_others_become_ours(tmp_path: Path) -> None:
     full = FULL_FRAME_BYTES
     trace = imported(tmp_path, "mahimahi", "0\n1\n1\n5")
-    assert (trace.keep_us, trace.burst_bytes) == ((1000, 4000), (2 * full, 2 * full))
+    assert columns(trace, "keep_us", "burst_bytes") == ((1000, 4000), (2 * full, 2 * full))
     trace = imported(tmp_path, "rates", "0 1.5\n2.5, 3\n3 0\n")
-    assert (trace.keep_us, trace.rate_bps) == ((2_500_000, 500_000, 500_000), (1_500_000, 3_000_000, 0))
+    assert columns(trace, "keep_us", "rate_bps") == ((2_500_000, 500_000, 500_000), (1_500_000, 3_000_000, 0))
     trace = imported(tmp_path, "theaterq", "KEEP,LATENCY,RATE,LOSS\n1000,2000000,5000000,0\n")
-    assert (trace.keep_us, trace.owd_us, trace.rate_bps) == ((1000,), (2000,), (5_000_000,))
+    assert columns(trace, "keep_us", "owd_us", "rate_bps") == ((1000,), (2000,), (5_000_000,))
     lens = "timestamp,rtt,uplink,downlink\n0.00,50,20,30\n0.01,-1,-1,-1\n0.02,60,21,39\n"
     trace = imported(tmp_path, "irtt", lens)
-    assert (trace.keep_us, trace.owd_us) == ((10_000,) * 3, (25_000, 25_000, 30_000))
-    assert imported(tmp_path, "irtt", lens, "uplink").owd_us == (20_000, 20_000, 21_000)
+    assert columns(trace, "keep_us", "owd_us") == ((10_000,) * 3, (25_000, 25_000, 30_000))
+    trace = imported(tmp_path, "irtt", lens, "uplink")
+    assert columns(trace, "owd_us") == ((20_000, 20_000, 21_000),)
 
 
 @pytest.mark.parametrize(
@@ -196,33 +223,53 @@ def test_a_made_trace_is_that_of_its_seed_and_changes(kind: str) -> None:
 
 
 def test_the_link_begins_within_the_trace_and_at_the_same_place_in_both_directions() -> None:
-    trace = Trace((10 * MS, 30 * MS), rate_bps=(1, 2))
+    trace = Trace.of((10 * MS, 30 * MS), rate_bps=(1, 2))
     assert trace.placed(0).offset_ns == 0
     assert trace.placed(2**63).offset_ns == 20 * MS * 1000
     assert trace.placed(2**64 - 1).offset_ns == trace.period_ns - 1
-    assert Trace((5,), rate_bps=(1,), offset_ns=7).placed(2**63).offset_ns == 7
+    assert Trace.of((5,), rate_bps=(1,), offset_ns=7).placed(2**63).offset_ns == 7
 
 
 def test_the_steps_of_a_trace_have_the_constants_that_it_lacks() -> None:
-    assert Trace((1, 2), rate_bps=(5, 6)).steps(9, 8) == [(1000, 5, 8, 0), (3000, 6, 8, 0)]
-    assert Trace((1,), owd_us=(4,)).steps(9, 8) == [(1000, 9, 4000, 0)]
-    assert Trace((1,), burst_bytes=(4,)).steps(9, 8) == [(1000, 0, 8, 4)]
-    assert bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)])) == Trace((1, 2), rate_bps=(5, 6)).packed(
-        9, 8
+    assert Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tolist() == [(1000, 5, 8, 0), (3000, 6, 8, 0)]
+    assert Trace.of((1,), owd_us=(4,)).steps(9, 8).tolist() == [(1000, 9, 4000, 0)]
+    assert Trace.of((1,), burst_bytes=(4,)).steps(9, 8).tolist() == [(1000, 0, 8, 4)]
+    assert (
+        bytes(law.in_c([Step(1000, 5, 8), Step(2000, 6, 8)]))
+        == Trace.of((1, 2), rate_bps=(5, 6)).steps(9, 8).tobytes()
     )
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
     with pytest.raises(TraceError, match="rate_bps has 1 values for 2 steps"):
-        Trace((1, 2), rate_bps=(5,))
+        Trace.of((1, 2), rate_bps=(5,))
 
 
 def test_the_least_delay_is_that_of_the_trace_or_of_what_comes_after_it() -> None:
-    trace = Trace((5, 5), owd_us=(9000, 4000), repeat="end")
+    trace = Trace.of((5, 5), owd_us=(9000, 4000), repeat="end")
     own = LinkSettings.symmetric(8, 10).up.__class__(8, 10, queue_ms=100, trace=trace)
     assert LinkSettings(own, own).rtt_ms == 8
     own = own.__class__(8, 3, queue_ms=100, trace=trace)
     assert LinkSettings(own, own).rtt_ms == 6
+
+
+def test_a_queue_in_time_never_holds_more_than_at_the_largest_rate() -> None:
+    """Of the trace, or of what holds before and after it; and ten full frames at least."""
+    trace = Trace.of((5, 5), rate_bps=(80_000_000, 8), repeat="end")
+    own = LinkSettings.symmetric(8, 10).up.__class__(8, 10, queue_ms=100, trace=trace)
+    assert LinkSettings(own, own).queue_limit("up").most_bytes == 1_000_000
+    own = own.__class__(160, 10, queue_ms=100, trace=trace)
+    assert LinkSettings(own, own).queue_limit("up").most_bytes == 2_000_000
+    own = own.__class__(8, 10, queue_ms=0.1, trace=trace)
+    assert LinkSettings(own, own).queue_limit("up").most_bytes == 10 * FULL_FRAME_BYTES
+
+
+def test_a_queue_in_time_is_refused_where_only_bursts_carry() -> None:
+    own = LinkSettings.symmetric(8, 10).up.__class__(
+        8, 10, queue_ms=100, trace=Trace.of((5,), burst_bytes=(9,))
+    )
+    with pytest.raises(TopologyError, match="queue_ms: the trace has bursts and no rate"):
+        LinkSettings(own, own)
 
 
 def test_a_queue_in_time_is_bytes_where_the_rate_is_constant() -> None:

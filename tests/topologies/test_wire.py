@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import (
     DIRECTIONS,
     Direction,
@@ -30,6 +31,7 @@ from fecbench.topologies.namespace import run_inside, run_tool
 from fecbench.topologies.origin import Origin
 from fecbench.topologies.programs import WIRE
 from fecbench.topologies.wire_link import WireLink
+from tests.topologies.law_of_jitter import NORMAL, noise_ns
 
 root = pytest.mark.root
 
@@ -298,6 +300,23 @@ def test_no_frame_is_late_because_the_other_direction_has_a_longer_delay(wire: A
         time.sleep(rng.uniform(0.0005, 0.0015))
     assert len(ends.receive(200)) == 200
     assert ends.link.finish().directions["up"].lateness_us.p50 < 500
+
+
+@root
+def test_real_frames_have_the_noise_of_the_law_and_overtake_where_they_may(wire: Any) -> None:
+    seed, count = 2**64 - 3, 40
+    settings = DirectionSettings(1000, 5, jitter=Jitter(30, "normal", seed), reorder=True)
+    ends = wire(LinkSettings(settings, settings))
+    for _ in range(count):
+        ends.send(500)
+    times = ends.receive(count)
+    assert len(times) == count
+    came_ms = (times[:, 1] - times[:, 0])[np.argsort(times[:, 0])] / 1e6
+    expected_ms = 5 + np.array([noise_ns(NORMAL, 30 * 10**6, seed, number) for number in range(count)]) / 1e6
+    # Loose, since the machine may be busy.
+    assert np.median(np.abs(came_ms - expected_ms)) < 3
+    assert (np.diff(times[:, 0]) < 0).sum() > count / 4, "many overtake"
+    assert ends.link.finish().conserved
 
 
 @root
@@ -598,6 +617,13 @@ def test_a_wire_that_was_killed_is_an_error_of_finish(wire: Any) -> None:
         (
             {"down_queue_bytes": "1514"},
             "one of --down-queue-bytes and --down-queue-packets must be given, not both",
+        ),
+        ({"up_jitter_law": "gauss"}, "--up-jitter-law is gauss; it must be uniform, normal or pareto"),
+        ({"down_jitter_mean_ns": "10000000001"}, "--down-jitter-mean-ns is 10000000001; it must be"),
+        ({"down_jitter_seed": "-1"}, "--down-jitter-seed is -1; it must be"),
+        (
+            {"up_jitter_law": "normal"},
+            "--up-jitter-law and --up-jitter-mean-ns must be given together",
         ),
         ({"rate_bps": "1000000"}, "--rate-bps is not an option"),
         ({"client": "server"}, "--client is server; it must be an IPv4 address"),

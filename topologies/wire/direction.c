@@ -9,7 +9,9 @@ void direction_init(struct direction *direction, const struct direction_settings
     assert((settings->queue_bytes != 0) + (settings->queue_packets != 0) + (settings->queue_ns != 0) == 1);
     assert(!settings->schedule.count || schedule_is_right(&settings->schedule));
     assert(!settings->queue_ns || settings->schedule.count);
+    assert(jitter_is_right(&settings->jitter));
     *direction = (struct direction){.settings = *settings, .started_ns = NEVER};
+    direction->least_delay_ns = schedule_least_delay(&settings->schedule, settings->delay_ns);
 }
 
 void direction_start(struct direction *direction, uint64_t now_ns) {
@@ -38,25 +40,6 @@ static struct schedule_step after_schedule(const struct direction *direction) {
 
 static uint64_t schedule_time(const struct direction *direction, uint64_t time_ns) {
     return time_ns - direction->started_ns + direction->settings.schedule.offset_ns;
-}
-
-static void append(struct frames *frames, struct frame *frame) {
-    frame->next = NULL;
-    if (frames->tail)
-        frames->tail->next = frame;
-    else
-        frames->head = frame;
-    frames->tail = frame;
-}
-
-static struct frame *take(struct frames *frames) {
-    struct frame *frame = frames->head;
-    if (!frame)
-        return NULL;
-    frames->head = frame->next;
-    if (!frames->head)
-        frames->tail = NULL;
-    return frame;
 }
 
 static void enter_queue(struct direction *direction, const struct frame *frame) {
@@ -104,31 +87,41 @@ static uint64_t serialize_scheduled(struct direction *direction, uint32_t length
                sender->free_ns == NEVER ? NEVER : direction->started_ns + since_start_ns;
 }
 
+static void wait_for_transmitter(struct direction *direction, struct frame *frame) {
+    frame->behind = NULL;
+    if (direction->queue)
+        direction->queue_tail->behind = frame;
+    else
+        direction->queue = frame;
+    direction->queue_tail = frame;
+}
+
 static void transmit(struct direction *direction, struct frame *frame, uint64_t now_ns) {
     uint64_t delay_ns = direction->settings.delay_ns;
     frame->serialized_ns = has_schedule(direction, now_ns)
                                ? serialize_scheduled(direction, frame->length, now_ns, &delay_ns)
                                : serialize(direction, frame->length, now_ns);
+    frame->number = direction->sent++;
+    delay_ns += jitter_ns(&direction->settings.jitter, frame->number);
     frame->exit_ns = frame->serialized_ns == NEVER ? NEVER : frame->serialized_ns + delay_ns;
-    if (frame->exit_ns < direction->last_exit_ns)
+    if (frame->exit_ns < direction->last_exit_ns && !direction->settings.reorder)
         frame->exit_ns = direction->last_exit_ns;
     direction->last_exit_ns = frame->exit_ns;
-    append(&direction->line, frame);
-    if (!direction->queue)
-        direction->queue = frame;
+    delay_line_add(&direction->line, frame);
+    wait_for_transmitter(direction, frame);
 }
 
 // A frame is in the queue until its last bit has been sent.
 static void leave_transmitter(struct direction *direction, uint64_t now_ns) {
     for (; direction->queue && direction->queue->serialized_ns <= now_ns;
-         direction->queue = direction->queue->next)
+         direction->queue = direction->queue->behind)
         leave_queue(direction, direction->queue);
 }
 
 // What CoDel lets pass of the frames whose turn comes at turn_ns: one, unless it drops all.
 static void take_turn(struct direction *direction, uint64_t turn_ns) {
     leave_transmitter(direction, turn_ns);
-    for (struct frame *frame; (frame = take(&direction->waiting));) {
+    for (struct frame *frame; (frame = frames_take(&direction->waiting));) {
         uint64_t behind_bytes = direction->queued_bytes - frame->length;
         if (!codel_drops_head(&direction->codel, turn_ns, turn_ns - frame->arrived_ns, behind_bytes,
                               direction->settings.max_frame_size)) {
@@ -137,7 +130,7 @@ static void take_turn(struct direction *direction, uint64_t turn_ns) {
         }
         leave_queue(direction, frame);
         direction->queue_dropped++;
-        append(&direction->dropped, frame);
+        frames_append(&direction->dropped, frame);
     }
     codel_meets_empty_queue(&direction->codel, turn_ns);
 }
@@ -189,41 +182,50 @@ enum fate direction_arrive(struct direction *direction, struct frame *frame, uin
     enter_queue(direction, frame);
     if (direction->settings.codel) {
         frame->arrived_ns = now_ns;
-        append(&direction->waiting, frame);
+        frames_append(&direction->waiting, frame);
         serve_queue(direction, now_ns);
     } else
         transmit(direction, frame, now_ns);
     return FATE_ACCEPTED;
 }
 
+// Where frames may overtake, one whose turn has not come may leave before all others: then this is when its
+// turn has come for sure.
+static uint64_t next_turn(const struct direction *direction) {
+    bool may_overtake = direction->settings.reorder && direction->waiting.head;
+    if (!may_overtake || direction->transmitter_free_ns >= NEVER - direction->least_delay_ns)
+        return NEVER;
+    return direction->transmitter_free_ns + direction->least_delay_ns;
+}
+
 uint64_t direction_next_exit(const struct direction *direction) {
-    return direction->line.head ? direction->line.head->exit_ns : NEVER;
+    const struct frame *frame = delay_line_first(&direction->line);
+    uint64_t exit_ns = frame ? frame->exit_ns : NEVER, turn_ns = next_turn(direction);
+    return turn_ns < exit_ns ? turn_ns : exit_ns;
 }
 
 struct frame *direction_exit(struct direction *direction, uint64_t now_ns) {
-    struct frame *frame = direction->line.head;
+    // What is due now was sent the least delay ago. Not all that has come since then may have been handed in.
+    if (direction->settings.reorder && now_ns >= direction->least_delay_ns)
+        serve_queue(direction, now_ns - direction->least_delay_ns);
+    struct frame *frame = delay_line_first(&direction->line);
     if (!frame || frame->exit_ns > now_ns)
         return NULL;
     // With a short delay, it may leave before the next arrival serves the queue. While frames wait, another
     // one is in the transmitter: with that one's exit, the next turn has come.
     serve_queue(direction, frame->serialized_ns);
-    take(&direction->line);
+    delay_line_take(&direction->line);
     direction->frames_out++;
     direction->bytes_out += frame->length;
     return frame;
 }
 
 struct frame *direction_dropped(struct direction *direction) {
-    return take(&direction->dropped);
+    return frames_take(&direction->dropped);
 }
 
 uint64_t direction_in_flight(const struct direction *direction) {
-    uint64_t frames = 0;
-    for (const struct frame *frame = direction->line.head; frame; frame = frame->next)
-        frames++;
-    for (const struct frame *frame = direction->waiting.head; frame; frame = frame->next)
-        frames++;
-    return frames;
+    return delay_line_count(&direction->line) + frames_count(&direction->waiting);
 }
 
 bool direction_conserves(const struct direction *direction) {

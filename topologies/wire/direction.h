@@ -8,7 +8,9 @@
 // comes.
 //
 // Rate and delay may follow a schedule, from direction_start() on. A frame has the delay of when its last bit
-// is sent, and never overtakes another.
+// is sent, and with jitter the noise of its number besides: 0, 1, … in the order in which frames are sent, so
+// that one that the queue drops has none. No frame overtakes another, unless the direction reorders: then
+// each leaves when its own delay says.
 //
 // Times are integer nanoseconds of one monotonic clock and travel with the frame: when a frame leaves depends
 // on when it arrived and on the frames before it, never on when these functions are called to hand it out.
@@ -18,7 +20,9 @@
 #include <stdint.h>
 
 #include "codel.h"
+#include "delay_line.h"
 #include "frame_pool.h"
+#include "jitter.h"
 #include "schedule.h"
 
 #define NEVER UINT64_MAX
@@ -37,23 +41,21 @@ struct direction_settings {
     struct schedule
         schedule;      // its steps are the caller's; where it has ended, rate and delay are those above
     uint64_t queue_ns; // what the present rate sends meanwhile, but never less than LEAST_QUEUE_BYTES
+    struct jitter jitter;
+    bool reorder;
 };
 
 #define LEAST_QUEUE_BYTES 15140 // ten full frames
 
 enum fate { FATE_INVALID, FATE_ACCEPTED, FATE_QUEUE_FULL, FATE_OVERSIZE, FATE_OUTAGE };
 
-struct frames {
-    struct frame *head, *tail;
-};
-
 struct direction {
     struct direction_settings settings;
     uint64_t started_ns; // or NEVER
 
-    // Frames whose exit is known, in its order. Those from `queue` on have not been serialized.
-    struct frames line;
-    struct frame *queue;
+    struct delay_line line; // frames whose exit is known
+    // Those of them that have not been serialized, one behind the other.
+    struct frame *queue, *queue_tail;
     // With CoDel, frames whose turn has not come, in the order of arrival; without it, none.
     struct frames waiting;
     struct codel codel;
@@ -66,6 +68,8 @@ struct direction {
     struct schedule_sender sender;
     bool is_scheduled;     // `sender` is where the transmitter is
     uint64_t last_exit_ns; // of those whose exit is known
+    uint64_t sent;         // frames
+    uint64_t least_delay_ns;
 
     uint64_t frames_in, bytes_in, frames_out, bytes_out;
     uint64_t queue_dropped; // by the limit, and by CoDel
@@ -83,7 +87,8 @@ void direction_start(struct direction *direction, uint64_t now_ns);
 // the direction until it exits; otherwise it still belongs to the caller.
 enum fate direction_arrive(struct direction *direction, struct frame *frame, uint64_t now_ns);
 
-// When the next frame is due, or NEVER.
+// When the next frame is due, or NEVER. With CoDel where frames may overtake, it may be sooner, and nothing
+// exits then.
 uint64_t direction_next_exit(const struct direction *direction);
 
 // The next frame that is due at now_ns, or NULL. It belongs to the caller from then on.

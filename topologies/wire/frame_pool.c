@@ -10,6 +10,32 @@ struct frame_chunk {
     _Alignas(struct frame) uint8_t memory[];
 };
 
+void frames_append(struct frames *frames, struct frame *frame) {
+    frame->next = NULL;
+    if (frames->tail)
+        frames->tail->next = frame;
+    else
+        frames->head = frame;
+    frames->tail = frame;
+}
+
+struct frame *frames_take(struct frames *frames) {
+    struct frame *frame = frames->head;
+    if (!frame)
+        return NULL;
+    frames->head = frame->next;
+    if (!frames->head)
+        frames->tail = NULL;
+    return frame;
+}
+
+uint64_t frames_count(const struct frames *frames) {
+    uint64_t count = 0;
+    for (const struct frame *frame = frames->head; frame; frame = frame->next)
+        count++;
+    return count;
+}
+
 void frame_pool_init(struct frame_pool *pool, uint32_t frame_capacity) {
     *pool = (struct frame_pool){.frame_capacity = frame_capacity};
 }

@@ -1,5 +1,5 @@
-// Frames and the pool that they come from and return to. The pool grows by whole chunks when it is empty and
-// never shrinks, so that a link in steady state allocates nothing.
+// Frames, lists of them, and the pool that they come from and return to. The pool grows by whole chunks when
+// it is empty and never shrinks, so that a link in steady state allocates nothing.
 #pragma once
 
 #include <stdbool.h>
@@ -7,13 +7,28 @@
 #include <stdint.h>
 
 struct frame {
-    struct frame *next;
-    uint64_t arrived_ns;    // where CoDel judges how long it waits
-    uint64_t serialized_ns; // when its last bit has left the transmitter
-    uint64_t exit_ns;       // when it reaches the far end
-    uint32_t length;        // bytes, Ethernet header included
+    struct frame *next;           // of the list that it is in
+    struct frame *behind;         // who is sent after it
+    struct frame *child, *parent; // in the heap of those that overtake
+    uint64_t number;              // in the order of sending
+    uint64_t arrived_ns;          // where CoDel judges how long it waits
+    uint64_t serialized_ns;       // when its last bit has left the transmitter
+    uint64_t exit_ns;             // when it reaches the far end
+    uint32_t length;              // bytes, Ethernet header included
     uint8_t bytes[];
 };
+
+struct frames {
+    struct frame *head, *tail;
+};
+
+void frames_append(struct frames *frames, struct frame *frame);
+
+// The first, or NULL.
+struct frame *frames_take(struct frames *frames);
+
+// Counted one by one.
+uint64_t frames_count(const struct frames *frames);
 
 struct frame_pool {
     struct frame *free;

@@ -20,6 +20,7 @@ static uint64_t upper_bound_of(unsigned bucket) {
 void lateness_record(struct lateness *lateness, uint64_t duration_ns) {
     lateness->buckets[bucket_of(duration_ns)]++;
     lateness->count++;
+    lateness->sum_ns += duration_ns;
     if (duration_ns > lateness->max_ns)
         lateness->max_ns = duration_ns;
 }
@@ -28,6 +29,10 @@ void overdue_add(struct overdue *overdue, uint64_t due_ns, uint64_t done_ns) {
     uint64_t from_ns = due_ns > overdue->until_ns ? due_ns : overdue->until_ns;
     overdue->total_ns += done_ns - from_ns;
     overdue->until_ns = done_ns;
+}
+
+uint64_t lateness_mean(const struct lateness *lateness) {
+    return lateness->count ? lateness->sum_ns / lateness->count : 0;
 }
 
 uint64_t lateness_quantile(const struct lateness *lateness, double q) {

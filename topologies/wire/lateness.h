@@ -1,4 +1,5 @@
-// A log-linear histogram of durations: exact count and maximum, quantiles with a relative error below 1/16.
+// A log-linear histogram of durations: exact count, sum and maximum, quantiles with a relative error below
+// 1/16.
 #pragma once
 
 #include <stdint.h>
@@ -8,6 +9,7 @@ enum { LATENESS_BUCKETS = 16 * 61 };
 struct lateness {
     uint64_t buckets[LATENESS_BUCKETS];
     uint64_t count;
+    uint64_t sum_ns;
     uint64_t max_ns;
 };
 
@@ -22,6 +24,9 @@ struct overdue {
 
 // Something was due at due_ns, and came at done_ns.
 void overdue_add(struct overdue *overdue, uint64_t due_ns, uint64_t done_ns);
+
+// 0 when nothing was recorded.
+uint64_t lateness_mean(const struct lateness *lateness);
 
 // An upper bound, at most the maximum, of the quantile 0 < q <= 1; 0 when nothing was recorded.
 uint64_t lateness_quantile(const struct lateness *lateness, double q);

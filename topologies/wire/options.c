@@ -22,6 +22,8 @@ static const char USAGE[] =
     "            [--down-codel]\n"
     "            [--up-schedule-fd N [--up-schedule-repeat loop|hold|end] [--up-schedule-offset-ns N]\n"
     "             [--up-queue-ns N]] and the same with --down\n"
+    "            [--up-jitter-law uniform|normal|pareto --up-jitter-mean-ns N [--up-jitter-seed N]]\n"
+    "            [--up-reorder] and the same with --down\n"
     "            [--up-outage-from-ns N --up-outage-to-ns N] [--down-outage-from-ns N --down-outage-to-ns "
     "N]\n"
     "            [--mtu BYTES (1500)] [--late-bound-us N (1000)] [--keep-interfaces]\n"
@@ -41,6 +43,8 @@ static const char USAGE[] =
     "bytes that may leave at the end besides. It counts from the same time, and --up-queue-ns is then a "
     "queue's\n"
     "limit, in the time that the present rate takes for it.\n"
+    "Jitter delays each frame besides, by a law, a mean and a seed. Frames stay in their order, or, with\n"
+    "--up-reorder, one whose delay is shorter overtakes.\n"
     "A line `finish` on standard input\n"
     "stops forwarding and prints the report, a line of JSON; the end of standard input, SIGINT or SIGTERM "
     "do\n"
@@ -67,6 +71,10 @@ enum option_name {
     UP_SCHEDULE_REPEAT,
     UP_SCHEDULE_OFFSET_NS,
     UP_QUEUE_NS,
+    UP_JITTER_LAW,
+    UP_JITTER_MEAN_NS,
+    UP_JITTER_SEED,
+    UP_REORDER,
     DOWN_RATE_BPS,
     DOWN_DELAY_NS,
     DOWN_QUEUE_BYTES,
@@ -78,6 +86,10 @@ enum option_name {
     DOWN_SCHEDULE_REPEAT,
     DOWN_SCHEDULE_OFFSET_NS,
     DOWN_QUEUE_NS,
+    DOWN_JITTER_LAW,
+    DOWN_JITTER_MEAN_NS,
+    DOWN_JITTER_SEED,
+    DOWN_REORDER,
     MTU,
     LATE_BOUND_US,
     KEEP_INTERFACES,
@@ -103,6 +115,10 @@ static const struct option LONG_OPTIONS[] = {
     {"up-schedule-repeat", required_argument, NULL, UP_SCHEDULE_REPEAT},
     {"up-schedule-offset-ns", required_argument, NULL, UP_SCHEDULE_OFFSET_NS},
     {"up-queue-ns", required_argument, NULL, UP_QUEUE_NS},
+    {"up-jitter-law", required_argument, NULL, UP_JITTER_LAW},
+    {"up-jitter-mean-ns", required_argument, NULL, UP_JITTER_MEAN_NS},
+    {"up-jitter-seed", required_argument, NULL, UP_JITTER_SEED},
+    {"up-reorder", no_argument, NULL, UP_REORDER},
     {"down-rate-bps", required_argument, NULL, DOWN_RATE_BPS},
     {"down-delay-ns", required_argument, NULL, DOWN_DELAY_NS},
     {"down-queue-bytes", required_argument, NULL, DOWN_QUEUE_BYTES},
@@ -114,6 +130,10 @@ static const struct option LONG_OPTIONS[] = {
     {"down-schedule-repeat", required_argument, NULL, DOWN_SCHEDULE_REPEAT},
     {"down-schedule-offset-ns", required_argument, NULL, DOWN_SCHEDULE_OFFSET_NS},
     {"down-queue-ns", required_argument, NULL, DOWN_QUEUE_NS},
+    {"down-jitter-law", required_argument, NULL, DOWN_JITTER_LAW},
+    {"down-jitter-mean-ns", required_argument, NULL, DOWN_JITTER_MEAN_NS},
+    {"down-jitter-seed", required_argument, NULL, DOWN_JITTER_SEED},
+    {"down-reorder", no_argument, NULL, DOWN_REORDER},
     {"mtu", required_argument, NULL, MTU},
     {"late-bound-us", required_argument, NULL, LATE_BOUND_US},
     {"keep-interfaces", no_argument, NULL, KEEP_INTERFACES},
@@ -179,6 +199,15 @@ static enum schedule_repeat schedule_repeat(const char *option, const char *text
         if (strcmp(text, WORDS[i]) == 0)
             return (enum schedule_repeat)i;
     die(EXIT_BAD_INPUT, "--%s is %s; it must be loop, hold or end", option, text);
+}
+
+static enum jitter_law jitter_law(const char *option, const char *text) {
+    static const char *const WORDS[] = {
+        [JITTER_UNIFORM] = "uniform", [JITTER_NORMAL] = "normal", [JITTER_PARETO] = "pareto"};
+    for (unsigned i = JITTER_UNIFORM; i <= JITTER_PARETO; i++)
+        if (strcmp(text, WORDS[i]) == 0)
+            return (enum jitter_law)i;
+    die(EXIT_BAD_INPUT, "--%s is %s; it must be uniform, normal or pareto", option, text);
 }
 
 static void read_steps(struct schedule *schedule, const char *option, const char *text) {
@@ -252,6 +281,18 @@ static void parse_option(struct options *options, int name, const char *option, 
     case UP_QUEUE_NS:
         options->up.queue_ns = queue_ns(option, value);
         break;
+    case UP_JITTER_LAW:
+        options->up.jitter.law = jitter_law(option, value);
+        break;
+    case UP_JITTER_MEAN_NS:
+        options->up.jitter.mean_ns = whole_number(option, value, 1, JITTER_MOST_MEAN_NS);
+        break;
+    case UP_JITTER_SEED:
+        options->up.jitter.seed = whole_number(option, value, 0, UINT64_MAX);
+        break;
+    case UP_REORDER:
+        options->up.reorder = true;
+        break;
     case DOWN_RATE_BPS:
         options->down.rate_bps = rate_bps(option, value);
         break;
@@ -284,6 +325,18 @@ static void parse_option(struct options *options, int name, const char *option, 
         break;
     case DOWN_QUEUE_NS:
         options->down.queue_ns = queue_ns(option, value);
+        break;
+    case DOWN_JITTER_LAW:
+        options->down.jitter.law = jitter_law(option, value);
+        break;
+    case DOWN_JITTER_MEAN_NS:
+        options->down.jitter.mean_ns = whole_number(option, value, 1, JITTER_MOST_MEAN_NS);
+        break;
+    case DOWN_JITTER_SEED:
+        options->down.jitter.seed = whole_number(option, value, 0, UINT64_MAX);
+        break;
+    case DOWN_REORDER:
+        options->down.reorder = true;
         break;
     case MTU:
         options->mtu = (uint32_t)whole_number(option, value, 68, 65521);
@@ -331,6 +384,9 @@ static void require_direction(const char *direction, const struct direction_sett
             direction, direction);
     if (settings->queue_ns && (settings->queue_bytes || settings->queue_packets))
         die(EXIT_BAD_INPUT, "--%s-queue-ns takes the place of the other limits; see wire --help", direction);
+    if (!jitter_is_right(&settings->jitter))
+        die(EXIT_BAD_INPUT, "--%s-jitter-law and --%s-jitter-mean-ns must be given together; see wire --help",
+            direction, direction);
     if (settings->outage_from_ns >= settings->outage_to_ns &&
         (settings->outage_from_ns || settings->outage_to_ns))
         die(EXIT_BAD_INPUT, "--%s-outage-from-ns must be less than --%s-outage-to-ns; see wire --help",

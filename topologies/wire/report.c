@@ -48,6 +48,13 @@ static void print_settings(const char *direction, const struct direction_setting
     if (settings->schedule.count)
         printf(",\"schedule\":{\"steps\":%" PRIu64 ",\"repeat\":\"%s\",\"offset_ns\":%" PRIu64 "}",
                settings->schedule.count, REPEATS[settings->schedule.repeat], settings->schedule.offset_ns);
+    static const char *const LAWS[] = {
+        [JITTER_UNIFORM] = "uniform", [JITTER_NORMAL] = "normal", [JITTER_PARETO] = "pareto"};
+    if (settings->jitter.law)
+        printf(",\"jitter\":{\"law\":\"%s\",\"mean_ns\":%" PRIu64 ",\"seed\":%" PRIu64 "}",
+               LAWS[settings->jitter.law], settings->jitter.mean_ns, settings->jitter.seed);
+    if (settings->reorder)
+        printf(",\"reorder\":true");
     printf(",\"queue\":\"%s\"", settings->codel ? "codel" : "droptail");
     if (settings->outage_to_ns)
         printf(",\"outage_ns\":[%" PRIu64 ",%" PRIu64 "]", settings->outage_from_ns, settings->outage_to_ns);
@@ -93,6 +100,9 @@ static void print_direction(const char *name, const struct direction_report *rep
            report->kernel_dropped);
     print_microseconds("lateness_us", report->lateness);
     print_microseconds("read_lag_us", report->read_lag);
+    if (direction->settings.schedule.count)
+        printf("\"schedule_late_ns\":{\"mean\":%" PRIu64 ",\"max\":%" PRIu64 "},",
+               lateness_mean(report->schedule_late), report->schedule_late->max_ns);
     printf("\"late\":%" PRIu64 ",\"late_sum_us\":%.3f,\"conserved\":%s}", report->late,
            (double)report->late_sum_ns / 1e3, json_bool(conserved));
 }

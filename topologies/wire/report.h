@@ -16,13 +16,14 @@ struct scheduling {
 
 struct direction_report {
     const struct direction *direction;
-    const struct lateness *lateness; // of the write of each frame out
-    const struct lateness *read_lag; // how long each frame in waited to be read
-    uint64_t first_ns;               // when the first frame in came after the start, or NEVER
-    uint64_t late;                   // frames out whose lateness exceeds the bound
-    uint64_t late_sum_ns;            // while any of these was overdue
-    uint64_t write_errors;           // frames out that the kernel refused
-    uint64_t kernel_dropped;         // frames that the kernel discarded before or behind the link
+    const struct lateness *lateness;      // of the write of each frame out
+    const struct lateness *read_lag;      // how long each frame in waited to be read
+    const struct lateness *schedule_late; // of the write of each that followed a schedule
+    uint64_t first_ns;                    // when the first frame in came after the start, or NEVER
+    uint64_t late;                        // frames out whose lateness exceeds the bound
+    uint64_t late_sum_ns;                 // while any of these was overdue
+    uint64_t write_errors;                // frames out that the kernel refused
+    uint64_t kernel_dropped;              // frames that the kernel discarded before or behind the link
 };
 
 struct report {

@@ -24,6 +24,13 @@ bool schedule_is_right(const struct schedule *schedule) {
     return carries && schedule->count && schedule->offset_ns <= MOST_NS;
 }
 
+uint64_t schedule_least_delay(const struct schedule *schedule, uint64_t delay_ns) {
+    for (uint64_t i = 0; i < schedule->count; i++)
+        if (schedule->steps[i].delay_ns < delay_ns)
+            delay_ns = schedule->steps[i].delay_ns;
+    return delay_ns;
+}
+
 static uint64_t period_ns(const struct schedule *schedule) {
     return schedule->steps[schedule->count - 1].end_ns;
 }

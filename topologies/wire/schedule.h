@@ -41,6 +41,9 @@ struct schedule_sender {
 // Whether ends ascend, nothing is too large, and one that loops carries something.
 bool schedule_is_right(const struct schedule *schedule);
 
+// The least delay that it ever has; `delay_ns` is that of where it has ended, and of where there is none.
+uint64_t schedule_least_delay(const struct schedule *schedule, uint64_t delay_ns);
+
 // The place at a time since the schedule's beginning. The step is the one that ends later.
 struct schedule_place schedule_find(const struct schedule *schedule, uint64_t time_ns);
 

@@ -33,8 +33,9 @@ struct lane {
     struct tap *entrance, *exit;
     struct direction direction;
     struct lateness lateness, read_lag;
-    struct overdue late_time; // of the late frames
-    uint64_t first_ns;        // when the first frame came after the start, or NEVER
+    struct lateness schedule_late; // of the frames that followed the schedule
+    struct overdue late_time;      // of the late frames
+    uint64_t first_ns;             // when the first frame came after the start, or NEVER
     uint64_t late, write_errors, kernel_dropped;
 };
 
@@ -105,6 +106,8 @@ static void lane_write(struct lane *lane, struct frame_pool *pool, uint64_t late
             lane->write_errors++;
         uint64_t lateness_ns = now_ns - frame->exit_ns;
         lateness_record(&lane->lateness, lateness_ns);
+        if (lane->direction.settings.schedule.count && frame->serialized_ns >= lane->direction.started_ns)
+            lateness_record(&lane->schedule_late, lateness_ns);
         if (lateness_ns > late_bound_ns) {
             lane->late++;
             overdue_add(&lane->late_time, frame->exit_ns, now_ns);
@@ -118,6 +121,7 @@ static struct direction_report lane_report(const struct lane *lane) {
         .direction = &lane->direction,
         .lateness = &lane->lateness,
         .read_lag = &lane->read_lag,
+        .schedule_late = &lane->schedule_late,
         .first_ns = lane->first_ns,
         .late = lane->late,
         .late_sum_ns = lane->late_time.total_ns,
@@ -190,7 +194,7 @@ static uint64_t next_exit(const struct wire *wire) {
 enum { COMMANDS, SIGNALS, NEAR, FAR, EVENTS, NO_FRAMES = NEAR };
 
 static uint64_t shorter_delay(const struct wire *wire) {
-    uint64_t up = wire->options.up.delay_ns, down = wire->options.down.delay_ns;
+    uint64_t up = wire->up.direction.least_delay_ns, down = wire->down.direction.least_delay_ns;
     return up < down ? up : down;
 }
 
@@ -228,7 +232,8 @@ static enum request forward(struct wire *wire, struct pollfd *events) {
         // First what is in a hurry. It left the queue before we last looked, so it makes no room in the queue
         // for a frame that is yet to be read.
         if (request == REQUEST_NONE)
-            write_until(wire, looked_ns + wire->options.up.delay_ns, looked_ns + wire->options.down.delay_ns);
+            write_until(wire, looked_ns + wire->up.direction.least_delay_ns,
+                        looked_ns + wire->down.direction.least_delay_ns);
         looked_ns = system_now_ns();
         lane_read(&wire->up, &wire->pool, &wire->origin, true);
         lane_read(&wire->down, &wire->pool, &wire->origin, false);

@@ -26,6 +26,28 @@ pub struct Settings {
     pub losses: Losses,
     /// How rate and delay change once the lane has been started.
     pub schedule: Option<Schedule>,
+    /// What each datagram is delayed besides.
+    pub jitter: Option<Jitter>,
+    /// A datagram that is delayed by less may overtake.
+    pub reorder: bool,
+}
+
+/// Noise of the delay: its law, its mean, and the seed that decides it for each datagram by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jitter {
+    pub law: JitterLaw,
+    pub mean_ns: u64,
+    pub seed: u64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JitterLaw {
+    Uniform = 1,
+    Normal,
+    Pareto,
 }
 
 /// Steps, which a lane follows from a place in them on.
@@ -205,6 +227,12 @@ impl Lane {
             slot_ns: 0,
             good_us: 0,
             bad_us: 0,
+            jitter: settings.jitter.map_or(RawJitter { law: 0, mean_ns: 0, seed: 0 }, |jitter| RawJitter {
+                law: jitter.law as u32,
+                mean_ns: jitter.mean_ns,
+                seed: jitter.seed,
+            }),
+            reorder: settings.reorder,
         };
         match &settings.losses {
             Losses::Model(model) => {
@@ -333,6 +361,7 @@ impl Settings {
             Queue::Time(_) if self.schedule.is_none() => return Err("queue_ns: is for a link with a schedule".into()),
             Queue::Time(time_ns) => within("queue_ns", time_ns, 1, 1_000_000_000_000)?,
         }
+        self.jitter.map_or(Ok(()), |jitter| within("jitter.mean_ns", jitter.mean_ns, 1, 10_000_000_000))?;
         match &self.losses {
             Losses::Model(model) => {
                 let thresholds = [
@@ -395,6 +424,15 @@ struct RawSettings {
     slot_ns: u64,
     good_us: u64,
     bad_us: u64,
+    jitter: RawJitter,
+    reorder: bool,
+}
+
+#[repr(C)]
+struct RawJitter {
+    law: u32,
+    mean_ns: u64,
+    seed: u64,
 }
 
 #[repr(C)]
@@ -441,6 +479,8 @@ mod tests {
             codel: false,
             losses: Losses::NONE,
             schedule: None,
+            jitter: None,
+            reorder: false,
         }
     }
 
@@ -454,6 +494,34 @@ mod tests {
         assert_eq!(lane.receive(101_009), None);
         assert_eq!(lane.receive(101_010), Some(Exit { tag: 5, payload: &[7; 58], lost: false }));
         assert_eq!((lane.next_exit(), lane.verdicts()), (None, &[0][..]));
+    }
+
+    /// As `tests/topologies/law_of_jitter.py` says, for a mean of 1 ms and the seed 7.
+    #[test]
+    fn noise_is_that_of_the_law_and_lets_datagrams_overtake_where_they_may() {
+        let laws = [
+            (JitterLaw::Uniform, [779_659, 33_576, 1_801_521]),
+            (JitterLaw::Normal, [431_826, 979_911, 1_593_858]),
+            (JitterLaw::Pareto, [756_844, 5_821_326, 72_790]),
+        ];
+        for (law, noise) in laws {
+            for reorder in [false, true] {
+                let jitter = Some(Jitter { law, mean_ns: 1_000_000, seed: 7 });
+                let mut lane = Lane::default();
+                lane.begin(&Settings { jitter, reorder, queue: Queue::Packets(9), ..settings() }).unwrap();
+                (0..3).for_each(|tag| assert!(lane.send(&[0; 58], tag, 0)));
+                let mut due: Vec<_> = (0..3).map(|n| ((n + 1) * 100_000 + 1_000 + noise[n as usize], n)).collect();
+                if reorder {
+                    due.sort_unstable();
+                } else {
+                    (1..3).for_each(|n| due[n].0 = due[n].0.max(due[n - 1].0));
+                }
+                for (at_ns, tag) in due {
+                    assert_eq!(lane.next_exit(), Some(at_ns));
+                    assert_eq!(lane.receive(at_ns).map(|exit| exit.tag), Some(tag));
+                }
+            }
+        }
     }
 
     #[test]
@@ -480,6 +548,10 @@ mod tests {
             (Settings { rate_bps: 0, ..settings() }, "rate_bps: 0"),
             (Settings { delay_ns: u64::MAX, ..settings() }, "delay_ns: 18446744073709551615"),
             (Settings { queue: Queue::Bytes(0), ..settings() }, "queue_bytes: 0"),
+            (
+                Settings { jitter: Some(Jitter { law: JitterLaw::Normal, mean_ns: 0, seed: 0 }), ..settings() },
+                "jitter.mean_ns: 0",
+            ),
             (
                 Settings {
                     losses: Losses::Model(Thresholds {

@@ -258,6 +258,8 @@ mod tests {
             codel: false,
             losses: Losses::NONE,
             schedule: None,
+            jitter: None,
+            reorder: false,
         };
         let mut simulator = Simulator::<Idle>::default();
         let error = simulator.survive(|simulator| -> Result<(), String> {

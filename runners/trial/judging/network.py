@@ -9,7 +9,12 @@ from fecbench.runners.tasks.task import Task
 from fecbench.runners.tasks.validity import Validity
 from fecbench.topologies.counters import RECEIVE_BUFFER
 from fecbench.topologies.link import DIRECTIONS, Direction, DirectionSettings, LinkSettings, QueueLimit
-from fecbench.topologies.link_report import DirectionReport, LinkReport, ScheduleConfiguration
+from fecbench.topologies.link_report import (
+    DirectionReport,
+    JitterConfiguration,
+    LinkReport,
+    ScheduleConfiguration,
+)
 from fecbench.topologies.rate import Rate
 
 # What a shaper may let out at once, beside its rate.
@@ -69,7 +74,7 @@ def doubts_of_competition(competition: Competition, rate: Rate, share: float) ->
 def doubts_of_queue(report: DirectionReport, limit: QueueLimit) -> Iterator[str]:
     """Whether the queue held more than its link was asked for. Not every backend knows how much it held."""
     for held, most, unit in (
-        (report.max_queue_bytes, limit.bytes, "bytes"),
+        (report.max_queue_bytes, limit.most_bytes if limit.bytes is None else limit.bytes, "bytes"),
         (report.max_queue_packets, limit.packets, "packets"),
     ):
         if held is not None and most is not None and held > most:
@@ -91,7 +96,7 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         link.of(direction),
         link.queue_limit(direction),
     )
-    trace = settings.trace
+    trace, jitter = settings.trace, settings.jitter
     asked = {
         "rate_bps": settings.rate_bps,
         "delay_ns": settings.delay_ns,
@@ -105,6 +110,10 @@ def doubts_of_configuration(report: LinkReport, link: LinkSettings, direction: D
         else ScheduleConfiguration(
             steps=len(trace.keep_us), repeat=trace.repeat, offset_ns=trace.offset_ns or 0
         ),
+        "jitter": None
+        if jitter is None
+        else JitterConfiguration(law=jitter.law, mean_ns=jitter.mean_ns, seed=jitter.seed or 0),
+        "reorder": settings.reorder or None,
     }
     for name, value in asked.items():
         if getattr(told, name) != value:

@@ -18,6 +18,7 @@ from fecbench.runners.tasks.validity import Validity
 from fecbench.runners.trial import judging
 from fecbench.runners.trial.judge import judge
 from fecbench.runners.trial.judging.endpoints import succeeded
+from fecbench.topologies.jitter import Jitter
 from fecbench.topologies.link import DIRECTIONS, Direction, LinkSettings
 from fecbench.topologies.link_report import (
     DirectionConfiguration,
@@ -26,6 +27,7 @@ from fecbench.topologies.link_report import (
     LinkReport,
     Quantiles,
 )
+from fecbench.topologies.trace import Trace
 
 SEEDS: dict[Direction, int] = {"up": 5, "down": 6}
 PACKETS: dict[Direction, int] = {"up": 300, "down": 1000}
@@ -325,6 +327,37 @@ def test_what_the_harness_cannot_vouch_for_is_invalid_and_what_it_just_can_is_ok
             judgement = judge(task(), changed(beyond, goes_before))
             assert judgement.state == "invalid"
             assert said in judgement.reason
+
+
+@pytest.mark.parametrize(("held", "state"), [(25_000, "ok"), (25_001, "invalid")])
+def test_a_queue_in_time_holds_what_the_largest_rate_sends_meanwhile_and_no_more(
+    held: int, state: str
+) -> None:
+    """20 ms of a trace of 5 and 10 Mbit/s."""
+    filled, usual = outcome(), task()
+    change_reported(filled, max_queue_bytes=held)
+    filled.links["internet"] = filled.links["internet"].model_copy(update={"configuration": None})
+    trace = Trace.of((10**6, 10**6), rate_bps=(10**7, 5 * 10**6))
+    link = usual.links["internet"]
+    down = replace(link.settings.down, trace=trace, queue_ms=20)
+    settings = LinkSettings(up=replace(link.settings.up, queue_bytes=QUEUE_BYTES), down=down)
+    asked = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": settings})}})
+    assert judge(asked, filled).state == state
+
+
+@pytest.mark.parametrize(("jitter_ms", "state"), [(0, "invalid"), (60, "ok")])
+def test_transfers_that_compete_may_bring_what_the_delay_had_held_back(jitter_ms: float, state: str) -> None:
+    """Up to 120 ms of the rate in one second."""
+    usual, shared = task(), changed(compete(1, 5, 6))
+    link = usual.links["internet"]
+    jitter = Jitter(jitter_ms, seed=1) if jitter_ms else None
+    settings = replace(link.settings, down=replace(link.settings.down, jitter=jitter))
+    shared.links["internet"] = shared.links["internet"].model_copy(update={"configuration": None})
+    asked = usual.model_copy(update={"links": {"internet": link.model_copy(update={"settings": settings})}})
+    asked = asked.model_copy(
+        update={"seeds": Seeds(content=1, losses={"internet": SEEDS}, jitter={"internet": SEEDS})}
+    )
+    assert judge(asked, shared).state == state
 
 
 @pytest.mark.parametrize(("held", "state"), [(5, "ok"), (6, "invalid")])

@@ -13,7 +13,7 @@ use super::filling::Filling;
 use super::processor::Costs;
 use crate::contract::{self, Assignment, Refused, Role};
 use crate::implementation::Implementation;
-use crate::lane::{Losses, Outage, Pattern, Queue, Schedule, Settings};
+use crate::lane::{Jitter, Losses, Outage, Pattern, Queue, Schedule, Settings};
 
 /// Their names are in order as long as they have one digit.
 const MOST_LINKS: usize = 9;
@@ -92,6 +92,9 @@ struct DirectionDocument {
     queue_packets: Option<u64>,
     queue_ns: Option<u64>,
     schedule: Option<Schedule>,
+    jitter: Option<Jitter>,
+    #[serde(default)]
+    reorder: bool,
     #[serde(default)]
     queue: QueueKind,
     outage_ns: Option<[u64; 2]>,
@@ -245,6 +248,8 @@ impl DirectionDocument {
             codel: self.queue == QueueKind::Codel,
             losses: self.losses.0,
             schedule: self.schedule,
+            jitter: self.jitter,
+            reorder: self.reorder,
         };
         settings.check()?;
         let outage = self.outage_ns.map(|[from_ns, to_ns]| Outage { from_ns, to_ns });

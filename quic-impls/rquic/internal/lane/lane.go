@@ -38,7 +38,25 @@ type Settings struct {
 	Pattern      *Pattern // takes the place of Losses
 	Outage       *Outage
 	Schedule     *Schedule
+	Jitter       Jitter
+	Reorder      bool // a datagram that is delayed by less may overtake
 }
+
+// Jitter is noise of the delay: its law, its mean, and the seed that decides it for each datagram by its number. No law: none.
+type Jitter struct {
+	Law  JitterLaw
+	Mean time.Duration
+	Seed uint64
+}
+
+// JitterLaw says how the noise is distributed.
+type JitterLaw int
+
+const (
+	Uniform JitterLaw = C.JITTER_UNIFORM
+	Normal  JitterLaw = C.JITTER_NORMAL
+	Pareto  JitterLaw = C.JITTER_PARETO
+)
 
 // Schedule is how rate and delay change since Start, from an offset on.
 type Schedule struct {
@@ -120,6 +138,8 @@ func (l *Lane) Begin(s Settings) error {
 		good_to_bad: C.uint64_t(s.Losses.GoodToBad), bad_to_good: C.uint64_t(s.Losses.BadToGood),
 		good_us: C.uint64_t(s.Losses.GoodUS), bad_us: C.uint64_t(s.Losses.BadUS),
 	}
+	settings.jitter = C.struct_jitter{law: C.enum_jitter_law(s.Jitter.Law), mean_ns: C.uint64_t(s.Jitter.Mean), seed: C.uint64_t(s.Jitter.Seed)}
+	settings.reorder = C.bool(s.Reorder)
 	if s.Pattern != nil {
 		if uint64(len(s.Pattern.Bits)) != (s.Pattern.Packets+7)/8 {
 			return fmt.Errorf("a pattern of %d packets has %d bytes", s.Pattern.Packets, len(s.Pattern.Bits))

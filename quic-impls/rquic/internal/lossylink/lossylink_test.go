@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,6 +66,42 @@ func TestADatagramTakesItsSerializationAndTheDelay(t *testing.T) {
 		arrives(t, server, 1000-lane.Overhead, start, 116*time.Millisecond)
 		nothingArrives(t, server)
 	})
+}
+
+// As tests/topologies/law_of_jitter.py says, for a mean of 1 ms and the seed 7.
+func TestNoiseIsThatOfTheLawAndLetsDatagramsOvertakeWhereTheyMay(t *testing.T) {
+	laws := map[lane.JitterLaw][3]time.Duration{
+		lane.Uniform: {779_659, 33_576, 1_801_521},
+		lane.Normal:  {431_826, 979_911, 1_593_858},
+		lane.Pareto:  {756_844, 5_821_326, 72_790},
+	}
+	for law, noise := range laws {
+		for _, reorder := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				one := Rate(8, time.Millisecond, 2000, Nothing)
+				one.Jitter, one.Reorder = lane.Jitter{Law: law, Mean: time.Millisecond, Seed: 7}, reorder
+				client, server := linked(t, one, one, 0)
+				start := time.Now()
+				type exit struct {
+					at     time.Duration
+					length int
+				}
+				var due []exit
+				for n := range 3 { // with their headers 100 bytes and more, 0.1 ms
+					send(t, client, make([]byte, 100+n-lane.Overhead))
+					at := time.Duration(100*(n+1)+n*(n+1)/2)*time.Microsecond + time.Millisecond + noise[n]
+					if n > 0 && !reorder {
+						at = max(at, due[n-1].at)
+					}
+					due = append(due, exit{at, 100 + n - lane.Overhead})
+				}
+				slices.SortStableFunc(due, func(a, b exit) int { return int(a.at - b.at) })
+				for _, next := range due {
+					arrives(t, server, next.length, start, next.at)
+				}
+			})
+		}
+	}
 }
 
 func TestCloseEndsReading(t *testing.T) {

@@ -56,6 +56,8 @@ type Direction struct {
 	QueueNS      *uint64   `json:"queue_ns"`
 	Queue        string    `json:"queue"`
 	Schedule     *Schedule `json:"schedule"`
+	Jitter       *Jitter   `json:"jitter"`
+	Reorder      bool      `json:"reorder"`
 	OutageNS     *[2]int64 `json:"outage_ns"`
 	Losses       Losses    `json:"losses"`
 }
@@ -66,6 +68,15 @@ type Schedule struct {
 	Repeat   string      `json:"repeat"`
 	OffsetNS int64       `json:"offset_ns"`
 }
+
+// Jitter is noise of a link's delay.
+type Jitter struct {
+	Law    string `json:"law"`
+	MeanNS int64  `json:"mean_ns"`
+	Seed   uint64 `json:"seed"`
+}
+
+var jitterLaws = map[string]lane.JitterLaw{"uniform": lane.Uniform, "normal": lane.Normal, "pareto": lane.Pareto}
 
 var repeats = map[string]lane.Repeat{"loop": lane.Loops, "hold": lane.Holds, "end": lane.Ends}
 
@@ -150,6 +161,11 @@ func (d Direction) check(name string) error {
 			return fmt.Errorf("links.%s.%s.schedule: repeat %q is not loop, hold or end, or the offset is below 0", linkName, name, s.Repeat)
 		}
 	}
+	if j := d.Jitter; j != nil {
+		if _, known := jitterLaws[j.Law]; !known || j.MeanNS < 1 || j.MeanNS > 10_000_000_000 {
+			return fmt.Errorf("links.%s.%s.jitter: law %q is not uniform, normal or pareto, or the mean is not 1 to 10000000000 ns", linkName, name, j.Law)
+		}
+	}
 	if d.Queue != "" && d.Queue != droptail && d.Queue != codel {
 		return fmt.Errorf("links.%s.%s.queue: %q is neither %q nor %q", linkName, name, d.Queue, droptail, codel)
 	}
@@ -163,6 +179,10 @@ func (d Direction) settings() lossylink.Settings {
 	s := lane.Settings{
 		RateBPS: d.RateBPS, Delay: time.Duration(d.DelayNS), QueueBytes: orNone(d.QueueBytes), QueuePackets: orNone(d.QueuePackets),
 		QueueTime: time.Duration(orNone(d.QueueNS)), CoDel: d.Queue == codel,
+		Reorder: d.Reorder,
+	}
+	if j := d.Jitter; j != nil {
+		s.Jitter = lane.Jitter{Law: jitterLaws[j.Law], Mean: time.Duration(j.MeanNS), Seed: j.Seed}
 	}
 	if d.Schedule != nil {
 		s.Schedule = &lane.Schedule{Repeat: repeats[d.Schedule.Repeat], Offset: time.Duration(d.Schedule.OffsetNS)}

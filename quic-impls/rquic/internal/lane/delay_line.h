@@ -1,0 +1,1 @@
+../../../../topologies/wire/delay_line.h

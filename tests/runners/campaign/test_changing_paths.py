@@ -1,0 +1,116 @@
+"""Two paths whose links change, each by a trace and with noise of its own: in both engines, both are met."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fecbench import designs
+from fecbench.dropper.command import COMMAND as DROPPER
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from fecbench.runners.campaign.experiment import Experiment
+from fecbench.runners.implementations.finding import ours
+from fecbench.runners.tasks.task import VIRTUAL
+from fecbench.topologies.programs import WIRE
+
+FOUND = ours().find("noq-fec", "tests")
+pytestmark = pytest.mark.skipif(bool(FOUND.missing_programs()), reason="needs make build")
+PATHS = ("path1", "path2")
+SIZE_BYTES = 300_000
+DESIGN = f"""
+name = "changing-paths"
+title = "Two paths that change"
+question = "Is the trace of each path met?"
+seed = 13
+topology = "multipath"
+repetitions = 1
+[plan]
+method = "grid"
+[factors]
+option.http = {{ choices = ["hq", "h3"] }}
+[constants]
+path1.trace = "early"
+path2.trace = "late"
+trace.offset_s = 0
+queue_ms = 100
+path1.owd_ms = 10
+path2.owd_ms = 20
+path2.jitter_ms = 3
+path2.reorder = true
+loss.model = "uniform"
+loss.p = 0.01
+[[workloads]]
+name = "download"
+size_bytes = {SIZE_BYTES}
+[[variants]]
+label = "two paths"
+implementation = "noq-fec"
+options = {{ scheme = "none", paths = 2 }}
+"""
+# Each carries 4 Mbit/s for a while, then nothing until 1.5 s, then 4 Mbit/s again.
+CARRIES_S = {"early": 0.2, "late": 0.3}
+RESUMES_S = 1.5
+
+
+def written(tmp_path: Path) -> Path:
+    (tmp_path / "links").mkdir()
+    for name, carries_s in CARRIES_S.items():
+        rows = ((carries_s, 4_000_000), (RESUMES_S - carries_s, 0), (60, 4_000_000))
+        text = "".join(f"{round(1e6 * lasts_s)},{rate_bps}\n" for lasts_s, rate_bps in rows)
+        (tmp_path / "links" / f"{name}.csv").write_text(f"keep_us,rate_bps\n{text}")
+    path = tmp_path / "changing-paths.toml"
+    path.write_text(DESIGN)
+    return path
+
+
+def trial_in(database: Path) -> Any:
+    with Database.open(str(database)) as opened:
+        (trial,) = opened.trials(opened.campaigns()[0].id)
+    return trial.record
+
+
+def soonest_s() -> float:
+    """Both carry 250,000 bytes at most before they stop: the rest comes when they go on."""
+    before = sum(4e6 / 8 * carries_s for carries_s in CARRIES_S.values())
+    assert before < SIZE_BYTES
+    return RESUMES_S + (SIZE_BYTES - before) / (2 * 4e6 / 8)
+
+
+WANTED = ("--filter", "point=0")
+
+
+def test_in_virtual_time_a_download_waits_for_both_paths_and_is_replayed(
+    tmp_path: Path, fecbench_here: Any
+) -> None:
+    path, database = written(tmp_path), tmp_path / "virtual.sqlite"
+    fecbench_here("run", path, "--engine", "virtual", "--db", database, *WANTED)
+    record = trial_in(database)
+    assert record.state == "ok"
+    assert soonest_s() < record.metrics["client"]["dct_s"] < soonest_s() + 1
+    assert all(record.links[name]["directions"]["down"]["frames_out"] > 50 for name in PATHS)
+    assert {name for name in record.seeds if "jitter" in name} == {"path2/up/jitter", "path2/down/jitter"}
+    replayed = fecbench_here("replay", 1, "--db", database, "--output", tmp_path / "replay")
+    assert replayed.returncode == 0, replayed.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes namespaces")
+@pytest.mark.skipif(not (DROPPER.exists() and WIRE.exists()), reason="needs make build")
+def test_emulated_each_path_follows_its_own_trace(tmp_path: Path, fecbench: Any) -> None:
+    path, database = written(tmp_path), tmp_path / "emulated.sqlite"
+    fecbench.run_until_ok(path, database, *WANTED)
+    record = trial_in(database)
+    assert soonest_s() < record.metrics["client"]["dct_s"] < soonest_s() + 1
+    design = designs.load(path)
+    key = TrialKey("two paths", f"download-{SIZE_BYTES}", 0, 0)
+    task = Experiment(design, design.plan().points, ours()).task(key, VIRTUAL)
+    for name in PATHS:
+        told, asked = record.links[name], task.settings_of(name).down
+        configured = told["configuration"]["down"]
+        assert configured["schedule"] == {"steps": 3, "repeat": "loop", "offset_ns": 0}
+        assert configured["queue_ns"] == 100_000_000
+        assert configured.get("reorder", False) is asked.reorder is (name == "path2")
+        down = told["directions"]["down"]
+        assert 0 <= down["schedule_late_ns"]["mean"] <= down["schedule_late_ns"]["max"]
+        assert down["frames_out"] > 50 and down["conserved"]
