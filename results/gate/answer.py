@@ -18,7 +18,7 @@ from fecbench.results.analysis.pairing import PAIR, Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
 from fecbench.results.analysis.units import number, quantity
 from fecbench.results.gate.overall import NEW, OLD, Measured, Ratio, measured, pairs_of, read
-from fecbench.results.gate.verdict import Verdict, margin_of, slower, verdict_of
+from fecbench.results.gate.verdict import Verdict, is_settled, margin_of, slower, verdict_of
 from fecbench.results.gate.worst import Worst, worst_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -81,10 +81,10 @@ def answer(database: Database, campaign: CampaignInfo, looks: int, limit_s: floa
     )
 
 
-def verdict_now(database: Database, campaign: CampaignInfo, looks: int, limit_s: float) -> Verdict:
-    """The verdict alone, while the campaign runs."""
+def settled(database: Database, campaign: CampaignInfo, looks: int, limit_s: float) -> bool:
+    """Whether a campaign may stop, by the trials that there are."""
     pairs = pairs_of(read(database, campaign), campaign, limit_s)
-    return verdict_of(measured(pairs, looks), margin_of(campaign))
+    return is_settled(measured(pairs, looks), margin_of(campaign))
 
 
 def _alone(frame: pd.DataFrame) -> tuple[int, int]:

@@ -34,6 +34,20 @@ def verdict_of(measured: Measured, margin: float) -> Verdict:
     return "undecided"
 
 
+def is_settled(measured: Measured, margin: float) -> bool:
+    """Whether it need not go on: the builds differ, or they are surely equal in each workload, too.
+
+    While a workload is open, the overall ratio may hide that it is slower.
+    """
+    verdict = verdict_of(measured, margin)
+    if verdict != "no difference that matters":
+        return verdict != "undecided"
+    within = (
+        1 / (1 + margin) <= ratio.low and ratio.high <= 1 + margin for ratio in measured.workloads.values()
+    )
+    return all(within)
+
+
 def slower(ratios: Iterable[Ratio], margin: float) -> list[Ratio]:
     """Those whose whole interval is above the margin."""
     return [ratio for ratio in ratios if ratio.low > 1 + margin]

@@ -72,7 +72,7 @@ class LimitedRounds:
             return f"decided after {self._looked_at} repetitions of each network"
         if self.is_over:
             return f"the time is over; each network has {self._looked_at} repetitions at least"
-        return f"not decided by all {self._looks[-1]} repetitions of each network"
+        return f"all {self._looks[-1]} repetitions of each network are there"
 
     @property
     def state(self) -> str:

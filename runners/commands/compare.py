@@ -97,7 +97,7 @@ def compare(
             wanted,
             database,
             60 * minutes,
-            lambda info: gate.verdict_now(database, info, count, limit_s) != "undecided",
+            lambda info: gate.settled(database, info, count, limit_s),
         )
         info = run_here(wanted, database, plan)
         found = gate.answer(database, info, count, limit_s)

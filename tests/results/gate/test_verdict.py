@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fecbench.results.gate.overall import Measured, Ratio
-from fecbench.results.gate.verdict import verdict_of
+from fecbench.results.gate.verdict import is_settled, verdict_of
 
 MARGIN = 0.02
 OPPOSITE = {"faster": "slower", "slower": "faster"}
@@ -81,3 +81,15 @@ def test_without_an_overall_interval_no_verdict_is_good(workloads: dict[str, Rat
 )
 def test_the_interval_is_held_against_the_margin_on_both_sides(low: float, high: float, verdict: str) -> None:
     assert verdict_of(Measured(Ratio(math.sqrt(low * high), low, high), {}, 100), MARGIN) == verdict
+
+
+@given(measurements)
+def test_what_is_settled_has_a_verdict_and_no_workload_is_open_behind_an_equal_mean(
+    measured: Measured,
+) -> None:
+    verdict = verdict_of(measured, MARGIN)
+    if is_settled(measured, MARGIN):
+        assert verdict != "undecided"
+    if verdict == "no difference that matters" and is_settled(measured, MARGIN):
+        alone = [verdict_of(Measured(ratio, {}, 1), MARGIN) for ratio in measured.workloads.values()]
+        assert set(alone) <= {verdict}

@@ -141,7 +141,7 @@ def test_what_chance_decides_is_undecided_and_the_status_is_3(compare: Compare, 
     document = compare(build("3.0"), build(BY_CHANCE), status=3)
     assert document["verdict"] == "undecided"
     assert document["pairs"] == 8 * 2 * 12
-    assert document["ended"] == "not decided by all 12 repetitions of each network"
+    assert document["ended"] == "all 12 repetitions of each network are there"
 
 
 def test_without_time_it_is_undecided(compare: Compare, build: Builds) -> None:
