@@ -62,7 +62,7 @@ def check(
     `reference` tells whether the content of a download is right, where the two can talk to each other. Raises
     IsolationError where root cannot make namespaces.
     """
-    certificates.write(folder, SERVER_NAME)
+    certificates.write(folder, SERVER_NAME, implementation.declaration.certificates)
     if os.geteuid() != 0:
         return _examine(Loopback(implementation, folder, _free_port(), None), reference)
     name = f"{folder.name}-{os.getpid()}"  # others may check at the same time

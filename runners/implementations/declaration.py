@@ -119,6 +119,8 @@ class Declaration(BaseModel):
     """Whether an endpoint is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = "udp"
     """What its packets are; of tcp, the harness sets the kernel's congestion control and its path manager."""
+    certificates: Literal["p256", "ed25519"] = "p256"
+    """The keys of the certificates that emulated endpoints get; in virtual time all get Ed25519's."""
     content_seed_hex: bool = False
     """Whether an endpoint is told the content's seed as hexadecimal text, too."""
     multipath: bool = False

@@ -11,7 +11,7 @@ from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
-from fecbench.runners.trial import competition, logs, starvation
+from fecbench.runners.trial import certificates, competition, logs, starvation
 from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
@@ -134,7 +134,7 @@ class _Run:
             content_seed=task.seeds.content,
             server_address=self.hosts.server.address,
             local_addresses=host.addresses,
-            certificates=self._site.certificates,
+            certificates=certificates.of_kind(self._site.certificates, self._pair.certificates),
             log_folder=log_folder,
             deadline_s=deadline_s,
             port=task.port,
