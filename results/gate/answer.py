@@ -18,7 +18,7 @@ from fecbench.results.analysis.pairing import PAIR, Pairing, paired
 from fecbench.results.analysis.rules import NothingToExplain, explain
 from fecbench.results.analysis.units import number, quantity
 from fecbench.results.gate.overall import NEW, OLD, Measured, Ratio, measured, pairs_of, read
-from fecbench.results.gate.verdict import Verdict, is_settled, margin_of, slower, verdict_of
+from fecbench.results.gate.verdict import Verdict, faster, is_settled, margin_of, slower, verdict_of
 from fecbench.results.gate.worst import Worst, worst_of
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -110,18 +110,19 @@ def _where(pairing: Pairing, campaign: CampaignInfo) -> tuple[str, ...]:
 
 
 def headline(found: Answer) -> str:
-    """The answer in a sentence."""
-    overall, margin = found.measured.overall, percent(found.margin)
-    harmed = {
-        label: ratio
-        for label, ratio in found.measured.workloads.items()
-        if ratio in slower(found.measured.workloads.values(), found.margin)
-    }
-    of_all = f"new / old = {shown(overall)} over all networks, with a margin of {margin}"
-    if found.verdict == "slower" and not slower([overall], found.margin):
-        workloads = ", ".join(f"{label} {shown(ratio)}" for label, ratio in harmed.items())
-        return f"slower: {workloads}; {of_all}"
-    return f"{found.verdict}: {of_all}"
+    """The answer in a sentence; where the ratio over all networks does not give it, with the workloads that
+    do."""
+    measured, margin = found.measured, found.margin
+    decide = {"slower": slower, "faster": faster}.get(found.verdict)
+    workloads = ""
+    if decide is not None and not decide([measured.overall], margin):
+        deciding = decide(measured.workloads.values(), margin)
+        named = [
+            f"{label} {shown(ratio)}" for label, ratio in measured.workloads.items() if ratio in deciding
+        ]
+        workloads = f"{', '.join(named)}; "
+    overall = f"new / old = {shown(measured.overall)} over all networks, with a margin of {percent(margin)}"
+    return f"{found.verdict}: {workloads}{overall}"
 
 
 def shown(ratio: Ratio) -> str:
@@ -175,6 +176,7 @@ def document(found: Answer, commands: Commands) -> dict[str, Any]:
     overall = found.measured.overall
     return {
         "verdict": found.verdict,
+        "says": headline(found),
         "ratio": _finite(overall.value),
         "interval": [_finite(overall.low), _finite(overall.high)],
         "margin": found.margin,

@@ -27,7 +27,7 @@ def verdict_of(measured: Measured, margin: float) -> Verdict:
     if slower(ratios, margin):
         return "slower"
     if measured.overall.high <= 1 + margin:
-        if any(ratio.high < 1 / (1 + margin) for ratio in ratios):
+        if faster(ratios, margin):
             return "faster"
         if measured.overall.low >= 1 / (1 + margin):
             return "no difference that matters"
@@ -51,3 +51,8 @@ def is_settled(measured: Measured, margin: float) -> bool:
 def slower(ratios: Iterable[Ratio], margin: float) -> list[Ratio]:
     """Those whose whole interval is above the margin."""
     return [ratio for ratio in ratios if ratio.low > 1 + margin]
+
+
+def faster(ratios: Iterable[Ratio], margin: float) -> list[Ratio]:
+    """Those whose whole interval is below the margin."""
+    return [ratio for ratio in ratios if ratio.high < 1 / (1 + margin)]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import implementations_in
+from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.conformance import contract
@@ -24,6 +26,8 @@ from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
 
 REFERENCE = "noq-fec"
+REPORT = "check.json"
+"""In the folder of --keep: the parts, and what was left there."""
 
 
 def implementations(
@@ -33,6 +37,14 @@ def implementations(
         str,
         typer.Option(metavar="NAME", help="Start this one, and say what of the contract it breaks."),
     ] = "",
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --check: leave there what its endpoints were given and left: logs, qlog, TLS secrets,"
+            " certificates. A folder that this command filled before is filled anew.",
+        ),
+    ] = None,
     as_json: arguments.Json = False,
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
@@ -40,12 +52,22 @@ def implementations(
     for chosen in filter(None, (name, check)):
         if chosen not in known.names():
             raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")
+    if keep is not None:
+        if not check:
+            raise Refusal(f"--keep {keep}: is of a check: give --check NAME, too")
+        check_own_folder("--keep", keep, REPORT)
     if not check:
         _print_list(known, name, as_json)
         return 0
     if name not in ("", check):
         raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
-    parts = _check(known, check)
+    with scratch.folder(of_others=True) as folder:
+        files = folder / "files"
+        files.mkdir()
+        parts = _check(known, check, files, keeps=keep is not None)
+        if keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            fill_own_folder(keep, files, REPORT, {"name": check, "parts": [asdict(part) for part in parts]})
     _print_parts(known, check, parts, as_json)
     return 0 if all(part.good for part in parts) else 1
 
@@ -131,15 +153,15 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _check(known: Implementations, name: str) -> list[Part]:
+def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
+    """Its parts; with `keeps`, what endpoints left is in the folder then."""
     if (problem := known.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = known.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     if implementation.declaration.interop is not None:
-        return [declared, *interop_check.check(implementation)]
-    with scratch.folder(of_others=True) as folder:
-        parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
+        return [declared, *interop_check.check(implementation, folder if keeps else None)]
+    parts = [declared, *contract.check(implementation, folder, _reference(known, name), keeps=keeps)]
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts
     return [*parts, *simulator_check.check(implementation)]

@@ -55,16 +55,21 @@ LIMIT_S = 300.0
 
 
 def check(
-    implementation: Implementation, folder: Path, reference: Implementation | None = None
+    implementation: Implementation,
+    folder: Path,
+    reference: Implementation | None = None,
+    *,
+    keeps: bool = False,
 ) -> list[Part]:
     """Every part of the contract that could be tried, in order; `folder` takes the files of endpoints.
 
-    `reference` tells whether the content of a download is right, where the two can talk to each other. Raises
-    IsolationError where root cannot make namespaces.
+    `reference` tells whether the content of a download is right, where the two can talk to each other.
+    `keeps`: what endpoints left stays in `folder`, beside the certificates. Raises IsolationError where root
+    cannot make namespaces.
     """
     certificates.write(folder, SERVER_NAME, implementation.declaration.certificates)
     if os.geteuid() != 0:
-        return _examine(Loopback(implementation, folder, _free_port(), None), reference)
+        return _examine(Loopback(implementation, folder, _free_port(), None, keeps=keeps), reference)
     name = f"{folder.name}-{os.getpid()}"  # others may check at the same time
     cgroups, user = cgroup.make(f"{name}.check"), rights.first_user(os.getpid())
 
@@ -72,7 +77,7 @@ def check(
         cgroup.join(cgroups)
         run_tool(["ip", "link", "set", "lo", "up"])
         _allow_congestion_control(implementation)
-        parts = _examine(Loopback(implementation, folder, PORT, user), reference)
+        parts = _examine(Loopback(implementation, folder, PORT, user, keeps=keeps), reference)
         return json.dumps([asdict(part) for part in parts]).encode()
 
     try:

@@ -1,8 +1,11 @@
 """Whether an implementation meets the QUIC interop runner's contract: trials over a link that loses nothing,
 of contents from a byte to a megabyte, and of a test case that nobody has."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
@@ -13,7 +16,7 @@ from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
 from fecbench.runners.tasks.validity import USUAL, Validity
-from fecbench.runners.trial import ends
+from fecbench.runners.trial import certificates, ends
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import LinkSettings
@@ -47,8 +50,9 @@ TRIES = (
 )
 
 
-def check(implementation: Implementation) -> list[Part]:
-    """Every part of the contract that could be tried, in order."""
+def check(implementation: Implementation, keep: Path | None = None) -> list[Part]:
+    """Every part of the contract that could be tried, in order. What its endpoints left is moved to `keep`, a
+    folder for each trial, beside the certificates."""
     name = implementation.declaration.name
     try:
         implementation.check_built()
@@ -59,20 +63,33 @@ def check(implementation: Implementation) -> list[Part]:
         isolation.require(f"fecbench implementations --check {name}")
     except Refusal as refusal:
         return [programs, Part("trials", False, str(refusal))]
-    return [programs, *_tried(implementation)]
+    return [programs, *_tried(implementation, keep)]
 
 
-def _tried(implementation: Implementation) -> Iterator[Part]:
+def _tried(implementation: Implementation, keep: Path | None) -> Iterator[Part]:
     used = {implementation.declaration.name: implementation}
     tasks = [
-        (TrialKey("check", tried.part, number, 0), _task(implementation, tried))
+        (
+            TrialKey("check", tried.part, number, 0),
+            _task(implementation, tried).model_copy(update={"capture": keep is not None}),
+        )
         for number, tried in enumerate(TRIES)
     ]
     with engine_for("local", used) as engine:
         for finished in engine.run(tasks):
             tried, judgement = TRIES[finished.key.point], judge(finished.task, finished.outcome)
+            if keep is not None and finished.folder is not None:
+                _keep(finished.folder, keep, tried.part, implementation.declaration.certificates)
             engine.judged(finished, valid=True)
             yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
+
+
+def _keep(trial: Path, keep: Path, part: str, kind: certificates.Kind) -> None:
+    """Move a trial's folder; the certificates lie beside those of all trials."""
+    made = keep / "certificates"
+    if not made.exists():
+        shutil.copytree(certificates.of_kind(trial.parent, kind), made)
+    shutil.move(trial, keep / re.sub("[^A-Za-z0-9]+", "-", part))
 
 
 def _detail(tried: Try, judgement: Judgement) -> str:

@@ -145,7 +145,7 @@ class _Run:
             started,
             folders=self._site.folders(end.implementation),
             papers=papers(started, document),
-            variables=_recorded(log_folder) if task.capture else {},
+            variables=recorded(log_folder) if task.capture else {},
             reads=role == "client" and self._pair.session is not None,
         )
         self._started[role] = endpoint = self._supervisor.follow(cell.endpoint, process)
@@ -217,7 +217,7 @@ class _Run:
         return pair_folder(self._site, self._number) / role
 
 
-def _recorded(log_folder: Path) -> dict[str, str]:
+def recorded(log_folder: Path) -> dict[str, str]:
     """The variables that ask an endpoint to record."""
     return {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
 

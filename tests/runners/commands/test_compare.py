@@ -133,6 +133,7 @@ def test_another_margin_lets_it_matter(compare: Compare, build: Builds) -> None:
 
 def test_one_slower_workload_is_found_beside_a_faster_one(compare: Compare, build: Builds) -> None:
     document = compare(build("1.0"), build("(1.1 if size == 10_000 else 0.9)"), status=1)
+    assert document["says"].startswith("slower: download-10000 1.100 [1.100, 1.100]; new / old = 0.995")
     ratios = {label: of_workload["ratio"] for label, of_workload in document["workloads"].items()}
     assert ratios == pytest.approx({"download-10000": 1.1, "download-50000": 0.9})
 

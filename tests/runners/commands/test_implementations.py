@@ -136,6 +136,8 @@ def test_for_a_person_a_broken_one_is_named_with_its_problem(
         (["rquick"], "fecbench: there is no implementation 'rquick'; did you mean 'rquic'?\n"),
         (["--check", "rquick"], "fecbench: there is no implementation 'rquick'; did you mean 'rquic'?\n"),
         (["rquic", "--check", "noq-fec"], "name one implementation"),
+        (["--keep", "files"], "--keep files: is of a check: give --check NAME, too"),
+        (["--check", "rquic", "--keep", "docs"], "--keep docs: holds other files, and no check.json"),
         (["--implementations", "/nowhere"], "fecbench: --implementations: /nowhere: must be a folder that"),
     ],
 )
