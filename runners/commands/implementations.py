@@ -18,14 +18,14 @@ from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import interop as interop_check
 from fecbench.runners.conformance import simulator as simulator_check
-from fecbench.runners.conformance.part import Part
+from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
 
-REFERENCE = "noq-fec"
+REFERENCES = ("noq-fec", "rquic")
 REPORT = "check.json"
 """In the folder of --keep: the parts, and what was left there."""
 
@@ -169,10 +169,12 @@ def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> l
 
 def _reference(known: Implementations, name: str) -> Implementation | None:
     """One of ours whose content is known to be right, where it is built."""
-    if name == REFERENCE or known.problem(REFERENCE) is not None:
-        return None
-    reference = known.find(REFERENCE, "implementations")
-    return None if reference.missing_programs() else reference
+    usable = (
+        known.find(reference, "implementations")
+        for reference in REFERENCES
+        if reference != name and known.problem(reference) is None
+    )
+    return next((reference for reference in usable if not reference.missing_programs()), None)
 
 
 def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
@@ -181,6 +183,7 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
         document = {
             "name": name,
             "passed": not problems,
+            "not_tried": [part.part for part in parts if not part.tried],
             "problems": problems,
             "parts": [asdict(part) for part in parts],
             "implementations": [{**document_of(known, name), "problem": "; ".join(problems) or None}],
@@ -188,5 +191,6 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
         print_document(document)
         return
     for part in parts:
-        say(f"{'good  ' if part.good else 'BROKEN'}  {part.part}: {part.detail}")
-    say(f"{name} breaks the contract" if problems else f"{name} meets the contract")
+        word = "BROKEN" if not part.good else "good  " if part.tried else "-     "
+        say(f"{word}  {part.part}: {part.detail}")
+    say(summary(name, parts))

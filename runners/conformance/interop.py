@@ -3,13 +3,14 @@ of contents from a byte to a megabyte, and of a test case that nobody has."""
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.conformance.part import Part
+from fecbench.runners.engines.engine import Engine
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
@@ -43,10 +44,10 @@ class Try:
         return "ok" if self.unknown is None else "unsupported"
 
 
-TRIES = (
+DOWNLOADS = tuple(Try(f"download of {size_bytes} bytes", size_bytes) for size_bytes in SIZES)
+UNKNOWN = (
     Try("unknown test case: the server", 1, "server"),
     Try("unknown test case: the client", 1, "client"),
-    *(Try(f"download of {size_bytes} bytes", size_bytes) for size_bytes in SIZES),
 )
 
 
@@ -67,21 +68,31 @@ def check(implementation: Implementation, keep: Path | None = None) -> list[Part
 
 
 def _tried(implementation: Implementation, keep: Path | None) -> Iterator[Part]:
+    """Downloads, and, where one of them works, test cases that nobody has: else nothing tells anything."""
     used = {implementation.declaration.name: implementation}
+    with engine_for("local", used) as engine:
+        downloads = list(_carried_out(engine, implementation, DOWNLOADS, keep))
+        yield from downloads
+        if any(part.good for part in downloads):
+            yield from _carried_out(engine, implementation, UNKNOWN, keep)
+
+
+def _carried_out(
+    engine: Engine, implementation: Implementation, tries: Sequence[Try], keep: Path | None
+) -> Iterator[Part]:
     tasks = [
         (
             TrialKey("check", tried.part, number, 0),
             _task(implementation, tried).model_copy(update={"capture": keep is not None}),
         )
-        for number, tried in enumerate(TRIES)
+        for number, tried in enumerate(tries)
     ]
-    with engine_for("local", used) as engine:
-        for finished in engine.run(tasks):
-            tried, judgement = TRIES[finished.key.point], judge(finished.task, finished.outcome)
-            if keep is not None and finished.folder is not None:
-                _keep(finished.folder, keep, tried.part, implementation.declaration.certificates)
-            engine.judged(finished, valid=True)
-            yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
+    for finished in engine.run(tasks):
+        tried, judgement = tries[finished.key.point], judge(finished.task, finished.outcome)
+        if keep is not None and finished.folder is not None:
+            _keep(finished.folder, keep, tried.part, implementation.declaration.certificates)
+        engine.judged(finished, valid=True)
+        yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
 
 
 def _keep(trial: Path, keep: Path, part: str, kind: certificates.Kind) -> None:

@@ -14,7 +14,7 @@ import pytest
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import transfers as contract_transfers
 from fecbench.runners.conformance.contract import problem_of_metrics
-from fecbench.runners.conformance.part import Part
+from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.workloads import TOLD, WORKLOADS
@@ -159,7 +159,25 @@ def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
         "FEC on",
         "FEC off",
         "deadline_s",
+        "content of the seed",
     ]
+    assert [part.part for part in parts if not part.tried] == ["content of the seed"]
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_where_no_download_works_nothing_else_is_said(folder: Path) -> None:
+    rewrite(folder / "endpoint.py", "    begun, received", "    sys.exit('no route')\n    begun, received")
+    problem = "the client exited with 1 (no route); it must exit with 0"
+    assert broken(folder) == {"download: 10000 bytes": problem}
+
+
+def test_what_was_not_tried_is_not_called_met() -> None:
+    good, untried = Part("a", True, "fine"), Part("b", True, "nobody knows", tried=False)
+    assert summary("x", [good]) == "x meets the contract"
+    assert summary("x", [good, untried]).endswith(
+        "meets what was tried of the contract. Not tried: b: nobody knows"
+    )
+    assert summary("x", [untried, Part("c", False, "wrong")]) == "x breaks the contract"
 
 
 def test_what_endpoints_left_is_kept_beside_the_certificates_when_asked(

@@ -15,7 +15,9 @@ def test_the_smallest_endpoint_meets_the_contract(fecbench_here: Callable[..., A
     done = fecbench_here("implementations", "--implementations", SMALLEST, "--check", "smallest")
     assert done.returncode == 0, done
     assert "BROKEN" not in done.stdout
-    assert done.stdout.splitlines()[-1].startswith("smallest meets the contract")
+    # It speaks no QUIC, so that no other stack can tell whether its content is right.
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("smallest meets what was tried of the contract. Not tried: content of the seed")
 
 
 def test_the_page_shows_its_declaration() -> None:
