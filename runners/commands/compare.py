@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from fecbench.results import metrics
 from fecbench.results.gate import answer as gate
 from fecbench.results.gate import for_ci
 from fecbench.results.gate.worst import Worst
@@ -17,7 +18,7 @@ from fecbench.results.report.report import report
 from fecbench.results.store.postgresql_url import without_secrets
 from fecbench.runners.campaign.experiment import DEFAULT_TIMEOUT_S
 from fecbench.runners.campaign.limited_rounds import LimitedRounds, looks
-from fecbench.runners.campaign.request import request
+from fecbench.runners.campaign.request import Request, request
 from fecbench.runners.campaign.two_builds import TwoBuilds, campaign_name, engine_of_both, two_builds
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import design_of, open_database
@@ -86,6 +87,7 @@ def compare(
         jobs=parse_jobs("--jobs", jobs),
         calibrate=not no_calibrate,
     )
+    _check_times(wanted)
     if name == "local":
         isolation.require("fecbench compare")
     if builds.left_out:
@@ -125,6 +127,17 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             options[name] = value
     return options
+
+
+def _check_times(wanted: Request) -> None:
+    """Raises Refusal for a workload that is not compared by a time: slower is said of times alone."""
+    for label, activity in wanted.experiment.activities.items():
+        metric = metrics.of(activity.workload.compared_with(activity.chosen))
+        if not metric.is_time:
+            raise Refusal(
+                f"{wanted.design.path}: workload {label} is compared by {metric.name}, which is no time:"
+                " choose a design of downloads, uploads or pages"
+            )
 
 
 def _replays(db: str, builds: TwoBuilds, one: Worst) -> list[str]:

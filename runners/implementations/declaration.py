@@ -1,7 +1,7 @@
 """What an impl.toml may say; the page about it is quic-impls/contract/declaration.md."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,11 @@ PATHS = "paths"
 """The option of implementations that can use several paths: how many."""
 CONGESTION_CONTROL = "congestion_control"
 """The option of implementations over TCP: the kernel's controller, by its name."""
+
+
+Delivery = Literal["datagram", "deadline", "stream", "reliable"]
+DELIVERIES: tuple[Delivery, ...] = get_args(Delivery)
+"""How messages may be sent; of the workload `messages`."""
 
 
 class FecSwitch(BaseModel):
@@ -113,6 +118,8 @@ class Declaration(BaseModel):
     files: list[Word] = []
     """What has a part in a trial though no command names it, such as the program that a script starts."""
     workloads: list[str] = Field(min_length=1)
+    deliveries: list[Delivery] = Field(default=list(DELIVERIES), min_length=1)
+    """Those of the workload `messages` that it has."""
     series: list[SeriesName] = []
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False

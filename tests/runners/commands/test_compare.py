@@ -173,6 +173,7 @@ def test_failures_of_a_new_build_count_as_slow(compare: Compare, build: Builds) 
         (("{old}", "{new}", "realtime-voice", "--option", "x"), "--option x: must be NAME=VALUE"),
         (("{old}", "{new}", "{design}", "--option", "speed=1"), "no option 'speed'"),
         (("{old}", "{new}", "{design}", "--option", "one_in=0"), "one_in = 0 must be at least 1"),
+        (("{old}", "{new}", "{messages}"), "which is no time: choose a design of downloads"),
         (("{old}", "{new}", "video-live"), "made-up has none of its workloads"),
         (("{old}", "{new}", "{design}", "--output", "{design}"), "is a file"),
     ],
@@ -185,7 +186,9 @@ def test_bad_input_is_one_line(
     declared = other / "impl.toml"
     declared.write_text(declared.read_text().replace('name = "made-up"', 'name = "other"'))
     (tmp_path / "few.toml").write_text(DESIGN)
+    (tmp_path / "messages.toml").write_text(f'{DESIGN}[[workloads]]\nname = "messages"\n')
     places = {"old": build("1.0"), "new": build("1.1"), "other": other, "design": tmp_path / "few.toml"}
+    places["messages"] = tmp_path / "messages.toml"
     words = [word.format(**places) for word in arguments]
     refused = fecbench_here("compare", *words, "--db", tmp_path / "x.sqlite").refusal()
     assert problem in refused
