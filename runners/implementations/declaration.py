@@ -71,7 +71,7 @@ class FecSwitch(BaseModel):
 
 _NOT_OF_INTEROP = (
     *("server", "client", "check", "simulator", "sources"),
-    *("series", "local_addresses", "multipath", "fec"),
+    *("local_addresses", "multipath"),
 )
 """What an implementation of the interop contract cannot declare: it knows nothing of it."""
 

@@ -164,7 +164,7 @@ class Timing:
                 client.complaint = "succeeded, but no frame of it came to the link, or it closed no file"
             return
         if client.exit_code == 0 and not client.complaint:
-            client.metrics = {task.completion: (closed_ns - first_ns) / 1e9}
+            client.metrics = {**(client.metrics or {}), task.completion: (closed_ns - first_ns) / 1e9}
         if self.watch is not None and outcome.stalled_s is not None:
             outcome.stalled_s = self.watch.within_s(first_ns / 1e9, closed_ns / 1e9)
 

@@ -11,7 +11,7 @@ from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
-from fecbench.runners.trial import certificates, competition, logs, starvation
+from fecbench.runners.trial import certificates, competition, logs, own_report, starvation
 from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
@@ -196,6 +196,8 @@ class _Run:
             if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
                 ended = "ended, and a server serves until it is asked to end"
                 outcome.complaint = self._stage.problem() if role == "client" else ended
+            if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
+                self._take_own_report(role, outcome)
             return outcome
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
@@ -206,6 +208,18 @@ class _Run:
             except SeriesError as error:
                 outcome.complaint = str(error)
         return outcome
+
+    def _take_own_report(self, role: Role, outcome: EndpointOutcome) -> None:
+        """What an endpoint of the interop contract tells of its own accord, but for how long it took."""
+        wanted = asked_series(self._pair.end(role), self._pair.workload)
+        try:
+            report = own_report.read(self._log_folder(role))
+            outcome.series = report.tables(wanted)
+        except SeriesError as error:
+            outcome.complaint = str(error)
+            return
+        told = {name: value for name, value in report.metrics.items() if name != self._task.completion}
+        outcome.metrics = told or None
 
     def keep_logs(self) -> None:
         """Have what the endpoints left in their log folders on the disk."""
