@@ -145,6 +145,7 @@ lint: packages environment
 	@$(MAKE) --no-print-directory go
 	@for tool in $(STATICCHECK) $(ACTIONLINT) $(VALE); do GOBIN=$(LINTERS) go install $$tool || exit 1; done
 	@$(LINTERS)/actionlint
+	@$(LINTERS)/actionlint docs/ci/*.yml
 	@$(LINTERS)/vale --output=line $$(git ls-files '*.md')
 	@unformatted=$$(gofmt -l $(GO_FOLDERS)); [ -z "$$unformatted" ] || { echo "gofmt: $$unformatted"; exit 1; }
 	@$(MAKE) --no-print-directory -C quic-impls/rquic patched

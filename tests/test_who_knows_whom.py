@@ -84,6 +84,7 @@ INSIDE_RESULTS = {
         *("results.store", "results.metrics", "results.analysis", "results.figures", "results.papers"),
     },
     "results.dictionary": {"results.store", "results.metrics"},
+    "results.gate": {"results.store", "results.metrics", "results.analysis"},
     "results.reading": {"results.store", "results.metrics", "results.analysis"},
 }
 OURS = {room.partition(".")[0] for room in ROOMS}

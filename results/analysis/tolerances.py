@@ -28,6 +28,9 @@ MEAN_BY = 0.02
 what a timer or an acknowledgement finds: of 240 trials of `demo`, 5 took 10 to 30 % less than emulated, and
 those of them that were emulated again took the same as before. With time of a processor, two take it in
 virtual time, too."""
+OVERALL = 0.01
+"""Of the mean ratio of two variants over all networks of a design: what a byte more or less moves is by
+chance in each of them, and averages out. What is left is what a processor takes, as with `SHORT_RATIO`."""
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ def leave(task: Task, implementations: Implementations, folder: Path, at: Path) 
     """Fill `folder`, which must not exist and will be moved to the absolute path `at`: server.sh, client.sh,
     the files that the endpoints are started with, and their log folders."""
     folder.mkdir(parents=True)
-    certificates.write(folder, SERVER_NAME)
+    certificates.write(folder, SERVER_NAME, task.pairs[0].certificates)
     for role in ROLES:
         _leave_end(role, task, implementations, folder, at)
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from fecbench.designs import Design
 from fecbench.hints import nearest
@@ -33,14 +33,29 @@ from fecbench.runners.tasks.task import VIRTUAL
 _log = logging.getLogger(__name__)
 
 
-def run(request: Request, engine: Engine, database: Database, watcher: Watcher) -> CampaignInfo:
+class Plan(Protocol):
+    """What is to be run, round by round (`rounds.Rounds`)."""
+
+    planned: int
+
+    @property
+    def state(self) -> str: ...
+
+    def first(self, campaign: CampaignInfo | None) -> Due: ...
+
+    def next(self, campaign: CampaignInfo) -> Due: ...
+
+
+def run(
+    request: Request, engine: Engine, database: Database, watcher: Watcher, plan: Plan | None = None
+) -> CampaignInfo:
     """Run what is missing of a campaign; one that is not there yet begins, unless it is to be resumed.
 
-    Raises Refusal before anything is changed.
+    Without a plan, all that is missing is run. Raises Refusal before anything is changed.
     """
     now = _provenance_of(request)
     stored = stored_campaign(request, database, now)
-    rounds = Rounds(request, database)
+    rounds = plan or Rounds(request, database)
     trials = rounds.first(stored)
     _log.info("%d of %d trials are to be run", len(trials), rounds.planned)
     if stored is not None and not trials:
@@ -55,7 +70,7 @@ def run(request: Request, engine: Engine, database: Database, watcher: Watcher) 
     return database.campaign_of(start)
 
 
-def after(rounds: Rounds, campaign: CampaignInfo, watcher: Watcher) -> Due:
+def after(rounds: Plan, campaign: CampaignInfo, watcher: Watcher) -> Due:
     """What is to be run after a round; whoever watches is told."""
     if trials := rounds.next(campaign):
         watcher.more(len(trials), rounds.state)

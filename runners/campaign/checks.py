@@ -3,11 +3,12 @@
 What its names tell is checked when it is resolved (`names`), and what reaches nobody in `reach`.
 """
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
 from fecbench.runners.campaign import baselines
-from fecbench.runners.campaign.arms import Arm
+from fecbench.runners.campaign.arms import Activity, Arm
 from fecbench.runners.campaign.experiment import Experiment
 from fecbench.runners.campaign.reach import check_engine, check_reach
 from fecbench.runners.implementations import interop
@@ -96,6 +97,20 @@ def check_workloads(experiment: Experiment) -> None:
     for arm in experiment.arms.values():
         for activity in experiment.activities.values():
             arm.implementation.check_workload(activity.workload.asked_for, arm.where)
+            if "delivery" in activity.workload.parameters:
+                for point in range(len(experiment.points)):
+                    _check_delivery(arm, activity, activity.parameters(experiment.values(point)))
+
+
+def _check_delivery(arm: Arm, activity: Activity, chosen: Mapping[str, Any]) -> None:
+    """Raises Refusal for a way to send messages that an implementation does not have."""
+    delivery = chosen.get("delivery", activity.workload.parameters["delivery"].default)
+    known = arm.implementation.declaration.deliveries
+    if delivery not in known:
+        raise Refusal(
+            f"{arm.where}, workload {activity.label}: delivery = {delivery!r}:"
+            f" {arm.implementation.declaration.name} has none of its messages but {', '.join(known)}"
+        )
 
 
 def check_interop(experiment: Experiment) -> None:

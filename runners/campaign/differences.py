@@ -170,6 +170,15 @@ def _deciding(provenance: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def _of_declaration(text: str, commands: Iterable[str]) -> dict[str, Any]:
     written = tomllib.loads(text)
     options = {name: option.get("default") for name, option in written.pop("options", {}).items()}
-    others = ("files", "series", "local_addresses", "content_seed_hex", "multipath", "transport", "fec")
+    others = (
+        "files",
+        "series",
+        "local_addresses",
+        "content_seed_hex",
+        "multipath",
+        "transport",
+        "certificates",
+        "fec",
+    )
     said = {name: written.get(name) for name in (*commands, *others)}
     return {**{f"options.{name}.default": value for name, value in options.items()}, **said}

@@ -31,6 +31,7 @@ COMMANDS = {
     "worker": "Run trials of campaigns of a cluster on this host.",
     "cluster": "Make a cluster's certificates, and run its scheduler.",
     "crosscheck": "Emulate a sample of a campaign in virtual time, and compare.",
+    "compare": "Say whether a new build of a stack is slower than an old one.",
     "interop": "Let clients of some stacks meet servers of others.",
     "show": "Show what a results database holds.",
     "aa": "Compare what should be equal: what is noise?",

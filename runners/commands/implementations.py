@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,19 +12,22 @@ from fecbench.hints import nearest
 from fecbench.runners import scratch
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.choice import implementations_in
+from fecbench.runners.commands.console.destination import check_own_folder, fill_own_folder
 from fecbench.runners.commands.console.document import print_document
 from fecbench.runners.commands.console.terminal import say
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import interop as interop_check
 from fecbench.runners.conformance import simulator as simulator_check
-from fecbench.runners.conformance.part import Part
+from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.declaration import Declaration
 from fecbench.runners.implementations.finding import Implementations
 from fecbench.runners.implementations.implementation import EngineName, Implementation
 from fecbench.runners.options import Option
 from fecbench.runners.refusal import Refusal
 
-REFERENCE = "noq-fec"
+REFERENCES = ("noq-fec", "rquic")
+REPORT = "check.json"
+"""In the folder of --keep: the parts, and what was left there."""
 
 
 def implementations(
@@ -33,6 +37,14 @@ def implementations(
         str,
         typer.Option(metavar="NAME", help="Start this one, and say what of the contract it breaks."),
     ] = "",
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --check: leave there what its endpoints were given and left: logs, qlog, TLS secrets,"
+            " certificates. A folder that this command filled before is filled anew.",
+        ),
+    ] = None,
     as_json: arguments.Json = False,
 ) -> int:
     """List the implementations, or check one of them; 1 when it does not meet the contract."""
@@ -40,12 +52,22 @@ def implementations(
     for chosen in filter(None, (name, check)):
         if chosen not in known.names():
             raise Refusal(f"there is no implementation {chosen!r}; {nearest(chosen, known.names())}")
+    if keep is not None:
+        if not check:
+            raise Refusal(f"--keep {keep}: is of a check: give --check NAME, too")
+        check_own_folder("--keep", keep, REPORT)
     if not check:
         _print_list(known, name, as_json)
         return 0
     if name not in ("", check):
         raise Refusal(f"fecbench implementations {name} --check {check}: name one implementation")
-    parts = _check(known, check)
+    with scratch.folder(of_others=True) as folder:
+        files = folder / "files"
+        files.mkdir()
+        parts = _check(known, check, files, keeps=keep is not None)
+        if keep is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            fill_own_folder(keep, files, REPORT, {"name": check, "parts": [asdict(part) for part in parts]})
     _print_parts(known, check, parts, as_json)
     return 0 if all(part.good for part in parts) else 1
 
@@ -131,15 +153,15 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _check(known: Implementations, name: str) -> list[Part]:
+def _check(known: Implementations, name: str, folder: Path, *, keeps: bool) -> list[Part]:
+    """Its parts; with `keeps`, what endpoints left is in the folder then."""
     if (problem := known.problem(name)) is not None:
         return [Part("impl.toml", False, problem)]
     implementation = known.find(name, "implementations")
     declared = Part("impl.toml", True, f"{implementation.folder} declares it")
     if implementation.declaration.interop is not None:
-        return [declared, *interop_check.check(implementation)]
-    with scratch.folder(of_others=True) as folder:
-        parts = [declared, *contract.check(implementation, folder, _reference(known, name))]
+        return [declared, *interop_check.check(implementation, folder if keeps else None)]
+    parts = [declared, *contract.check(implementation, folder, _reference(known, name), keeps=keeps)]
     if implementation.missing_programs("local"):  # which is one of the parts
         return parts
     return [*parts, *simulator_check.check(implementation)]
@@ -147,10 +169,12 @@ def _check(known: Implementations, name: str) -> list[Part]:
 
 def _reference(known: Implementations, name: str) -> Implementation | None:
     """One of ours whose content is known to be right, where it is built."""
-    if name == REFERENCE or known.problem(REFERENCE) is not None:
-        return None
-    reference = known.find(REFERENCE, "implementations")
-    return None if reference.missing_programs() else reference
+    usable = (
+        known.find(reference, "implementations")
+        for reference in REFERENCES
+        if reference != name and known.problem(reference) is None
+    )
+    return next((reference for reference in usable if not reference.missing_programs()), None)
 
 
 def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_json: bool) -> None:
@@ -159,6 +183,7 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
         document = {
             "name": name,
             "passed": not problems,
+            "not_tried": [part.part for part in parts if not part.tried],
             "problems": problems,
             "parts": [asdict(part) for part in parts],
             "implementations": [{**document_of(known, name), "problem": "; ".join(problems) or None}],
@@ -166,5 +191,6 @@ def _print_parts(known: Implementations, name: str, parts: Sequence[Part], as_js
         print_document(document)
         return
     for part in parts:
-        say(f"{'good  ' if part.good else 'BROKEN'}  {part.part}: {part.detail}")
-    say(f"{name} breaks the contract" if problems else f"{name} meets the contract")
+        word = "BROKEN" if not part.good else "good  " if part.tried else "-     "
+        say(f"{word}  {part.part}: {part.detail}")
+    say(summary(name, parts))

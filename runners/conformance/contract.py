@@ -55,16 +55,21 @@ LIMIT_S = 300.0
 
 
 def check(
-    implementation: Implementation, folder: Path, reference: Implementation | None = None
+    implementation: Implementation,
+    folder: Path,
+    reference: Implementation | None = None,
+    *,
+    keeps: bool = False,
 ) -> list[Part]:
     """Every part of the contract that could be tried, in order; `folder` takes the files of endpoints.
 
-    `reference` tells whether the content of a download is right, where the two can talk to each other. Raises
-    IsolationError where root cannot make namespaces.
+    `reference` tells whether the content of a download is right, where the two can talk to each other.
+    `keeps`: what endpoints left stays in `folder`, beside the certificates. Raises IsolationError where root
+    cannot make namespaces.
     """
-    certificates.write(folder, SERVER_NAME)
+    certificates.write(folder, SERVER_NAME, implementation.declaration.certificates)
     if os.geteuid() != 0:
-        return _examine(Loopback(implementation, folder, _free_port(), None), reference)
+        return _examine(Loopback(implementation, folder, _free_port(), None, keeps=keeps), reference)
     name = f"{folder.name}-{os.getpid()}"  # others may check at the same time
     cgroups, user = cgroup.make(f"{name}.check"), rights.first_user(os.getpid())
 
@@ -72,7 +77,7 @@ def check(
         cgroup.join(cgroups)
         run_tool(["ip", "link", "set", "lo", "up"])
         _allow_congestion_control(implementation)
-        parts = _examine(Loopback(implementation, folder, PORT, user), reference)
+        parts = _examine(Loopback(implementation, folder, PORT, user, keeps=keeps), reference)
         return json.dumps([asdict(part) for part in parts]).encode()
 
     try:
@@ -113,8 +118,8 @@ class Examination:
         self._loopback = loopback
         self._failures: dict[str, Endpoint] = {}
 
-    def _note(self, part: str, problem: str, good: str) -> None:
-        self.parts.append(Part(part, not problem, problem or good))
+    def _note(self, part: str, problem: str, good: str, tried: bool = True) -> None:
+        self.parts.append(Part(part, not problem, problem or good, tried))
 
     def programs(self) -> None:
         """Whether its workloads and programs are there, and take its default options."""
@@ -137,12 +142,15 @@ class Examination:
                 self._note("check", str(refusal), "")
 
     def endpoints(self) -> None:
-        """What its endpoints do when they are asked for what they support, and for what nobody supports."""
-        supported = self._implementation.declaration.workloads
+        """What its endpoints do when they are asked for what they support, and for what nobody supports.
+
+        Where not even the first transfer works, nothing else tells anything.
+        """
+        supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         try:
-            for name, workload in TOLD.items():
-                if name in supported:
-                    self._transfer(workload.sample)
+            for name in supported:
+                if not self._transfer(self._sample(name)) and name == supported[0]:
+                    return
             for role in ROLES:
                 self._unknown_workload(role)
             self._lines_at_failure()
@@ -155,17 +163,27 @@ class Examination:
         finally:
             self._loopback.end()
 
+    def _sample(self, name: str) -> dict[str, Any]:
+        """A workload that it is asked for, of messages as it has them."""
+        sample, known = dict(TOLD[name].sample), self._implementation.declaration.deliveries
+        return sample | {"delivery": known[0]} if "delivery" in sample else sample
+
     def _further(self) -> None:
         """What is tried of an implementation that can transfer."""
         supported = [name for name in TOLD if name in self._implementation.declaration.workloads]
         for name in supported:
             self._each(transfers.sizes(self._loopback, name))
         if supported:
-            self._each(transfers.fec(self._loopback, TOLD[supported[0]].sample))
+            self._each(transfers.fec(self._loopback, self._sample(supported[0])))
         if "download" in supported:
             self._each(transfers.of_series(self._loopback, TOLD["download"].sample))
             self._each(transfers.deadline(self._loopback, TOLD["download"].sample))
-        if "download" in supported and self._reference is not None:
+        if "download" not in supported:
+            return
+        if self._reference is None:
+            why = "no other implementation that tells is built: make build"
+            self._each([Finding(transfers.CONTENT, "", why, tried=False)])
+        else:
             self._each(transfers.content(self._loopback, self._loopback.beside(self._reference)))
 
     def _each(self, findings: Iterable[Finding]) -> None:
@@ -174,8 +192,11 @@ class Examination:
             for finding in findings:
                 self._note(*finding)
 
-    def _transfer(self, workload: Mapping[str, Any]) -> None:
-        """A server, a client that succeeds and, where it receives, one that expects other content."""
+    def _transfer(self, workload: Mapping[str, Any]) -> bool:
+        """A server, a client that succeeds and, where it receives, one that expects other content.
+
+        Whether the first client succeeded.
+        """
         name, begun = workload["name"], time.monotonic()
         server = self._loopback.start("server", workload)
         self._loopback.await_ready(server)
@@ -185,15 +206,21 @@ class Examination:
             problem_of_start(server, READY_LIMIT_S),
             f"the server was ready after {took_s:.3f} s",
         )
+        works = False
         if server.ready:
-            self._client(workload)
+            works = self._client(workload)
+            if not works:
+                self._loopback.end()
+                return False
             if TOLD[name].verifier == "client":
                 self._client_of_other_content(workload)
             self._end_of_server(name, server)
         self._failures[f"{name}: the server"] = server
         self._loopback.end()
+        return works
 
-    def _client(self, workload: Mapping[str, Any]) -> None:
+    def _client(self, workload: Mapping[str, Any]) -> bool:
+        """Whether it succeeded."""
         name, begun = workload["name"], time.monotonic()
         client = self._loopback.start("client", workload)
         self._loopback.await_end(client, DEADLINE_S + END_LIMIT_S)
@@ -202,6 +229,8 @@ class Examination:
         self._note(
             f"{name}: {SAMPLE_BYTES} bytes", problem_of_success("client", client), "the client succeeded"
         )
+        if client.exit_code != 0 and not client.complaint:
+            return False
         if self._loopback.dialogue is not None and name == "requests":
             said = self._loopback.dialogue.ended
             problem = "" if said else "the client read what to ask for, and said nothing of an object"
@@ -214,6 +243,7 @@ class Examination:
             self._note(
                 f"{name}: {COMPLETION} and {HANDSHAKE}", problem, f"the client ran for {lasted_s:.3f} s"
             )
+        return True
 
     def _client_of_other_content(self, workload: Mapping[str, Any]) -> None:
         name = workload["name"]

@@ -1,19 +1,23 @@
 """Whether an implementation meets the QUIC interop runner's contract: trials over a link that loses nothing,
 of contents from a byte to a megabyte, and of a test case that nobody has."""
 
-from collections.abc import Iterator
+import re
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from fecbench.results.store.records import TrialKey
 from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.conformance.part import Part
+from fecbench.runners.engines.engine import Engine
 from fecbench.runners.implementations.implementation import Implementation
 from fecbench.runners.refusal import Refusal
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.tasks.demand import Demand
 from fecbench.runners.tasks.task import EndpointTask, LinkTask, PairTask, Role, Seeds, Task
 from fecbench.runners.tasks.validity import USUAL, Validity
-from fecbench.runners.trial import ends
+from fecbench.runners.trial import certificates, ends
 from fecbench.runners.trial.judge import Judgement, judge
 from fecbench.runners.workloads.workload import COMPLETION
 from fecbench.topologies.link import LinkSettings
@@ -40,15 +44,16 @@ class Try:
         return "ok" if self.unknown is None else "unsupported"
 
 
-TRIES = (
+DOWNLOADS = tuple(Try(f"download of {size_bytes} bytes", size_bytes) for size_bytes in SIZES)
+UNKNOWN = (
     Try("unknown test case: the server", 1, "server"),
     Try("unknown test case: the client", 1, "client"),
-    *(Try(f"download of {size_bytes} bytes", size_bytes) for size_bytes in SIZES),
 )
 
 
-def check(implementation: Implementation) -> list[Part]:
-    """Every part of the contract that could be tried, in order."""
+def check(implementation: Implementation, keep: Path | None = None) -> list[Part]:
+    """Every part of the contract that could be tried, in order. What its endpoints left is moved to `keep`, a
+    folder for each trial, beside the certificates."""
     name = implementation.declaration.name
     try:
         implementation.check_built()
@@ -59,20 +64,43 @@ def check(implementation: Implementation) -> list[Part]:
         isolation.require(f"fecbench implementations --check {name}")
     except Refusal as refusal:
         return [programs, Part("trials", False, str(refusal))]
-    return [programs, *_tried(implementation)]
+    return [programs, *_tried(implementation, keep)]
 
 
-def _tried(implementation: Implementation) -> Iterator[Part]:
+def _tried(implementation: Implementation, keep: Path | None) -> Iterator[Part]:
+    """Downloads, and, where one of them works, test cases that nobody has: else nothing tells anything."""
     used = {implementation.declaration.name: implementation}
-    tasks = [
-        (TrialKey("check", tried.part, number, 0), _task(implementation, tried))
-        for number, tried in enumerate(TRIES)
-    ]
     with engine_for("local", used) as engine:
-        for finished in engine.run(tasks):
-            tried, judgement = TRIES[finished.key.point], judge(finished.task, finished.outcome)
-            engine.judged(finished, valid=True)
-            yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
+        downloads = list(_carried_out(engine, implementation, DOWNLOADS, keep))
+        yield from downloads
+        if any(part.good for part in downloads):
+            yield from _carried_out(engine, implementation, UNKNOWN, keep)
+
+
+def _carried_out(
+    engine: Engine, implementation: Implementation, tries: Sequence[Try], keep: Path | None
+) -> Iterator[Part]:
+    tasks = [
+        (
+            TrialKey("check", tried.part, number, 0),
+            _task(implementation, tried).model_copy(update={"capture": keep is not None}),
+        )
+        for number, tried in enumerate(tries)
+    ]
+    for finished in engine.run(tasks):
+        tried, judgement = tries[finished.key.point], judge(finished.task, finished.outcome)
+        if keep is not None and finished.folder is not None:
+            _keep(finished.folder, keep, tried.part, implementation.declaration.certificates)
+        engine.judged(finished, valid=True)
+        yield Part(tried.part, judgement.state == tried.right, _detail(tried, judgement))
+
+
+def _keep(trial: Path, keep: Path, part: str, kind: certificates.Kind) -> None:
+    """Move a trial's folder; the certificates lie beside those of all trials."""
+    made = keep / "certificates"
+    if not made.exists():
+        shutil.copytree(certificates.of_kind(trial.parent, kind), made)
+    shutil.move(trial, keep / re.sub("[^A-Za-z0-9]+", "-", part))
 
 
 def _detail(tried: Try, judgement: Judgement) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 from fecbench.runners.implementations.implementation import Implementation, environment
 from fecbench.runners.tasks.requests import Dialogue
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role
-from fecbench.runners.trial import ends
+from fecbench.runners.trial import ends, logs
 from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import Cell, pipes
 from fecbench.runners.trial.endpoint import Endpoint
 from fecbench.runners.trial.supervisor import Supervisor
-from fecbench.runners.trial.transfer import READY_LIMIT_S
+from fecbench.runners.trial.transfer import READY_LIMIT_S, recorded
 from fecbench.runners.workloads import TOLD
 
 ADDRESS = "127.0.0.1"
@@ -28,9 +28,16 @@ class Loopback:
     """The endpoints of an implementation that are started over loopback."""
 
     def __init__(
-        self, implementation: Implementation, folder: Path, port: int, first_user: int | None
+        self,
+        implementation: Implementation,
+        folder: Path,
+        port: int,
+        first_user: int | None,
+        *,
+        keeps: bool = False,
     ) -> None:
-        """As whom endpoints run; None: as the user, with all rights."""
+        """As whom endpoints run; None: as the user, with all rights. `keeps`: their log folders, with qlog
+        and TLS secrets, and what they wrote on standard error stay in `folder`."""
         self.implementation = implementation
         self._first_user = first_user
         self._supervisor = Supervisor()
@@ -40,6 +47,9 @@ class Loopback:
         """With the client that was started last, of those that are told what to ask for."""
         self._folder = folder
         self._port = port
+        self._keeps = keeps
+        self._unkept: list[tuple[Role, Endpoint, Path]] = []
+        """Whose files are still to be kept."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -48,7 +58,7 @@ class Loopback:
 
     def beside(self, implementation: Implementation) -> "Loopback":
         """The same place for another implementation, with which this one talks."""
-        return Loopback(implementation, self._folder, self._port, self._first_user)
+        return Loopback(implementation, self._folder, self._port, self._first_user, keeps=self._keeps)
 
     def end_of(self, chosen: Mapping[str, object], series: Sequence[str] = ()) -> EndpointTask:
         """One end with these options, and else the defaults, that has to leave these series."""
@@ -66,7 +76,8 @@ class Loopback:
         deadline_s: float | None = None,
     ) -> Endpoint:
         """An endpoint that has been started as in a trial. Raises OSError and StartError."""
-        name = f"{self.implementation.declaration.name}-{len(self._supervisor.endpoints)}"
+        number = f"{len(self._supervisor.endpoints):02}"
+        name = f"{self.implementation.declaration.name}-{number}-{workload['name']}"
         log_folder = self.log_folders[role] = self._folder / name / role
         document = assignment(
             role,
@@ -84,6 +95,8 @@ class Loopback:
         asks = known.conversation(known.sample_session) if known is not None else None
         process = self._popen(role, document, log_folder, reads=asks is not None)
         endpoint = self._supervisor.follow(role, process)
+        if self._keeps:
+            self._unkept.append((role, endpoint, log_folder))
         if asks is not None:
             self.dialogue = Dialogue(asks)
             Asker(endpoint, self.dialogue, self._supervisor)
@@ -93,10 +106,12 @@ class Loopback:
         self, role: Role, document: dict[str, Any], log_folder: Path, *, reads: bool
     ) -> "subprocess.Popen[bytes]":
         arguments = self.implementation.command(role)
+        variables = recorded(log_folder) if self._keeps else {}
         if self._first_user is None:
             log_folder.mkdir(parents=True)
             started = command(arguments, document, log_folder.parent)
-            return _popen(started, cwd=log_folder, env=environment(log_folder), **pipes(reads=reads))
+            given = {**environment(log_folder), **variables}
+            return _popen(started, cwd=log_folder, env=given, **pipes(reads=reads))
         cell = Cell(role, self._first_user + ROLES.index(role), log_folder)
         cell.make_log_folder()
         started = command(arguments, document, log_folder.parent)
@@ -106,7 +121,7 @@ class Loopback:
             started,
             folders=folders,
             papers=papers(started, document),
-            variables={},
+            variables=variables,
             reads=reads,
         )
 
@@ -124,6 +139,11 @@ class Loopback:
         """End whatever still runs."""
         for endpoint in self._supervisor.endpoints:
             self._supervisor.end(endpoint)
+        for role, endpoint, log_folder in self._unkept:
+            if self._first_user is not None:
+                logs.keep(log_folder)
+            (log_folder.parent / f"{role}.stderr").write_text(endpoint.stderr)
+        self._unkept.clear()
 
 
 def _popen(arguments: list[str], **kwargs: Any) -> "subprocess.Popen[Any]":

@@ -33,6 +33,8 @@ from fecbench.runners.trial.judging.plausibility import (
 from fecbench.runners.trial.transfer import READY_LIMIT_S
 from fecbench.runners.workloads import TOLD
 
+CONTENT = "content of the seed"
+"""The part that says whether the content is right."""
 SIZES = (0, 1, 1_000_000)
 DIRECTIONS = {"download": "down", "upload": "up"}
 TRANSFER_LIMIT_S = 30.0
@@ -122,7 +124,7 @@ def fec(loopback: Loopback, sample: Mapping[str, Any]) -> Iterator[Finding]:
         return
     on = loopback.implementation.options_with_fec()
     if on is None:
-        yield Finding("FEC on", "", "not tried: no single option turns FEC on")
+        yield Finding("FEC on", "", "no single option turns FEC on", tried=False)
     else:
         chosen = ", ".join(f"{name} = {value!r}" for name, value in on.items()) or "the defaults"
         yield _fec_finding(loopback, sample, "FEC on", on, f"repair symbols were sent with {chosen}")
@@ -183,14 +185,14 @@ def deadline(loopback: Loopback, workload: Mapping[str, Any]) -> Iterator[Findin
 def content(loopback: Loopback, other: Loopback) -> Iterator[Finding]:
     """Whether the content is that of its seed: by another implementation, as client and as server."""
     workload = {"name": "download", "size_bytes": SIZES[-1]}
-    name, part = other.implementation.declaration.name, "content of the seed"
+    name, part = other.implementation.declaration.name, CONTENT
     own, of_other = (place.implementation.declaration.plain_options for place in (loopback, other))
     ends = transfer(loopback, other, workload, ENCOUNTER_S, server=own, client=of_other)
     if ends.client is not None and "SHA-256" in ends.client.stderr:
         problem = f"{name}'s client gets another content than that of content_seed (SplitMix64's words)"
         yield Finding(part, problem, "")
     elif ends.problem:
-        yield Finding(part, "", f"not compared with {name}'s, which cannot talk to it: {ends.problem}")
+        yield Finding(part, "", f"{name}, which would tell, cannot talk to it: {ends.problem}", tried=False)
     else:
         yield Finding(part, "", f"{name}'s client gets the same")
         ends = transfer(other, loopback, workload, ENCOUNTER_S, server=of_other, client=own)

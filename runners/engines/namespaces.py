@@ -178,7 +178,7 @@ class NamespaceEngine:
     def __enter__(self) -> Self:
         cgroup.remove_abandoned()
         self._folder = self._resources.enter_context(scratch.folder())
-        certificates.write(self._folder, SERVER_NAME)
+        certificates.write_each(self._folder, SERVER_NAME)
         return self
 
     def __exit__(

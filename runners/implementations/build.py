@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from fecbench.runners.implementations.finding import OWN, Implementations, checked, ours
 from fecbench.runners.implementations.implementation import NO_BUILD, Implementation, is_file
@@ -21,8 +22,11 @@ ALL = "--all"
 """Those that are built on demand as well."""
 
 
-def build(implementation: Implementation) -> None:
-    """Run the build command of an implementation in its folder. Raises Refusal when it cannot be built."""
+def build(implementation: Implementation, output: TextIO | None = None) -> None:
+    """Run the build command of an implementation in its folder; what it prints goes to `output`.
+
+    Raises Refusal when it cannot be built.
+    """
     name, command = implementation.declaration.name, implementation.build_command()
     toolchain = implementation.declaration.toolchain
     if toolchain is not None and not TOOLCHAINS[toolchain].is_recent:
@@ -32,10 +36,11 @@ def build(implementation: Implementation) -> None:
     if not is_file(Path(command[0])):
         needed = (implementation.declaration.build or NO_BUILD)[0]
         raise Refusal(f"{name}: its build needs {needed}, which is not installed")
-    print(f"building {name}", flush=True)  # before what the build itself says
+    print(f"building {name}", file=output, flush=True)  # before what the build itself says
     words = " ".join(implementation.declaration.build or NO_BUILD)
+    environment = {**os.environ, "CGO_ENABLED": "0"}
     try:
-        ended = subprocess.run(command, cwd=implementation.folder, env={**os.environ, "CGO_ENABLED": "0"})
+        ended = subprocess.run(command, cwd=implementation.folder, env=environment, stdout=output)
     except OSError as error:
         raise Refusal(f"{name}: {words} cannot be started: {error.strerror}") from error
     if ended.returncode != 0:

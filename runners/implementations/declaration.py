@@ -1,7 +1,7 @@
 """What an impl.toml may say; the page about it is quic-impls/contract/declaration.md."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,6 +28,11 @@ PATHS = "paths"
 """The option of implementations that can use several paths: how many."""
 CONGESTION_CONTROL = "congestion_control"
 """The option of implementations over TCP: the kernel's controller, by its name."""
+
+
+Delivery = Literal["datagram", "deadline", "stream", "reliable"]
+DELIVERIES: tuple[Delivery, ...] = get_args(Delivery)
+"""How messages may be sent; of the workload `messages`."""
 
 
 class FecSwitch(BaseModel):
@@ -66,7 +71,7 @@ class FecSwitch(BaseModel):
 
 _NOT_OF_INTEROP = (
     *("server", "client", "check", "simulator", "sources"),
-    *("series", "local_addresses", "multipath", "fec"),
+    *("local_addresses", "multipath"),
 )
 """What an implementation of the interop contract cannot declare: it knows nothing of it."""
 
@@ -113,12 +118,16 @@ class Declaration(BaseModel):
     files: list[Word] = []
     """What has a part in a trial though no command names it, such as the program that a script starts."""
     workloads: list[str] = Field(min_length=1)
+    deliveries: list[Delivery] = Field(default=list(DELIVERIES), min_length=1)
+    """Those of the workload `messages` that it has."""
     series: list[SeriesName] = []
     """The tables that an endpoint can leave beside its metrics."""
     local_addresses: bool = False
     """Whether an endpoint is told all addresses of its host."""
     transport: Literal["udp", "tcp"] = "udp"
     """What its packets are; of tcp, the harness sets the kernel's congestion control and its path manager."""
+    certificates: Literal["p256", "ed25519"] = "p256"
+    """The keys of the certificates that emulated endpoints get; in virtual time all get Ed25519's."""
     content_seed_hex: bool = False
     """Whether an endpoint is told the content's seed as hexadecimal text, too."""
     multipath: bool = False

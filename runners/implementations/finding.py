@@ -2,16 +2,24 @@
 in those of the environment variable FECBENCH_IMPLEMENTATIONS.
 
 A name stands for one implementation: one that two folders have is refused where it is used. So is one whose
-impl.toml cannot be read; it disturbs no other.
+impl.toml cannot be read; it disturbs no other. `NAME=DIR` gives the implementation in one folder another
+name, so that two builds of it can stand side by side.
 """
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from fecbench.hints import nearest
-from fecbench.runners.implementations.implementation import DECLARATION, IMPLEMENTATIONS, Implementation, load
+from fecbench.runners.implementations.implementation import (
+    DECLARATION,
+    IMPLEMENTATIONS,
+    Implementation,
+    load,
+    read,
+)
 from fecbench.runners.refusal import Refusal
 
 OWN = ("noq-fec", "rquic", "tcp", "udp")
@@ -19,6 +27,24 @@ OWN = ("noq-fec", "rquic", "tcp", "udp")
 
 OPTION = "--implementations"
 VARIABLE = "FECBENCH_IMPLEMENTATIONS"
+_NAMED = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)=(?P<folder>.+)")
+
+
+def in_folders(extra: Sequence[Path] = ()) -> "Implementations":
+    """Those of ours, of `extra`, and of the environment's variable.
+
+    Raises Refusal as `search_path` does, and for `NAME=DIR` where DIR is no implementation.
+    """
+    named, folders = {}, []
+    for folder in extra:
+        parts = None if folder.is_dir() else _NAMED.fullmatch(str(folder))
+        if parts is None:
+            folders.append(folder)
+        elif not (own := Path(parts["folder"])).joinpath(DECLARATION).is_file():
+            raise Refusal(f"{OPTION}: {folder}: {own}: must be a folder with an impl.toml")
+        else:
+            named[parts["name"]] = own.resolve()
+    return Implementations(search_path(folders), named)
 
 
 def search_path(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -42,10 +68,14 @@ def checked(origin: str, folders: Sequence[Path]) -> list[Path]:
 
 
 class Implementations:
-    """The implementations in some folders. Each impl.toml is read once, when it is needed first."""
+    """The implementations in some folders. Each impl.toml is read once, when it is needed first.
 
-    def __init__(self, roots: Sequence[Path]) -> None:
+    `named` are folders of single implementations, by the names that they have here in place of their own.
+    """
+
+    def __init__(self, roots: Sequence[Path], named: Mapping[str, Path] | None = None) -> None:
         self.roots = tuple(roots)
+        self._named = dict(named or {})
         self._read: dict[str, Implementation | Refusal] = {}
 
     @cached_property
@@ -55,6 +85,8 @@ class Implementations:
         for root in self.roots:
             for path in sorted(root.glob(f"*/{DECLARATION}")):
                 folders.setdefault(path.parent.name, []).append(path.parent)
+        for name, folder in self._named.items():
+            folders.setdefault(name, []).append(folder)
         return folders
 
     def names(self) -> list[str]:
@@ -90,7 +122,7 @@ class Implementations:
             places = " and ".join(map(str, self.folders[name]))
             return Refusal(f"implementation {name!r} is in several folders: {places}; rename all but one")
         try:
-            return load(folder)
+            return read(folder).called(name) if name in self._named else load(folder)
         except Refusal as refusal:
             return refusal
 

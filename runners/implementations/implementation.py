@@ -55,6 +55,11 @@ class Implementation:
     text: str
     """The impl.toml, as it was read."""
 
+    def called(self, name: str) -> "Implementation":
+        """The same by another name."""
+        declaration = self.declaration.model_copy(update={"name": name})
+        return Implementation(self.folder, declaration, self.text)
+
     def command(self, role: Literal["client", "server"]) -> list[str]:
         """The argument list that starts an endpoint, its program as an absolute path."""
         bundle = self.bundle
@@ -326,7 +331,17 @@ def is_file(path: Path) -> bool:
 
 
 def load(folder: Path) -> Implementation:
-    """The implementation in `folder`. Raises Refusal that names the file and the key."""
+    """The implementation in `folder`, which has its name. Raises Refusal that names the file and the key."""
+    implementation = read(folder)
+    name = implementation.declaration.name
+    if name != folder.name:
+        path = folder / DECLARATION
+        raise Refusal(f"{path}: name = {name!r}: must be that of the folder, {folder.name!r}")
+    return implementation
+
+
+def read(folder: Path) -> Implementation:
+    """The implementation in `folder`, whatever that is called. Raises Refusal as `load` does."""
     path = folder / DECLARATION
     try:
         text = path.read_text()
@@ -339,6 +354,4 @@ def load(folder: Path) -> Implementation:
         declaration = Declaration.model_validate(written)
     except ValidationError as error:
         raise Refusal(f"{path}: {first_problem(error)}") from error
-    if declaration.name != folder.name:
-        raise Refusal(f"{path}: name = {declaration.name!r}: must be that of the folder, {folder.name!r}")
     return Implementation(folder, declaration, text)

@@ -17,6 +17,7 @@ Carrier = Backend | Literal["virtual"]
 """What carries packets: a backend of the emulated link, or the link in virtual time of a simulator."""
 VIRTUAL: Final = "virtual"
 
+Certificates = Literal["p256", "ed25519"]
 Role = Literal["client", "server"]
 ROLES: tuple[Role, Role] = ("client", "server")
 
@@ -54,6 +55,9 @@ class EndpointTask(_Part):
     """Whether each transfer with FEC on has a repair symbol with these options."""
     owes_source: bool = Field(default=True, exclude_if=lambda owes: owes)
     """Whether it has a source symbol. Documents leave it out if so, as those of older tasks do."""
+    certificates: Certificates = Field(default="ed25519", exclude_if=lambda kind: kind == "ed25519")
+    """The keys of the certificates that it takes, where it is emulated. Documents leave Ed25519's out, which
+    all older tasks had."""
     interop: InteropTask | None = None
     """None: it meets the contract of quic-impls/README.md."""
 
@@ -71,6 +75,12 @@ class PairTask(_Part):
     session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
     """What decides what the harness asks the client for in the course of the trial. None: it asks nothing;
     documents leave it out then, as those of older tasks do."""
+
+    @property
+    def certificates(self) -> Certificates:
+        """Ed25519's where both ends take them. P-256's are what any other pair has in common."""
+        both = {self.client.certificates, self.server.certificates}
+        return "ed25519" if both == {"ed25519"} else "p256"
 
     def end(self, role: Role) -> EndpointTask:
         return self.client if role == "client" else self.server

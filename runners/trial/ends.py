@@ -26,6 +26,7 @@ def end_of(
         fec=None if declaration.fec is None else declaration.fec.is_on(options),
         owes_repair=declaration.fec is None or declaration.fec.owes_repair(options),
         owes_source=declaration.fec is None or declaration.fec.owes_source(options),
+        certificates=declaration.certificates,
         interop=_interop(role, declaration.interop),
     )
 

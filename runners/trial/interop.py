@@ -164,7 +164,7 @@ class Timing:
                 client.complaint = "succeeded, but no frame of it came to the link, or it closed no file"
             return
         if client.exit_code == 0 and not client.complaint:
-            client.metrics = {task.completion: (closed_ns - first_ns) / 1e9}
+            client.metrics = {**(client.metrics or {}), task.completion: (closed_ns - first_ns) / 1e9}
         if self.watch is not None and outcome.stalled_s is not None:
             outcome.stalled_s = self.watch.within_s(first_ns / 1e9, closed_ns / 1e9)
 
@@ -253,7 +253,7 @@ class Stage:
         return texts if bundle else {**texts, Path("/etc/nsswitch.conf"): "hosts: files\n"}
 
     def _papers(self, role: Role) -> dict[Path, bytes]:
-        made = self._site.certificates
+        made = certificates.of_kind(self._site.certificates, self._task.pairs[0].certificates)
         papers = {
             CERTIFICATES / "ca.pem": (made / "authority.pem").read_bytes(),
             CERTIFICATES / "cert.pem": (made / "interop.pem").read_bytes(),
@@ -269,6 +269,8 @@ class Stage:
         variables[f"{role.upper()}_PARAMS"] = filled(end.interop.params, end.options)
         if role == "client":
             variables["REQUESTS"] = f"https://{SERVER_NAMES[0]}:{self._task.port}/{self._file}"
+        # Of both, the images of the QUIC interop runner count on the first.
+        variables["SSLKEYLOGFILE"] = f"{LOGS}/keys.log"
         if self._task.capture:
-            variables |= {"SSLKEYLOGFILE": f"{LOGS}/keys.log", "QLOGDIR": f"{LOGS}/qlog/"}
+            variables["QLOGDIR"] = f"{LOGS}/qlog/"
         return variables

@@ -23,7 +23,7 @@ class Site(BaseModel):
     """The folder of each; of programs that are none, there is none."""
     bundles: Bundles = {}
     certificates: Path
-    """The folder that `certificates.write` filled."""
+    """The folder that `certificates.write_each` filled."""
     folder: Path
     """Made by the trial, for itself alone."""
 

@@ -11,7 +11,7 @@ from fecbench.runners.tasks.outcome import Competition, EndpointOutcome, Outcome
 from fecbench.runners.tasks.requests import Dialogue, Object, Progress
 from fecbench.runners.tasks.series import SeriesError
 from fecbench.runners.tasks.task import ROLES, EndpointTask, Role, Task, endpoint_name
-from fecbench.runners.trial import competition, logs, starvation
+from fecbench.runners.trial import certificates, competition, logs, own_report, starvation
 from fecbench.runners.trial.asking import Asker
 from fecbench.runners.trial.assignment import assignment, command, papers
 from fecbench.runners.trial.confinement import CANNOT_START, Cell, StartError
@@ -134,7 +134,7 @@ class _Run:
             content_seed=task.seeds.content,
             server_address=self.hosts.server.address,
             local_addresses=host.addresses,
-            certificates=self._site.certificates,
+            certificates=certificates.of_kind(self._site.certificates, self._pair.certificates),
             log_folder=log_folder,
             deadline_s=deadline_s,
             port=task.port,
@@ -145,7 +145,7 @@ class _Run:
             started,
             folders=self._site.folders(end.implementation),
             papers=papers(started, document),
-            variables=_recorded(log_folder) if task.capture else {},
+            variables=recorded(log_folder) if task.capture else {},
             reads=role == "client" and self._pair.session is not None,
         )
         self._started[role] = endpoint = self._supervisor.follow(cell.endpoint, process)
@@ -196,6 +196,8 @@ class _Run:
             if endpoint.exit_code == 0 and not endpoint.was_asked_to_end:
                 ended = "ended, and a server serves until it is asked to end"
                 outcome.complaint = self._stage.problem() if role == "client" else ended
+            if outcome.served_to_the_end or (endpoint.exit_code == 0 and not outcome.complaint):
+                self._take_own_report(role, outcome)
             return outcome
         # One that was ended, or has failed, owes none.
         if endpoint.metrics is not None and not endpoint.complaint:
@@ -207,6 +209,18 @@ class _Run:
                 outcome.complaint = str(error)
         return outcome
 
+    def _take_own_report(self, role: Role, outcome: EndpointOutcome) -> None:
+        """What an endpoint of the interop contract tells of its own accord, but for how long it took."""
+        wanted = asked_series(self._pair.end(role), self._pair.workload)
+        try:
+            report = own_report.read(self._log_folder(role))
+            outcome.series = report.tables(wanted)
+        except SeriesError as error:
+            outcome.complaint = str(error)
+            return
+        told = {name: value for name, value in report.metrics.items() if name != self._task.completion}
+        outcome.metrics = told or None
+
     def keep_logs(self) -> None:
         """Have what the endpoints left in their log folders on the disk."""
         for folder in self._log_folders:
@@ -217,7 +231,7 @@ class _Run:
         return pair_folder(self._site, self._number) / role
 
 
-def _recorded(log_folder: Path) -> dict[str, str]:
+def recorded(log_folder: Path) -> dict[str, str]:
     """The variables that ask an endpoint to record."""
     return {"QLOGDIR": str(log_folder), "SSLKEYLOGFILE": str(log_folder / "keys.log")}
 

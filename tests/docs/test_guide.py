@@ -211,7 +211,7 @@ def reader(
     """A reader in a folder that has what commands read of the checkout."""
     checkout = tmp_path / "fecbench"
     checkout.mkdir()
-    for name in ("designs", "notebooks"):
+    for name in ("designs", "notebooks", "quic-impls"):
         (checkout / name).symlink_to(REPOSITORY / name)
     yield Reader(checkout, ahead, patiently, has_invalid_trials)
     shutil.rmtree(checkout)

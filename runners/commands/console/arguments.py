@@ -79,9 +79,10 @@ ImplementationFolders = Annotated[
     list[Path] | None,
     typer.Option(
         "--implementations",
-        metavar="DIR",
+        metavar="DIR|NAME=DIR",
         help="A folder that holds implementations, each in a folder of its own, beside ours; repeatable."
-        " Those of FECBENCH_IMPLEMENTATIONS, separated by ':', are looked in, too.",
+        " NAME=DIR: the implementation in this one folder, by another name. Those of"
+        " FECBENCH_IMPLEMENTATIONS, separated by ':', are looked in, too.",
     ),
 ]
 Jobs = Annotated[

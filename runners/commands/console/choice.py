@@ -13,7 +13,7 @@ from fecbench.results.store.database import Database
 from fecbench.results.store.records import FEWEST_OF_P95, P95, CampaignInfo, StoredTrial
 from fecbench.runners.commands.console import arguments
 from fecbench.runners.commands.console.terminal import note
-from fecbench.runners.implementations.finding import Implementations, search_path
+from fecbench.runners.implementations.finding import Implementations, in_folders
 from fecbench.runners.refusal import Refusal
 
 _log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def one_trial(database: Database, campaign: str, number: int) -> tuple[CampaignI
 
 def implementations_in(folders: Sequence[Path] | None) -> Implementations:
     """Those of ours, of these folders, and of the environment's."""
-    return Implementations(search_path(folders or []))
+    return in_folders(folders or [])
 
 
 def design_of(named: Path) -> Design:

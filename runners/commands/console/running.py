@@ -3,6 +3,7 @@
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
 from fecbench.runners.campaign import campaign
+from fecbench.runners.campaign.campaign import Plan
 from fecbench.runners.campaign.programs import engine_for
 from fecbench.runners.campaign.request import Request
 from fecbench.runners.commands.console.progress import Reporter
@@ -10,14 +11,14 @@ from fecbench.runners.commands.console.terminal import note
 from fecbench.runners.trial import confinement
 
 
-def run_here(request: Request, database: Database) -> CampaignInfo:
-    """The campaign, after what was missing of it has been run."""
+def run_here(request: Request, database: Database, plan: Plan | None = None) -> CampaignInfo:
+    """The campaign, after what was missing of it, or what the plan says, has been run."""
     if request.engine == "virtual":
         note_free_simulators()
     reporter = Reporter(each=request.engine == "local")
     try:
         engine = engine_for(request.engine, request.experiment.implementations, request.jobs)
-        return campaign.run(request, engine, database, reporter)
+        return campaign.run(request, engine, database, reporter, plan)
     finally:
         reporter.close()
 

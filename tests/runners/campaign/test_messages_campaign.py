@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,3 +151,32 @@ def test_an_end_that_leaves_nothing_fails(made_up: WriteDesign, run: Run, tmp_pa
     other = trials[trials["variant"] == "other"]
     assert set(other["state"]) == {"failed"}
     assert other["reason"].str.contains("left no series messages").all()
+
+
+@pytest.mark.parametrize(
+    ("declared", "asked", "refused"),
+    [
+        ('["datagram"]', 'delivery = "stream"', True),
+        ('["datagram"]', "", False),
+        ('["stream", "reliable"]', "", True),
+        ('["stream", "reliable"]', 'delivery = ["stream", "reliable"]', False),
+    ],
+)
+def test_a_delivery_that_an_implementation_lacks_is_refused_in_advance(
+    made_up: WriteDesign,
+    fecbench_here: Callable[..., Any],
+    tmp_path: Path,
+    declared: str,
+    asked: str,
+    refused: bool,
+) -> None:
+    shutil.copytree(HERE / "made-up", tmp_path / "mine" / "made-up")
+    declaration = tmp_path / "mine" / "made-up" / "impl.toml"
+    declaration.write_text(f"deliveries = {declared}\n{declaration.read_text()}")
+    design = made_up(more=f"{DESIGN}{asked}\n")
+    design.write_text(design.read_text().replace('"made-up"', '"mine"'))
+    done = fecbench_here("plan", design, "--implementations", f"mine={declaration.parent}")
+    if refused:
+        assert "has none of its messages but" in done.refusal()
+    else:
+        assert done.returncode == 0, done

@@ -3,6 +3,7 @@
 The example is sound; each test makes one thing of it wrong.
 """
 
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ import pytest
 from fecbench.runners.conformance import contract
 from fecbench.runners.conformance import transfers as contract_transfers
 from fecbench.runners.conformance.contract import problem_of_metrics
-from fecbench.runners.conformance.part import Part
+from fecbench.runners.conformance.part import Part, summary
 from fecbench.runners.implementations.implementation import load
 from fecbench.runners.sandbox import isolation
 from fecbench.runners.workloads import TOLD, WORKLOADS
@@ -38,7 +39,7 @@ off = { copies = 1 }
 """
 
 ENDPOINT = """
-import json, signal, socket, sys, time
+import json, os, signal, socket, sys, time
 
 BLOCK = 50_000
 
@@ -111,12 +112,18 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def check(folder: Path) -> list[Part]:
+LEAVES = """
+open(os.environ["SSLKEYLOGFILE"], "w").write("secrets")
+open(os.environ["QLOGDIR"] + "/any.sqlog", "w").write("events")
+"""
+
+
+def check(folder: Path, *, keeps: bool = False) -> list[Part]:
     if os.geteuid() == 0:
         isolation.require("this test")
     files = folder.parent / "files"
     files.mkdir()
-    return contract.check(load(folder), files)
+    return contract.check(load(folder), files, keeps=keeps)
 
 
 def broken(folder: Path) -> dict[str, str]:
@@ -152,7 +159,41 @@ def test_a_sound_implementation_keeps_every_part(folder: Path) -> None:
         "FEC on",
         "FEC off",
         "deadline_s",
+        "content of the seed",
     ]
+    assert [part.part for part in parts if not part.tried] == ["content of the seed"]
+
+
+@pytest.mark.usefixtures("short_limits")
+def test_where_no_download_works_nothing_else_is_said(folder: Path) -> None:
+    rewrite(folder / "endpoint.py", "    begun, received", "    sys.exit('no route')\n    begun, received")
+    problem = "the client exited with 1 (no route); it must exit with 0"
+    assert broken(folder) == {"download: 10000 bytes": problem}
+
+
+def test_what_was_not_tried_is_not_called_met() -> None:
+    good, untried = Part("a", True, "fine"), Part("b", True, "nobody knows", tried=False)
+    assert summary("x", [good]) == "x meets the contract"
+    assert summary("x", [good, untried]).endswith(
+        "meets what was tried of the contract. Not tried: b: nobody knows"
+    )
+    assert summary("x", [untried, Part("c", False, "wrong")]) == "x breaks the contract"
+
+
+def test_what_endpoints_left_is_kept_beside_the_certificates_when_asked(
+    folder: Path,
+    short_limits: None,  # noqa: ARG001
+) -> None:
+    rewrite(folder / "endpoint.py", "udp.settimeout", LEAVES + "udp.settimeout")
+    check(folder, keeps=True)
+    files = folder.parent / "files"
+    assert {"authority.pem", "server.pem", "server.key"} <= {path.name for path in files.iterdir()}
+    server, client = (files / f"example-{number}-download" for number in ("00", "01"))
+    assert json.loads((client / "client.json").read_text())["workload"]["name"] == "download"
+    assert (server / "server" / "keys.log").read_text() == "secrets"
+    assert (client / "client" / "any.sqlog").read_text() == "events"
+    (unknown,) = files.glob("example-*-no-such-workload/client.stderr")
+    assert unknown.read_text() == "no such workload\n"
 
 
 def test_without_root_it_is_tried_over_plain_loopback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,6 @@ def test_a_wrong_table_is_refused_in_one_line(tmp_path: Path) -> None:
     ("above", "below", "said"),
     [
         ('simulator = ["x"]', "", "simulator is not of the interop contract; leave it out"),
-        ('series = ["cwnd"]', "", "series is not of the interop contract; leave it out"),
         ("", CC, "option cc reaches nobody: name it as {cc} in env or params"),
     ],
 )

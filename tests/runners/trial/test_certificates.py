@@ -8,27 +8,31 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from fecbench.runners.tasks.task import EndpointTask, PairTask
 from fecbench.runners.trial import certificates
+from fecbench.runners.trial.certificates import KINDS, Kind
 
 NAME = "server.fecbench"
-GENERATIONS = 2000
+GENERATIONS = {"ed25519": 2000, "p256": 300}
 """Every 256th number has a byte less, when nothing keeps it from that."""
 
 
-def lengths(folder: Path) -> tuple[int, ...]:
-    certificates.write(folder, NAME)
+def lengths(folder: Path, kind: Kind) -> tuple[int, ...]:
+    certificates.write(folder, NAME, kind)
     return tuple(
         len(ssl.PEM_cert_to_DER_cert((folder / name).read_text())) for name in ("authority.pem", "server.pem")
     )
 
 
-def test_certificates_have_the_same_length_however_often_they_are_made(tmp_path: Path) -> None:
-    assert len({lengths(tmp_path) for _ in range(GENERATIONS)}) == 1
+@pytest.mark.parametrize("kind", KINDS)
+def test_certificates_have_the_same_length_however_often_they_are_made(tmp_path: Path, kind: Kind) -> None:
+    assert len({lengths(tmp_path, kind) for _ in range(GENERATIONS[kind])}) == 1
 
 
-def test_those_of_ecdsa_would_not() -> None:
+def test_those_of_ecdsa_would_not_if_they_were_signed_once() -> None:
     def length() -> int:
         key = ec.generate_private_key(ec.SECP256R1())
         name = certificates._name(NAME)
@@ -47,9 +51,10 @@ def test_they_are_valid_from_the_day_on_which_virtual_time_begins(tmp_path: Path
         assert certificate.not_valid_after_utc > datetime(2090, 1, 1, tzinfo=UTC)
 
 
-def test_a_client_that_trusts_the_authority_takes_the_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_client_that_trusts_the_authority_takes_the_server(tmp_path: Path, kind: Kind) -> None:
     """TLS of this Python, over buffers: client and server are not ours."""
-    certificates.write(tmp_path, NAME)
+    certificates.write(tmp_path, NAME, kind)
     server_context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_context.load_cert_chain(tmp_path / "server.pem", tmp_path / "server.key")
     client_context = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
@@ -63,6 +68,30 @@ def test_a_client_that_trusts_the_authority_takes_the_server(tmp_path: Path) -> 
             except ssl.SSLWantReadError:
                 continue
     assert client.getpeercert()["subjectAltName"] == (("DNS", NAME),)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_has_keys_of_its_own(tmp_path: Path, kind: Kind) -> None:
+    certificates.write_each(tmp_path, NAME)
+    folder = certificates.of_kind(tmp_path, kind)
+    kinds = {"ed25519": Ed25519PublicKey, "p256": ec.EllipticCurvePublicKey}
+    for name in ("authority.pem", "server.pem", "interop.pem"):
+        certificate = x509.load_pem_x509_certificate((folder / name).read_bytes())
+        assert isinstance(certificate.public_key(), kinds[kind])
+
+
+@pytest.mark.parametrize("server", KINDS)
+@pytest.mark.parametrize("client", KINDS)
+def test_a_pair_gets_ed25519_only_where_both_ends_take_it(client: Kind, server: Kind) -> None:
+    ends = (EndpointTask(implementation="any", options={}, certificates=kind) for kind in (client, server))
+    pair = PairTask(client=next(ends), server=next(ends), workload={})
+    assert (pair.certificates == "ed25519") == (client == server == "ed25519")
+
+
+def test_a_recorded_task_says_nothing_of_the_certificates_that_all_had_then() -> None:
+    task = EndpointTask(implementation="any", options={}, certificates="ed25519")
+    assert "certificates" not in task.model_dump(mode="json")
+    assert EndpointTask(implementation="any", options={}) == task
 
 
 @pytest.mark.parametrize("bits", [0, -1])

@@ -140,6 +140,38 @@ def check_times(finished: Finished) -> None:
     assert SIZE_BYTES / 1000 * 2 * OWD_MS / 1000 <= dct_s <= finished.outcome.client_s
 
 
+TELLING = """#!/bin/sh
+echo '{"metrics": {"packets_sent": 60, "source_sent": 50, "repair_sent": 10, "dct_s": 99},
+       "series": {"cwnd": {"t_s": [0.1], "window_bytes": [12000]}}}' > /logs/fecbench.json
+exec "${0%/*}/toy"
+"""
+
+
+@pytest.mark.parametrize(("fec", "state"), [(True, "ok"), (False, "failed")])
+def test_what_a_stack_tells_of_itself_counts_and_repair_with_fec_off_fails(
+    toy: Path, tmp_path: Path, fec: bool, state: str
+) -> None:
+    folder = tmp_path / "telling"
+    folder.mkdir(mode=0o755)
+    shutil.copy(toy, folder / "toy")
+    program = folder / "telling.sh"
+    program.write_text(TELLING)
+    program.chmod(0o755)
+    told = end("toy").model_copy(update={"fec": fec, "series": ["cwnd"]})
+    commands: Any = {"toy": {"client": [str(program)], "server": [str(program)]}}
+    finished, judgement = run(task(told, told), NamespaceEngine(1, commands, {"toy": folder}))
+    assert judgement.state == state, judgement.reason
+    if state == "failed":
+        assert "FEC is off, but repair_sent = 10" in judgement.reason
+        return
+    check_times(finished)
+    for role in ("client", "server"):
+        outcome = finished.outcome.endpoints[role]
+        assert outcome.metrics is not None
+        assert outcome.metrics["source_sent"] == 50
+        assert outcome.series == {"cwnd": b"t_s,window_bytes\n0.1,12000.0\n"}
+
+
 @pytest.mark.parametrize("backend", ["wire", "netem"])
 def test_what_the_client_downloads_is_verified_and_timed_by_the_harness(toy: Path, backend: str) -> None:
     if backend == "netem" and not netem_is_available():

@@ -1,0 +1,122 @@
+"""The rounds of a campaign that runs until one verdict over all its networks, or until its time is over.
+
+All networks get the same number of repetitions, which grows from look to look. A round is a lot of groups
+that takes some seconds, so that the time that is left is asked for often enough. What was looked at needs no
+record: the same trials give the same verdict to whoever goes on.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+
+from fecbench.designs import Design
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, Group, TrialKey
+from fecbench.runners.campaign.request import Request
+from fecbench.runners.campaign.rounds import Due
+
+FIRST_LOOK = 6
+"""Repetitions: of fewer, no single network has an interval."""
+LOT_S = 10.0
+"""So long a lot takes, about."""
+FIRST_LOT = 4
+"""Groups, before anything is known of how long they take."""
+GROWTH = 8
+"""A lot is at most so many times as large as the one before, which may have been quick by chance."""
+
+Decides = Callable[[CampaignInfo], bool]
+"""Whether the trials that there are decide."""
+
+
+def looks(design: Design) -> tuple[int, ...]:
+    """After how many repetitions of all networks the results are looked at, ascending: all that the design
+    has, a half, a quarter and so on, FIRST_LOOK at least."""
+    found = [design.repetitions]
+    while (half := (found[0] + 1) // 2) >= FIRST_LOOK and half < found[0]:
+        found.insert(0, half)
+    return tuple(found)
+
+
+class LimitedRounds:
+    """Lots of trials (`campaign.Rounds`), until the verdict, the end of the time or of the repetitions."""
+
+    def __init__(
+        self,
+        request: Request,
+        database: Database,
+        limit_s: float,
+        decides: Decides,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._decides = decides
+        self._clock = clock
+        self._ends_at = clock() + limit_s
+        self._lot = (0, clock())
+        """How many groups the last lot had, and when it was given out."""
+        self._looks = looks(request.design)
+        self._groups: dict[int, dict[Group, list[TrialKey]]] = {}
+        """By repetition: those of one repetition of all networks, in the order of the design."""
+        for key in request.keys:
+            self._groups.setdefault(key.repetition, {}).setdefault(key.group, []).append(key)
+        self._had: set[TrialKey] = set()
+        self._looked_at = 0
+        self.is_decided = False
+        self.is_over = False
+        """Whether it ended because its time did."""
+        self.planned = 0
+
+    @property
+    def why(self) -> str:
+        """Why it ended, in words."""
+        if self.is_decided:
+            return f"decided after {self._looked_at} repetitions of each network"
+        if self.is_over:
+            return f"the time is over; each network has {self._looked_at} repetitions at least"
+        return f"all {self._looks[-1]} repetitions of each network are there"
+
+    @property
+    def state(self) -> str:
+        left = max(0.0, self._ends_at - self._clock())
+        return f"after {self._looked_at} of up to {self._looks[-1]} repetitions, {left / 60:.1f} min left"
+
+    def first(self, campaign: CampaignInfo | None) -> Due:
+        """The next lot that is missing, after a look where one is due; nothing where all is over."""
+        states = {} if campaign is None else self._database.states(campaign.id)
+        for look in self._looks:
+            missing = [
+                keys
+                for repetition in range(look)
+                for keys in self._groups.get(repetition, {}).values()
+                if any(key not in states and key not in self._had for key in keys)
+            ]
+            if missing:
+                return self._next_lot(missing, len(states))
+            if look > self._looked_at and campaign is not None:
+                self._looked_at = look
+                self.is_decided = self._decides(campaign)
+            if self.is_decided:
+                break
+        return {}
+
+    def next(self, campaign: CampaignInfo) -> Due:
+        """As `first`, after the round before has been run."""
+        return self.first(campaign)
+
+    def _next_lot(self, missing: Sequence[Sequence[TrialKey]], there: int) -> Due:
+        """As many groups as take LOT_S, or the time that is left."""
+        now = self._clock()
+        left_s = self._ends_at - now
+        if left_s <= 0:
+            self.is_over = True
+            return {}
+        size, since = self._lot
+        count = FIRST_LOT
+        if size:
+            fitting = size / max(now - since, 1e-3) * min(LOT_S, left_s)
+            count = max(1, min(int(fitting), GROWTH * size))
+        chosen = missing[:count]
+        self._lot = (len(chosen), now)
+        due = {key: 0 for keys in chosen for key in keys if key not in self._had}
+        self._had |= due.keys()
+        self.planned = there + len(due)
+        return due

@@ -1,0 +1,172 @@
+"""`fecbench compare`: is a new build of an implementation slower than an old one?"""
+
+import json
+import shlex
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from fecbench.results import metrics
+from fecbench.results.gate import answer as gate
+from fecbench.results.gate import for_ci
+from fecbench.results.gate.worst import Worst
+from fecbench.results.report.report import report
+from fecbench.results.store.postgresql_url import without_secrets
+from fecbench.runners.campaign.experiment import DEFAULT_TIMEOUT_S
+from fecbench.runners.campaign.limited_rounds import LimitedRounds, looks
+from fecbench.runners.campaign.request import Request, request
+from fecbench.runners.campaign.two_builds import TwoBuilds, campaign_name, engine_of_both, two_builds
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import design_of, open_database
+from fecbench.runners.commands.console.destination import check_folder, writing
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.running import run_here
+from fecbench.runners.commands.console.terminal import note, say
+from fecbench.runners.engines.admission import parse_jobs
+from fecbench.runners.implementations.implementation import EngineName
+from fecbench.runners.implementations.revisions import build_of
+from fecbench.runners.refusal import Refusal
+from fecbench.runners.sandbox import isolation
+from fecbench.runners.tasks.task import VIRTUAL
+
+RECOVERY = Path("recovery")
+STATUS = {"slower": 1, "undecided": 3}
+"""The exit status of a verdict; of any other 0."""
+FILES = ("summary.md", "junit.xml", "compare.json")
+
+
+def compare(
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", help="A build: FOLDER as it is, or FOLDER@REVISION of git.")
+    ],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another build of the same implementation.")],
+    design: Annotated[
+        Path,
+        typer.Argument(metavar="[DESIGN]", help="Whose networks and workloads they meet.", show_default=True),
+    ] = RECOVERY,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, help="Measure no longer, whether it is decided or not.")
+    ] = 10.0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", metavar="NAME=VALUE", help="An option of both builds; repeatable."),
+    ] = None,
+    margin: arguments.Margin = None,
+    engine: Annotated[
+        Literal["auto", "virtual", "local"],
+        typer.Option(help="auto: virtual where both builds have a simulator, else local."),
+    ] = "auto",
+    db: arguments.Database = arguments.DATABASE,
+    jobs: arguments.Jobs = "auto",
+    link: arguments.Link = "auto",
+    no_calibrate: arguments.NoCalibrate = False,
+    output: arguments.OptionalOutputFolder = None,
+    as_json: arguments.Json = False,
+) -> int:
+    """Compare two builds of an implementation: 0 when NEW is not slower, 1 when it is, 3 for undecided.
+
+    Both meet the same losses in the networks of the design, until the difference is decided at its margin.
+    With --output, the folder has summary.md, junit.xml, compare.json and the report.
+    """
+    if output is not None:
+        check_folder("--output", output)
+    chosen = _options(option or [])
+    base = design_of(design)
+    first, second = build_of("OLD", old), build_of("NEW", new)
+    builds = two_builds(base, first, second, chosen, margin)
+    name: EngineName = engine_of_both(first, second) if engine == "auto" else engine
+    wanted = request(
+        builds.design,
+        builds.implementations,
+        name=campaign_name(builds, name),
+        backend=VIRTUAL if name == "virtual" else link,
+        jobs=parse_jobs("--jobs", jobs),
+        calibrate=not no_calibrate,
+    )
+    _check_times(wanted)
+    if name == "local":
+        isolation.require("fecbench compare")
+    if builds.left_out:
+        note(f"left out, since the implementation has no such workload: {', '.join(builds.left_out)}")
+    limit_s = builds.design.timeout_s or DEFAULT_TIMEOUT_S
+    count = len(looks(builds.design))
+    with open_database(db, create=True) as database:
+        plan = LimitedRounds(
+            wanted,
+            database,
+            60 * minutes,
+            lambda info: gate.settled(database, info, count, limit_s),
+        )
+        info = run_here(wanted, database, plan)
+        found = gate.answer(database, info, count, limit_s)
+        commands = partial(_replays, db, builds)
+        document = {**gate.document(found, commands), "ended": plan.why}
+        if output is not None:
+            report(database, info, output)
+            _write(found, commands, document, output)
+    if as_json:
+        print_document(document)
+    else:
+        say("\n".join(_lines(found, commands, plan.why)))
+    return STATUS.get(found.verdict, 0)
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    """Options of both builds; a value that is no TOML is a text. Raises Refusal for another form."""
+    options = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise Refusal(f"--option {text}: must be NAME=VALUE, such as scheme=none")
+        try:
+            options[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            options[name] = value
+    return options
+
+
+def _check_times(wanted: Request) -> None:
+    """Raises Refusal for a workload that is not compared by a time: slower is said of times alone."""
+    for label, activity in wanted.experiment.activities.items():
+        metric = metrics.of(activity.workload.compared_with(activity.chosen))
+        if not metric.is_time:
+            raise Refusal(
+                f"{wanted.design.path}: workload {label} is compared by {metric.name}, which is no time:"
+                " choose a design of downloads, uploads or pages"
+            )
+
+
+def _replays(db: str, builds: TwoBuilds, one: Worst) -> list[str]:
+    """The commands that replay both trials of a network, with qlog."""
+    found = ("--db", without_secrets(db), *builds.arguments())
+    return [
+        shlex.join(["fecbench", "replay", str(trial), *found, "--output", f"trial-{trial}"])
+        for trial in (one.old_trial, one.new_trial)
+    ]
+
+
+def _lines(found: gate.Answer, commands: gate.Commands, ended: str) -> Iterator[str]:
+    yield gate.headline(found)
+    yield f"{found.measured.pairs} pairs; {ended}"
+    yield gate.counts(found)
+    if failed := gate.failures(found):
+        yield failed
+    for label, ratio in found.measured.workloads.items():
+        yield f"  {label}: {gate.shown(ratio)}"
+    yield from found.where
+    for one in found.worst:
+        yield f"{gate.network(one)}: {gate.ratio_in(one)}"
+        for command in commands(one):
+            yield f"  {command}"
+
+
+def _write(found: gate.Answer, commands: gate.Commands, document: dict[str, Any], folder: Path) -> None:
+    """The files for CI, beside the report."""
+    texts = (for_ci.markdown(found, commands), for_ci.junit(found), json.dumps(document, indent=1) + "\n")
+    for name, text in zip(FILES, texts, strict=True):
+        with writing("--output", folder / name):
+            (folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,118 @@
+"""Builds of one implementation that are to be compared: a folder as it is, or a git revision of it.
+
+`FOLDER@REVISION` is built once in a tree of its own, below a folder for builds: all files of the repository
+at that revision, because implementations are built with what lies beside them. The user's own tree is not
+touched.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fecbench.runners.implementations.build import build
+from fecbench.runners.implementations.implementation import DECLARATION, Implementation, read
+from fecbench.runners.refusal import Refusal
+
+BUILDS = "FECBENCH_BUILDS"
+"""The environment variable that names the folder for builds."""
+_SHOWN = 12  # digits of a commit's hash
+
+
+@dataclass(frozen=True)
+class Build:
+    """One of the builds that are compared."""
+
+    word: str
+    """As the user named it."""
+    commit: str | None
+    """The commit that it was made of; None: a folder as it is."""
+    implementation: Implementation
+
+
+def build_of(where: str, word: str) -> Build:
+    """The build that `FOLDER` or `FOLDER@REVISION` names, made if need be.
+
+    Raises Refusal, which begins with `where` and the word, when there is none.
+    """
+    if Path(word).is_dir() or "@" not in word:
+        return Build(word, None, _loaded(where, word, Path(word)))
+    folder, _, revision = word.rpartition("@")
+    tree, inside = _place_in_git(where, word, Path(folder))
+    commit = _git(tree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if not commit:
+        raise Refusal(f"{where} {word}: {tree} has no revision {revision!r}: git log names them")
+    if _git(tree, "cat-file", "-t", f"{commit}:{inside / DECLARATION}") != "blob":
+        raise Refusal(f"{where} {word}: {inside} has no {DECLARATION} in revision {commit[:_SHOWN]}")
+    builds = _folder_for_builds()
+    with _alone(builds / f"{tree.name}-{commit[:_SHOWN]}.lock"):
+        files = builds / f"{tree.name}-{commit[:_SHOWN]}"
+        if not files.is_dir():
+            _check_out(tree, commit, files)
+        implementation = _loaded(where, word, files / inside)
+        if implementation.missing_programs():
+            try:
+                build(implementation, sys.stderr)
+            except Refusal as refusal:
+                raise Refusal(f"{where} {word}: cannot be built: {refusal}") from None
+    return Build(word, commit, implementation)
+
+
+def _loaded(where: str, word: str, folder: Path) -> Implementation:
+    if not (folder / DECLARATION).is_file():
+        raise Refusal(f"{where} {word}: must be a folder with an {DECLARATION}, or FOLDER@REVISION of git")
+    try:
+        return read(folder.resolve())
+    except Refusal as refusal:
+        raise Refusal(f"{where} {word}: {refusal}") from None
+
+
+def _place_in_git(where: str, word: str, folder: Path) -> tuple[Path, Path]:
+    """The top of the repository that a folder is in, and the folder's path from there."""
+    if not folder.is_dir():
+        raise Refusal(f"{where} {word}: {folder}: there is no such folder")
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if not top:
+        raise Refusal(f"{where} {word}: {folder} is in no git repository: give a folder alone")
+    return Path(top), folder.resolve().relative_to(Path(top).resolve())
+
+
+def _folder_for_builds() -> Path:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(os.environ.get(BUILDS) or cache / "fecbench" / "builds")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits until no other fecbench makes this build."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _check_out(tree: Path, commit: str, target: Path) -> None:
+    """All files of a commit, as `target`: there whole, or not at all."""
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=target.parent) as scratch:
+        files = Path(scratch) / "files"
+        files.mkdir()
+        archive = str(Path(scratch) / "archive.tar")
+        pack = ["git", "-C", str(tree), "archive", "--format=tar", f"--output={archive}", commit]
+        for command in (pack, ["tar", "--extract", f"--file={archive}", f"--directory={files}"]):
+            ran = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+            if ran.returncode != 0:
+                words = " ".join(ran.stderr.split())
+                raise Refusal(f"{tree}: {command[0]} cannot give the files of {commit[:_SHOWN]}: {words}")
+        files.rename(target)
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git answers, without the line break; "" where it refuses."""
+    ran = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
+    return ran.stdout.strip() if ran.returncode == 0 else ""

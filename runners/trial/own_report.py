@@ -1,0 +1,69 @@
+"""What an endpoint of the interop contract may tell besides: `fecbench.json` in its log folder, with counters
+and series (quic-impls/contract/interop.md).
+
+An endpoint is not trusted: the file may be huge, no file at all, or of any content.
+"""
+
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+from fecbench.runners.refusal import first_problem
+from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.trial.endpoint import MetricName
+
+NAME = "fecbench.json"
+LIMIT_BYTES = 16 << 20
+
+
+class OwnReport(BaseModel):
+    """The document."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    metrics: dict[MetricName, FiniteFloat] = {}
+    series: dict[str, Annotated[dict[str, list[FiniteFloat]], Field(min_length=2)]] = {}
+    """Of each, its columns, the first of which is `t_s`."""
+
+    def tables(self, wanted: Collection[str]) -> dict[str, bytes]:
+        """These series, as endpoints of our own contract leave them. Raises SeriesError for a missing one."""
+        return {name: self._table(name) for name in wanted}
+
+    def _table(self, name: str) -> bytes:
+        if name not in self.series:
+            raise SeriesError(f"left no series {name}: {NAME} has none of that name")
+        columns = self.series[name]
+        if len({len(values) for values in columns.values()}) > 1:
+            raise SeriesError(f"series {name}: columns {', '.join(columns)}: must be of one length")
+        rows = [",".join(columns), *(",".join(map(repr, row)) for row in zip(*columns.values(), strict=True))]
+        return "\n".join([*rows, ""]).encode()
+
+
+def read(folder: Path) -> OwnReport:
+    """What an endpoint has left in its log folder; nothing, where there is no such file.
+
+    Raises SeriesError for one that is not right.
+    """
+    try:
+        # Never through a link: the endpoint chose what is there.
+        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return OwnReport()
+    except OSError as error:
+        raise SeriesError(f"left {NAME}, which cannot be read: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SeriesError(f"left {NAME}, which is not a file")
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(LIMIT_BYTES + 1)
+    if len(content) > LIMIT_BYTES:
+        raise SeriesError(f"left {NAME} of more than {LIMIT_BYTES} bytes")
+    try:
+        return OwnReport.model_validate_json(content)
+    except ValidationError as error:
+        cause = " ".join(first_problem(error).split())[:200]
+        raise SeriesError(f"left {NAME}, which is not right: {cause}") from None

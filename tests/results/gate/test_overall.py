@@ -1,0 +1,108 @@
+"""The ratio over all networks, of trials whose truth is known."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fecbench.results.gate.overall import measured, pairs_of, ratio_of, read
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import TrialKey
+from tests.support.campaigns import new_campaign, trial, variants, workload
+
+LABELS = ("download-1", "upload-1")
+
+
+def planted(
+    random: np.random.Generator, *, repetitions: int, points: int = 20, effect: float = 0.0
+) -> pd.DataFrame:
+    """Pairs of networks that differ in their spread, some of which rarely take long."""
+    rows = [
+        (label, point, repetition)
+        for label in LABELS
+        for point in range(points)
+        for repetition in range(repetitions)
+    ]
+    table = pd.DataFrame(rows, columns=["workload", "point", "repetition"])
+    spread = 0.02 + 0.02 * table["point"]
+    rare = np.where(random.random(len(table)) < 0.1, random.choice([-0.7, 0.7], len(table)), 0)
+    return table.assign(log=effect + spread * random.normal(size=len(table)) + rare)
+
+
+def inverse(pairs: pd.DataFrame) -> pd.DataFrame:
+    return pairs.assign(log=-pairs["log"])
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+def test_exchanged_arms_have_the_inverse_ratio(repetitions: int) -> None:
+    pairs = planted(np.random.default_rng(1), repetitions=repetitions, effect=0.1)
+    one, other = ratio_of(pairs, 0.05), ratio_of(inverse(pairs), 0.05)
+    assert (1 / other.value, 1 / other.high, 1 / other.low) == pytest.approx((one.value, one.low, one.high))
+
+
+def test_each_network_has_the_same_weight_however_many_pairs_it_has() -> None:
+    rows = [("a", 0, repetition, 0.0) for repetition in range(8)] + [("a", 1, 0, 0.2), ("a", 1, 1, 0.2)]
+    pairs = pd.DataFrame(rows, columns=["workload", "point", "repetition", "log"])
+    assert ratio_of(pairs, 0.05).value == pytest.approx(math.exp(0.1))
+
+
+@pytest.mark.parametrize("repetitions", [1, 3, 12])
+def test_equal_builds_are_called_different_in_no_more_than_the_level(repetitions: int) -> None:
+    """Of 400 campaigns, 5 % and three standard deviations of that."""
+    random = np.random.default_rng(2)
+    wrong = 0
+    for _ in range(400):
+        found = ratio_of(planted(random, repetitions=repetitions), 0.05)
+        wrong += not found.low <= 1 <= found.high
+    assert wrong <= 400 * 0.05 + 3 * math.sqrt(400 * 0.05 * 0.95)
+
+
+def test_an_effect_is_in_the_interval_and_1_is_not() -> None:
+    found = ratio_of(planted(np.random.default_rng(3), repetitions=12, effect=math.log(1.1)), 0.05)
+    assert 1 < found.low < 1.1 < found.high
+
+
+def test_more_looks_make_every_interval_wider() -> None:
+    pairs = planted(np.random.default_rng(4), repetitions=3)
+    once, often = measured(pairs, 1), measured(pairs, 5)
+    for label in LABELS:
+        assert often.workloads[label].low < once.workloads[label].low
+        assert often.workloads[label].high > once.workloads[label].high
+    assert often.overall.low < once.overall.low < once.overall.high < often.overall.high
+
+
+def test_equal_values_have_an_interval_without_width() -> None:
+    pairs = planted(np.random.default_rng(5), repetitions=3).assign(log=0.0)
+    found = ratio_of(pairs, 0.01)
+    assert (found.value, found.low, found.high) == (1, 1, 1)
+
+
+def test_few_networks_of_one_pair_each_have_no_interval() -> None:
+    found = ratio_of(planted(np.random.default_rng(6), repetitions=1, points=5), 0.05)
+    assert math.isnan(found.low)
+    assert not math.isnan(found.value)
+
+
+def test_who_fails_counts_as_slowest_and_whom_nobody_can_vouch_for_is_left_out(
+    tmp_path: Path,
+) -> None:
+    states = [("ok", "ok"), ("ok", "failed"), ("timeout", "ok"), ("failed", "timeout"), ("ok", "invalid")]
+    with Database.open(str(tmp_path / "x.sqlite"), create=True) as database:
+        info = database.create_campaign(
+            new_campaign(
+                points=[{"owd_ms": 10}],
+                variants=variants("old", "new", baseline="old"),
+                workloads=[workload("download-1000", size_bytes=1000)],
+                repetitions=len(states),
+            )
+        )
+        for repetition, both in enumerate(states):
+            for label, state in zip(("old", "new"), both, strict=True):
+                key = TrialKey(label, "download-1000", 0, repetition)
+                record = trial(key, state, metrics={"client": {"dct_s": 2.0}})  # type: ignore[arg-type]
+                database.record(info.id, record)
+        pairs = pairs_of(read(database, info), info, limit_s=60)
+    assert pairs["repetition"].tolist() == [0, 1, 2, 3]
+    assert np.exp(pairs["log"]).tolist() == pytest.approx([1, 30, 1 / 30, 1])
