@@ -31,6 +31,8 @@ pub struct Options {
     pub congestion_control: CongestionControl,
     /// In bytes.
     pub initial_window: u64,
+    /// How many connections Cubic answers for.
+    pub cubic_connections: u32,
     /// Quarters of a congestion window per round-trip time.
     pub slow_start_pacing: u32,
     pub http: Http,
@@ -127,6 +129,7 @@ impl Options {
                 ],
             )?,
             initial_window: initial_window(values, packet_size)?,
+            cubic_connections: values.integer("cubic_connections", 1, 8)? as u32,
             slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
             http: values.choice("http", &[("hq", Http::Hq), ("h3", Http::H3)])?,
             packet_size,

@@ -174,7 +174,7 @@ pub fn congestion_controller(options: &Options, randomness: Randomness) -> Arc<d
     match options.congestion_control {
         CongestionControl::Cubic => {
             let mut config = CubicConfig::default();
-            config.initial_window(initial_window);
+            config.initial_window(initial_window).connections(options.cubic_connections);
             Arc::new(config)
         }
         CongestionControl::NewReno => {
