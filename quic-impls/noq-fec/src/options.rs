@@ -31,8 +31,6 @@ pub struct Options {
     pub congestion_control: CongestionControl,
     /// In bytes.
     pub initial_window: u64,
-    /// How many connections Cubic answers for.
-    pub cubic_connections: u32,
     /// Quarters of a congestion window per round-trip time.
     pub slow_start_pacing: u32,
     pub http: Http,
@@ -51,6 +49,8 @@ pub enum Http {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionControl {
     Cubic,
+    /// Cubic that answers for two connections: a loss takes half as much of the window.
+    CubicOfTwo,
     NewReno,
     Bbr3,
     /// Coupled: the paths of a connection have it in common.
@@ -122,6 +122,7 @@ impl Options {
                 "congestion_control",
                 &[
                     ("cubic", CongestionControl::Cubic),
+                    ("cubic2", CongestionControl::CubicOfTwo),
                     ("newreno", CongestionControl::NewReno),
                     ("bbr3", CongestionControl::Bbr3),
                     ("olia", CongestionControl::Olia),
@@ -129,7 +130,6 @@ impl Options {
                 ],
             )?,
             initial_window: initial_window(values, packet_size)?,
-            cubic_connections: values.integer("cubic_connections", 1, 8)? as u32,
             slow_start_pacing: values.choice("slow_start_pacing", &[("1.25", DEFAULT_PACING), ("2", 8)])?,
             http: values.choice("http", &[("hq", Http::Hq), ("h3", Http::H3)])?,
             packet_size,
@@ -137,7 +137,10 @@ impl Options {
         let paces_itself = match options.congestion_control {
             CongestionControl::Bbr3 => Some("bbr3 has a pace of its own"),
             CongestionControl::None => Some("without congestion control there is no slow start"),
-            CongestionControl::Cubic | CongestionControl::NewReno | CongestionControl::Olia => None,
+            CongestionControl::Cubic
+            | CongestionControl::CubicOfTwo
+            | CongestionControl::NewReno
+            | CongestionControl::Olia => None,
         };
         if let Some(why) = paces_itself
             && options.slow_start_pacing != DEFAULT_PACING

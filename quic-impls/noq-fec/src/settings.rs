@@ -172,9 +172,10 @@ fn idle_timeout(deadline: Duration) -> IdleTimeout {
 pub fn congestion_controller(options: &Options, randomness: Randomness) -> Arc<dyn ControllerFactory + Send + Sync> {
     let initial_window = options.initial_window;
     match options.congestion_control {
-        CongestionControl::Cubic => {
+        CongestionControl::Cubic | CongestionControl::CubicOfTwo => {
+            let connections = 1 + u32::from(options.congestion_control == CongestionControl::CubicOfTwo);
             let mut config = CubicConfig::default();
-            config.initial_window(initial_window).connections(options.cubic_connections);
+            config.initial_window(initial_window).connections(connections);
             Arc::new(config)
         }
         CongestionControl::NewReno => {
