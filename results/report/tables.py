@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
+from fecbench.results import metrics
 from fecbench.results.analysis import agreement, attempts
 from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import axis_label, estimate, number, quantity, unit_of
+from fecbench.results.analysis.units import axis_label, estimate, number, quantity, size, unit_of
 from fecbench.results.report.document import Document
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import Explained, Finding, Medians, Reproduced
@@ -73,7 +76,7 @@ def ratio(value: float | None, low: float | None = None, high: float | None = No
 def results(document: Document) -> Table:
     """Every number behind the answers, a row for each workload and variant that is compared."""
     outages = {(row.workload, row.variant): row.met_outage for row in document.outages}
-    metrics = {metric.name: metric.title for metric in document.metrics}
+    compared = {metric.name: metric.title for metric in document.metrics}
     titles = {workload.label: workload.title for workload in document.campaign.workloads}
     outage = [Column("met an outage: it, its baseline", True)] if outages else []
     columns = [
@@ -88,7 +91,7 @@ def results(document: Document) -> Table:
         met = [f"{outages[row.workload, arm]}" for arm in (row.variant, row.compared_with)] if outages else []
         planned = f" of {row.planned_points}" if row.points < row.planned_points else ""
         return [
-            *(titles[row.workload], row.variant, row.compared_with, metrics[row.metric]),
+            *(titles[row.workload], row.variant, row.compared_with, compared[row.metric]),
             *(f"{row.ok} / {row.trials}", *([", ".join(met)] if met else [])),
             *(f"{row.helps} ({row.helps_discovered})", f"{row.harms} ({row.harms_discovered})"),
             *(f"{row.equivalent}", f"{row.undecided}", f"{row.points}{planned}"),
@@ -238,12 +241,23 @@ def variants(document: Document) -> Table:
 
 
 def medians(of_workload: Medians) -> Table:
+    """A row a metric; those that are 0 for every arm are named below it."""
     columns = [Column("metric"), *(Column(variant, True) for variant in of_workload.variants)]
-    rows = (
-        [metric, *(text(value, lambda known: number(known, ".4g")) for value in values)]
-        for metric, values in of_workload.medians.items()
-    )
-    return Table(columns, list(rows), [])
+    rows, zero = [], []
+    for metric, values in of_workload.medians.items():
+        if any(values):
+            rows.append([metric, *(text(value, partial(measured, metric)) for value in values)])
+        else:
+            zero.append(metric)
+    return Table(columns, rows, [f"{', '.join(zero)}: 0"] if zero else [])
+
+
+def measured(metric: str, value: float) -> str:
+    """A value of a metric as people write it, in four digits, with its unit."""
+    if math.isinf(value):
+        return number(value)
+    rounded, unit = float(f"{value:.4g}"), metrics.of(metric).unit
+    return size(round(rounded)) if unit == "bytes" else f"{rounded:,.10g} {unit}".strip()
 
 
 def rules(explained: Explained) -> Table:
