@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from rich.table import Table
 
 from fecbench.results.analysis import (
     attempts,
@@ -76,6 +77,12 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
 
 def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:
     """The same for a terminal of 80 columns: what is compared, in the digits that intervals allow."""
+    print_table(table_of_answers(table, campaign))
+    say("same: equivalent; open: undecided; to: compared_with; a wider terminal has all columns")
+
+
+def table_of_answers(table: pd.DataFrame, campaign: CampaignInfo) -> Table:
+    """What each variant comes to on each workload, of the rows of `comparison.of_pairings`."""
     names, order = short_names(campaign), [variant["label"] for variant in campaign.variants]
     rows = [
         (
@@ -91,8 +98,7 @@ def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:
         *("variant", "workload", "helps", "harms", "same", "open", "of"),
         *("ratio [95 %]", "tail", "p95", "to"),
     )
-    print_table(table_of(heads, rows, right=heads[2:-1]))
-    say("same: equivalent; open: undecided; to: compared_with; a wider terminal has all columns")
+    return table_of(heads, rows, right=heads[2:-1])
 
 
 def _row(values: Mapping[Any, Any], first: Sequence[str]) -> list[str]:
