@@ -89,12 +89,13 @@ def document_of(evidence: Evidence) -> Document:
     states = _states(run, campaign)
     rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))]
     crosscheck = None if found is None else Crosscheck.of(found)
+    told = agreement.sentences(found) if campaign.engine == "virtual" else []
     arms = list(_findings(table, campaign))
     return Document(
         campaign=Campaign.of(campaign),
         lead=lead(campaign),
         answers=list(answers(table, campaign)),
-        trust=list(trust(evidence, states, rerun, crosscheck, arms)),
+        trust=list(trust(evidence, states, rerun, crosscheck, told, arms)),
         notes=notes,
         headline=[*headline(frame, campaign, table, run), *notes],
         first_attempts=evidence.first_attempts,
@@ -110,7 +111,7 @@ def document_of(evidence: Evidence) -> Document:
         disturbance_warnings=disturbances.warnings(disturbed, campaign),
         calibrations=campaign.provenance.get("calibration", []),
         crosscheck=crosscheck,
-        crosscheck_sentences=agreement.sentences(found) if campaign.engine == "virtual" else [],
+        crosscheck_sentences=told,
         lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
         medians=list(map(Medians.of, medians_of(frame, campaign, table))),

@@ -77,6 +77,8 @@ def _library() -> str:
 
 def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
     """Those that have more than one value."""
+    from fecbench.results.figures.style import is_log
+
     for name in campaign.points[0] if campaign.points else ():
         values = [point[name] for point in campaign.points]
         if len(set(values)) == 1:
@@ -84,7 +86,7 @@ def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
         is_word = not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
         yield {
             "label": axis_label(name),
-            "log": name in campaign.log_factors and not is_word and min(map(float, values)) > 0,
+            "log": not is_word and is_log(pd.Series(values, name=name), campaign.scales),
             "words": is_word,
             "values": list(map(str, values)) if is_word else [_digits(float(value)) for value in values],
         }

@@ -25,6 +25,7 @@ def trust(
     states: Mapping[str, Mapping[str, int]],
     attempts: Sequence[Attempts],
     crosscheck: Crosscheck | None,
+    crosscheck_sentences: Sequence[str],
     findings: Sequence[Finding],
 ) -> Iterator[Trust]:
     """Yield what the box says, in the order in which it is read."""
@@ -47,7 +48,7 @@ def trust(
     if campaign.engine == "virtual":
         text = "In virtual time: the endpoints' real code, in a simulated network."
         yield Trust(about="engine", text=text, warns=False)
-        yield _crosscheck(crosscheck)
+        yield _crosscheck(crosscheck, crosscheck_sentences)
     else:
         text = "Emulated: real programs and packets, over emulated links."
         yield Trust(about="engine", text=text, warns=False)
@@ -84,17 +85,9 @@ def _invalid(attempts: Sequence[Attempts]) -> Trust:
     return Trust(about="invalid", text=text, warns=False)
 
 
-def _crosscheck(found: Crosscheck | None) -> Trust:
-    if found is None:
-        return Trust(about="cross-check", text="Not cross-checked: no sample of it was emulated.", warns=True)
-    verdicts = [row.verdict for row in found.comparisons]
-    agree, differ, open_ = (verdicts.count(verdict) for verdict in ("agrees", "differs", "cannot tell"))
-    text = (
-        f"Cross-checked with {found.pairs:,} emulated trials: {agree} of {len(verdicts)} comparisons agree,"
-        f" {differ or 'none'} {'differ' if differ > 1 else 'differs'}"
-        + (f", {open_} cannot tell with so few." if open_ else ".")
-    )
-    return Trust(about="cross-check", text=text, warns=bool(differ) or not agree)
+def _crosscheck(found: Crosscheck | None, sentences: Sequence[str]) -> Trust:
+    text = sentences[0][0].upper() + sentences[0][1:]
+    return Trust(about="cross-check", text=text, warns=found is None or found.verdict != "agrees")
 
 
 def _link(campaign: CampaignInfo) -> Trust:

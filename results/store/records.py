@@ -215,9 +215,9 @@ class CampaignInfo(NewCampaign):
         return str(self._design.get("question") or self.title)
 
     @property
-    def log_factors(self) -> frozenset[str]:
-        """The factors that its design spreads evenly over their logarithms."""
-        return frozenset(_with_log_scale(self._design.get("factors", {})))
+    def scales(self) -> dict[str, str]:
+        """Of the factors that its design spreads over a range, by their names: "linear" or "log"."""
+        return dict(_scales(self._design.get("factors", {})))
 
     @property
     def _design(self) -> dict[str, Any]:
@@ -227,13 +227,14 @@ class CampaignInfo(NewCampaign):
             raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
 
 
-def _with_log_scale(table: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """The dotted names of the factors whose scale is logarithmic, in a table of factors."""
+def _scales(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The scales of the ranges in a table of factors, with their dotted names."""
     for name, value in table.items():
         if isinstance(value, Mapping):
-            if value.get("scale") == "log":
-                yield f"{path}{name}"
-            yield from _with_log_scale(value, f"{path}{name}.")
+            if {"min", "max"} <= value.keys():
+                yield f"{path}{name}", str(value.get("scale", "linear"))
+            else:
+                yield from _scales(value, f"{path}{name}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
