@@ -21,6 +21,7 @@ from fecbench.results.store.records import STATES
 
 MOST_POINTS = 1000
 """That are listed one by one: a page with more is too large to send."""
+_MOST_ARMS = 6  # side by side
 _ABSENT = "–"
 
 
@@ -240,13 +241,18 @@ def variants(document: Document) -> Table:
     )
 
 
-def medians(of_workload: Medians) -> Table:
-    """A row a metric; those that are 0 for every arm are named below it."""
-    columns = [Column("metric"), *(Column(variant, True) for variant in of_workload.variants)]
+def medians(of_workload: Medians) -> list[Table]:
+    """A row a metric, in as many tables as the arms need; what is 0 for every arm is named below."""
+    arms = range(0, len(of_workload.variants), _MOST_ARMS)
+    return [_medians(of_workload, slice(first, first + _MOST_ARMS)) for first in arms]
+
+
+def _medians(of_workload: Medians, arms: slice) -> Table:
+    columns = [Column("metric"), *(Column(variant, True) for variant in of_workload.variants[arms])]
     rows, zero = [], []
     for metric, values in of_workload.medians.items():
         if any(values):
-            rows.append([metric, *(text(value, partial(measured, metric)) for value in values)])
+            rows.append([metric, *(text(value, partial(measured, metric)) for value in values[arms])])
         else:
             zero.append(metric)
     return Table(columns, rows, [f"{', '.join(zero)}: 0"] if zero else [])
