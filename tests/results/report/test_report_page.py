@@ -252,9 +252,10 @@ def test_what_is_folded_on_the_screen_is_printed(opened: Page) -> None:
 
 @needs_chromium
 def test_the_first_screen_has_the_question_the_answer_the_picture_and_how_far_to_trust_it(
-    opened: Page,
+    opened: Page, page: Path
 ) -> None:
     opened.set_viewport_size(SCREEN)
+    opened.screenshot(path=page.parent / "first-screen.png")  # to be looked at
     for what in ("h1", ".answers li", ".trust", ".picture .ticks"):
         place = opened.locator(what).first.bounding_box()
         assert place is not None
@@ -354,8 +355,9 @@ def test_a_click_on_a_mark_shows_its_case(explored: Page) -> None:
 
 @needs_chromium
 @pytest.mark.parametrize("viewport", [SCREEN, PHONE])
-def test_labels_of_ticks_stand_apart(explored: Page, viewport: ViewportSize) -> None:
+def test_labels_of_ticks_stand_apart(explored: Page, page: Path, viewport: ViewportSize) -> None:
     explored.set_viewport_size(viewport)
+    explored.screenshot(path=page.parent / f"explorer-{viewport['width']}.png", full_page=True)
     for axis in explored.locator("svg .role-axis-label").all():
         places = axis.locator("text").evaluate_all(
             "texts => texts.filter(text => getComputedStyle(text).opacity > 0 && text.textContent)"
