@@ -129,6 +129,8 @@ class Explanation:
     varies."""
     factors: tuple[str, ...]
     """The names of the factors that vary."""
+    scales: Mapping[str, str]
+    """`CampaignInfo.scales`."""
     everywhere: Rule
     """The ratio over all points."""
     p_value: float
@@ -180,6 +182,7 @@ def explain(pairing: Pairing, campaign: CampaignInfo) -> Explanation:
         metric=metric.name,
         table=table,
         factors=varied,
+        scales=campaign.scales,
         everywhere=everywhere,
         p_value=math.nan,
         rules=(),

@@ -5,6 +5,8 @@ It loads nothing, so that whoever needs a unit need not wait for a library.
 
 from __future__ import annotations
 
+import math
+
 # As people write the unit that a name ends with.
 UNITS = {
     "mbps": "Mbit/s",
@@ -58,3 +60,20 @@ def size(size_bytes: int) -> str:
 def number(value: float, form: str = ".2f") -> str:
     """A ratio in this format, for a person; "∞" for that of a variant that failed or timed out."""
     return f"{value:{form}}".replace("inf", "∞")
+
+
+def estimate(value: float, low: float, high: float) -> str:
+    """A ratio with its interval, in the digits that the interval allows: "0.95 [0.83, 1.02]"; without one
+    (NaN) the ratio alone."""
+    if math.isnan(low):
+        return number(value)
+    form = f".{decimals(low, high)}f"
+    return f"{number(value, form)} [{number(low, form)}, {number(high, form)}]"
+
+
+def decimals(low: float, high: float) -> int:
+    """How many decimals a ratio has whose interval is this: its uncertainty is seen, and no digit more."""
+    half = (high - low) / 2
+    if not math.isfinite(half):
+        return 2
+    return next((count for count, least in enumerate((5, 0.5, 0.005)) if half >= least), 3)

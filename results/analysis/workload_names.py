@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from fecbench.results.analysis.units import size
 from fecbench.results.store.records import CampaignInfo
 
@@ -11,6 +13,16 @@ def workload_names(campaign: CampaignInfo) -> dict[str, str]:
     if _differ_in_size_only(campaign):
         return {w["label"]: size(w["parameters"]["size_bytes"]) for w in campaign.workloads}
     return {w["label"]: w["label"] for w in campaign.workloads}
+
+
+def short_names(campaign: CampaignInfo) -> dict[str, str]:
+    """`workload_names` without the words that all of them begin with: "stream" for "messages-voice-10-stream"
+    beside "messages-voice-10-datagram"."""
+    names = workload_names(campaign)
+    parts = {label: name.split("-") for label, name in names.items()}
+    alike = takewhile(lambda of_all: len(set(of_all)) == 1, zip(*parts.values(), strict=False))
+    shared = len(list(alike)) if len(names) > 1 else 0
+    return {label: "-".join(words[shared:]) or names[label] for label, words in parts.items()}
 
 
 def workload_axis(campaign: CampaignInfo) -> str:

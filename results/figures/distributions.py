@@ -32,6 +32,7 @@ from fecbench.results.figures.style import (
     box,
     greatest_log,
     heading,
+    is_log,
     legend_below,
     looks,
     plain_ticks,
@@ -153,7 +154,7 @@ def ratio_ecdf(frame: pd.DataFrame, campaign: CampaignInfo, metric: str = "") ->
         by_workload = dict(list(pairing.ratios.groupby("workload", observed=True)["ratio"]))
         curves[variant] = {name: by_workload[label] for label, name in names.items() if label in by_workload}
     measured = pd.concat([pairing.ratios for pairing in compared.values()])
-    helps = next(iter(compared)) if len(compared) == 1 else "FEC"
+    helps = f"“{next(iter(compared))}”" if len(compared) == 1 else "an arm"
     return ecdf_panels(
         curves,
         baselines_of(campaign),
@@ -238,7 +239,8 @@ def ecdf_panels(
         figure.supxlabel(wrapped(label, WIDTH - 1), fontsize=FONT)
         figure.supylabel(wrapped(f"share of {units} with at most this ratio", 3), fontsize=FONT)
         band = f"band: holds the whole curve with {100 * (1 - LEVEL):g} % confidence, over {units} (DKW)"
-        heading(figure, question, f"{detail} · {band}")
+        others = " · grey: the other panels of the row" if across > 1 else ""
+        heading(figure, question, f"{detail} · {band}{others}")
     return figure
 
 
@@ -312,7 +314,11 @@ def pair_plot(campaign: CampaignInfo) -> tuple[Figure, list[tuple[Axes, pd.Serie
                 axes.set_ylabel(wrapped(axis_label(vertical), high - 0.1))
             for axis, factor in ((axes.xaxis, horizontal), (axes.yaxis, vertical)):
                 if pd.api.types.is_numeric_dtype(factors[factor]):
-                    plain_ticks(axis)
+                    if is_log(factors[factor], campaign.scales):
+                        axes.set(**{f"{axis.axis_name}scale": "log"})
+                        round_ticks(axis)
+                    else:
+                        plain_ticks(axis)
                 elif axis is axes.xaxis:
                     axis.set_tick_params(rotation=90)  # names have no room beside each other
             panels.append((axes, factors[horizontal], factors[vertical]))

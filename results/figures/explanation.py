@@ -5,6 +5,7 @@ Drawn in the style of `distributions`. An explanation that lacks what a figure n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Literal
 
@@ -29,7 +30,7 @@ from fecbench.results.figures.style import (
     greatest_log,
     grid,
     heading,
-    is_wide,
+    is_log,
     plain_ticks,
     ratio_colorbar,
     ratio_ticks,
@@ -51,6 +52,7 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
     `metric`: by default the one that was explained.
     """
     compared = metrics.of(metric or explanation.metric)
+    below, above = compared.sides
     lower, higher = ("harm", "gain") if compared.more_is_better else ("gain", "harm")
     markers = {lower: _DOWN, higher: _UP, "equivalent": "s", "undecided": "o"}
     if not explanation.surfaces:
@@ -90,11 +92,13 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
                     marker=markers[verdict],
                     edgecolor="black",
                     linewidth=0.7,
+                    clip_on=False,  # points at the ends of a range stand on the edge
+                    zorder=3,
                     label=verdict,
                     rasterized=as_pixels(len(dots)),
                 )
-            _scale(axes, "x", explanation.table[across])
-            _scale(axes, "y", explanation.table[up])
+            _scale(axes, "x", explanation.table[across], explanation.scales)
+            _scale(axes, "y", explanation.table[up], explanation.scales)
             axes.set_title(f"{workload}\n{', '.join(counts)}")
             axes.set_xlabel(axis_label(across))
         for axes in panels[::_MAPS_ACROSS]:
@@ -108,8 +112,9 @@ def benefit_map(explanation: Explanation, variant: str, baseline: str, metric: s
         )
         heading(
             figure,
-            f"Where does {variant} help?",
-            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: less, orange: more",
+            f"Where does “{variant}” help?",
+            f"{explanation.campaign} · {explanation.everywhere.points} points; purple: {below},"
+            f" orange: {above}",
         )
     return figure
 
@@ -140,7 +145,7 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
                 linewidth=2.5,
             )
             axes.set_xlabel(axis_label(name))
-            _scale(axes, "x", explanation.table[name])
+            _scale(axes, "x", explanation.table[name], explanation.scales)
             axes.set_yscale("log")
             ratio_ticks(axes.yaxis, reach)
         label = metrics.of(metric or explanation.metric).ratio_to(baseline)
@@ -154,10 +159,10 @@ def effects(explanation: Explanation, variant: str, baseline: str, metric: str =
     return figure
 
 
-def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series) -> None:
-    """Logarithmic where the factor is wide; a tick at each value where there are few."""
+def _scale(axes: Axes, which: Literal["x", "y"], values: pd.Series, scales: Mapping[str, str]) -> None:
+    """Logarithmic as the design has it; a tick at each value where there are few."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    if is_wide(values):
+    if is_log(values, scales):
         axes.set(**{f"{which}scale": "log"})
         round_ticks(axis)
     else:

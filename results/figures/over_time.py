@@ -100,6 +100,8 @@ def _draw_endpoint(
     axes: Axes, panel: _Panel, endpoint: str, color: tuple[float, float, float], marker: str
 ) -> None:
     rows = panel.rows[(panel.rows["endpoint"] == endpoint) & panel.rows[panel.column].notna()]
+    if "smoothed_rtt" in panel.column:
+        rows = rows[rows[panel.column] > 0]  # before the first measurement it is 0
     connections = rows["connection"] if "connection" in rows else pd.Series(0, rows.index)
     for _, of_connection in rows.groupby(connections.fillna(0)):
         axes.plot(

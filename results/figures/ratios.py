@@ -45,7 +45,7 @@ from fecbench.results.figures.style import (
     grid,
     heading,
     inches,
-    is_wide,
+    is_log,
     label_ratios,
     legend_below,
     looks,
@@ -182,7 +182,7 @@ def over_factors(ratios: pd.DataFrame, campaign: CampaignInfo, workload: str) ->
                         rasterized=pixels,
                     )
             axes.set_xlabel(axis_label(factor))
-            if is_wide(some[factor]):
+            if is_log(some[factor], campaign.scales):
                 axes.set_xscale("log")
                 round_ticks(axes.xaxis)
             elif pd.api.types.is_numeric_dtype(some[factor]):
@@ -234,7 +234,7 @@ def heat_map(
         raise NothingToDraw(f"No ratio of {variant} was measured.")
     metric = only_metric(some["metric"])
     points = frames.points(campaign)
-    columns, rows = (_cells(points[factor]) for factor in (across, up))
+    columns, rows = (_cells(points[factor], campaign.scales) for factor in (across, up))
     cells = pd.DataFrame({"point": points["point"], "column": columns.of_point, "row": rows.of_point})
     with style():
         cell = max(_CELL, *(inches(f"{label} ") for label in columns.labels))
@@ -272,7 +272,7 @@ def heat_map(
         ratio_colorbar(figure, panels, drawn, metric.ratio_to(baselines_of(campaign)[variant]))
         heading(
             figure,
-            f"Where does {variant} help?",
+            f"Where does “{variant}” help?",
             f"{campaign.heading} · median ratio (number of points) · {some['point'].nunique()} points of"
             f" {len(campaign.points)}",
         )
@@ -307,7 +307,7 @@ def pairs(ratios: pd.DataFrame, campaign: CampaignInfo, variant: str) -> Figure:
         )
         heading(
             figure,
-            f"In which networks does {variant} help?",
+            f"In which networks does “{variant}” help?",
             f"{campaign.heading} · {len(of_point)} points of {len(campaign.points)}",
         )
     return figure
@@ -325,7 +325,7 @@ class _Cells:
         return int(self.of_point.max()) + 1
 
 
-def _cells(values: pd.Series) -> _Cells:
+def _cells(values: pd.Series, scales: Mapping[str, str]) -> _Cells:
     """A cell for each of few values or words; else cells of equal width, about as many as points fill."""
     distinct = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     if len(distinct) <= _FEW or not pd.api.types.is_numeric_dtype(values):
@@ -335,7 +335,7 @@ def _cells(values: pd.Series) -> _Cells:
         of_point = np.array([distinct.index(value) for value in values])
         return _Cells(of_point, np.arange(len(labels)) + 0.5, labels)
     count = int(np.clip(np.sqrt(len(values) / _POINTS_IN_A_CELL), 2, _MOST_CELLS))
-    between = np.geomspace if is_wide(values) else np.linspace
+    between = np.geomspace if is_log(values, scales) else np.linspace
     edges = between(values.min(), values.max(), count + 1)
     of_point = np.searchsorted(edges[1:-1], values.to_numpy(), side="right")
     return _Cells(of_point, np.arange(count + 1.0), [f"{edge:.3g}" for edge in edges])

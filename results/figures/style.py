@@ -7,7 +7,7 @@ the design. Colours are told apart by people who cannot tell red from green, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -138,6 +138,13 @@ def is_wide(values: pd.Series) -> bool:
     return bool(
         pd.api.types.is_numeric_dtype(values) and values.min() > 0 and values.max() / values.min() > _WIDE
     )
+
+
+def is_log(values: pd.Series, scales: Mapping[str, str]) -> bool:
+    """Whether a factor is shown on a logarithmic scale: that of the design (`CampaignInfo.scales`), or, where
+    the design has none, as its values are wide."""
+    scale = scales.get(str(values.name))
+    return is_wide(values) if scale is None else scale == "log" and bool(values.min() > 0)
 
 
 def round_ticks(axis: Axis) -> None:

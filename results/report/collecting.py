@@ -30,6 +30,7 @@ from fecbench.results.analysis.pairing import comparisons
 from fecbench.results.analysis.summary import median_column
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report import repeating, second_tries
+from fecbench.results.report.answers import answers, lead
 from fecbench.results.report.document import Document
 from fecbench.results.report.evidence import Evidence, gather
 from fecbench.results.report.findings import findings, headline
@@ -54,6 +55,7 @@ from fecbench.results.report.sections.trials import (
     Trial,
     Unpaired,
 )
+from fecbench.results.report.trust import trust
 from fecbench.results.store.database import Database
 from fecbench.results.store.postgresql_url import without_passwords
 from fecbench.results.store.records import STATES, CampaignInfo, TrialKey
@@ -77,30 +79,39 @@ def document_of(evidence: Evidence) -> Document:
     disturbed = disturbances.by_variant(run, campaign)
     found = agreement.of_campaign(database, campaign) if campaign.engine == "virtual" else None
     filters = repeating.filters_of(run, campaign)
+    notes = [
+        *exposure.sentences(exposed),
+        *timers.sentences(campaign),
+        *deciding.sentences(campaign),
+        *repair.sentences(database, campaign),
+        *late_requests.sentences(database, campaign),
+    ]
+    states = _states(run, campaign)
+    rerun = [Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))]
+    crosscheck = None if found is None else Crosscheck.of(found)
+    told = agreement.sentences(found) if campaign.engine == "virtual" else []
+    arms = list(_findings(table, campaign))
     return Document(
         campaign=Campaign.of(campaign),
-        headline=[
-            *headline(frame, campaign, table, run),
-            *exposure.sentences(exposed),
-            *timers.sentences(campaign),
-            *deciding.sentences(campaign),
-            *repair.sentences(database, campaign),
-            *late_requests.sentences(database, campaign),
-        ],
+        lead=lead(campaign),
+        answers=list(answers(table, campaign)),
+        trust=list(trust(evidence, states, rerun, crosscheck, told, arms)),
+        notes=notes,
+        headline=[*headline(frame, campaign, table, run), *notes],
         first_attempts=evidence.first_attempts,
         metrics=[Metric.of(part.metric) for part in evidence.parts],
         comparisons=[Comparison(**row) for row in comparison.document(table[table["compared_with"] != ""])],
-        findings=list(_findings(table, campaign)),
+        findings=arms,
         decided=bool(len(ratios) and ratios["low"].notna().any()),
-        states=_states(run, campaign),
+        states=states,
         outages=[Outage(**row) for row in _rows(exposed)],
-        attempts=[Attempts(**row) for row in _rows(attempts.by_variant(database, campaign))],
+        attempts=rerun,
         second_tries=_second_tries(second_tries.compare(run, campaign)),
         disturbances=[Disturbance(**row) for row in _rows(disturbed)],
         disturbance_warnings=disturbances.warnings(disturbed, campaign),
         calibrations=campaign.provenance.get("calibration", []),
-        crosscheck=None if found is None else Crosscheck.of(found),
-        crosscheck_sentences=agreement.sentences(found) if campaign.engine == "virtual" else [],
+        crosscheck=crosscheck,
+        crosscheck_sentences=told,
         lateness_unknown=_lateness_unknown(frame),
         yardsticks=_yardsticks(database, campaign),
         medians=list(map(Medians.of, medians_of(frame, campaign, table))),

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from fecbench.results.analysis.interoperability import Matrix
+from fecbench.results.report.sections.answers import Answer, Trust
 from fecbench.results.report.sections.campaign import Campaign, Starts
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import (
@@ -40,6 +41,14 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     campaign: Campaign
+    lead: str
+    """What the answers are counts of, in a sentence."""
+    answers: list[Answer]
+    """One for each metric and variant that is compared, in the order of the design."""
+    trust: list[Trust]
+    """How far to trust them."""
+    notes: list[str]
+    """What else bears on the answers, in sentences; the end of the headline."""
     headline: list[str]
     """What was found, in sentences; the first counts the trials."""
     first_attempts: bool

@@ -96,17 +96,17 @@ def _of_all_workloads(folder: Folder, frame: pd.DataFrame, part: Part) -> Iterat
         )
     words = metric.words or metric.name
     line = (
-        "that of a variant with a ratio is the line of its baseline times the median ratio, and any other the"
-        " median: medians of different networks may differ in another direction than the pairs"
+        "The line of a baseline is the median; that of a variant is its baseline's times the median ratio,"
+        " since medians of different networks may differ in another direction than the pairs."
         if of_many_networks(campaign)
-        else "the median"
+        else "The line is the median."
     )
     yield folder.draw(
         _stem(part),
         f"{words[0].upper()}{words[1:]} of every trial whose group is whole: in that repetition, all variants"
         " are ok. What failed or timed out is in no box, and may decide: the line counts it. The box holds"
-        " the middle half, the whiskers reach the last trial within 1.5 times the height of the box. The line"
-        f" is {line}.",
+        " the middle half, the whiskers reach the last trial within 1.5 times the height of the box."
+        f" {line}",
         lambda: figures.boxes(frame, campaign),
     )
 

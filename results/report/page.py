@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,16 @@ from typing import Any
 
 import jinja2
 
-from fecbench.results.analysis import agreement, attempts
 from fecbench.results.analysis.intervals import FEWEST
-from fecbench.results.analysis.margins import percent
-from fecbench.results.analysis.units import number
-from fecbench.results.report import repeating
+from fecbench.results.report import repeating, tables
 from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import Drawings
+from fecbench.results.report.exploring import Explorer
+from fecbench.results.report.picture import pictures
 from fecbench.results.report.sections.findings import Metric
-from fecbench.results.report.sections.trials import Attempts
-from fecbench.results.store.records import STATES
 
-_MOST_POINTS = 1000  # that are listed one by one: a page with more is too large to send
+_MOST_ANSWERS = 4  # that stand on the first screen; the others are folded
+_MANY_ANSWERS = 6  # more leave room for no more than two, beside a picture of so many rows
 _FOLDER = Path(__file__).parent / "templates"
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(_FOLDER),
@@ -32,34 +31,61 @@ _TEMPLATES = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+_TEMPLATES.filters["tied"] = lambda text: re.sub(r"(?<=\d) (?=(%|[kMG]?B|m?s)\b|%)", "\u00a0", text)
 
 
-def page(document: Document, drawings: Drawings) -> str:
-    """Return the page. The same document and figures give the same bytes."""
+def page(document: Document, drawings: Drawings, exploring: Explorer | None = None) -> str:
+    """Return the page; without `exploring`, it has no interactive charts. The same document and figures give
+    the same bytes."""
+    scripts = [] if exploring is None else [exploring.library, exploring.script]
     script = (_FOLDER / "report.js").read_text(encoding="utf-8")
+    baselines = {answer.baseline for answer in document.answers}
     return _TEMPLATES.get_template("report.html").render(
         **dict(document),
         drawings=drawings,
+        tables=_tables(document),
+        pictures=pictures(document),
         words=_words(document.metrics),
         metric_of={metric.name: metric for metric in document.metrics},
-        baselines={variant.label: variant.compared_with for variant in document.campaign.variants},
-        met_outage={(row.workload, row.variant): row.met_outage for row in document.outages},
-        provenance_rows=list(_flat(document.provenance)),
+        baseline_of_all=baselines.pop() if len(baselines) == 1 else "",
         design_link=_base64(document.campaign.design_text.encode()),
         fewest=FEWEST,
-        attempt_states=STATES,
-        most_points=_MOST_POINTS,
+        most_answers=2 if len(document.answers) > _MANY_ANSWERS else _MOST_ANSWERS,
+        most_points=tables.MOST_POINTS,
         not_calibrated=repeating.NOT_CALIBRATED,
         all_trials=repeating.ALL_TRIALS,
         all_points=repeating.ALL_POINTS,
-        ratio_text=number,
-        percent_text=percent,
-        difference_text=_difference_text,
-        share_text=_share_text,
         style=(_FOLDER / "report.css").read_text(encoding="utf-8"),
         script=script,
-        script_hash=_base64(hashlib.sha256(script.encode()).digest()),
+        script_hashes=list(map(_hash, [script, *scripts])),
+        exploring=exploring,
     )
+
+
+def _tables(document: Document) -> dict[str, Any]:
+    """The tables of the page by their names in the templates."""
+    found = document.crosscheck
+    return {
+        "results": tables.results(document),
+        "states": tables.states(document),
+        "calibrations": [tables.calibration(each.get("measurements", [])) for each in document.calibrations],
+        "crosscheck": None if found is None else tables.crosscheck(found),
+        "reasons": [] if found is None else tables.reasons(found),
+        "disturbances": tables.disturbances(document),
+        "points": tables.points(document),
+        "variants": tables.variants(document),
+        "medians": list(map(tables.medians, document.medians)),
+        "rules": list(map(tables.rules, document.explained)),
+        "claims": list(map(tables.claims, document.reproduced)),
+        "doubtful": tables.trials(document.doubtful),
+        "replaced": tables.trials(document.replaced),
+        "attempts": tables.attempted(document),
+        "second_tries": tables.second_tries(document),
+        "unpaired": tables.unpaired(document),
+        "starts": tables.starts(document),
+        "differences": tables.differences(document),
+        "provenance": tables.provenance(_flat(document.provenance)),
+    }
 
 
 @dataclass(frozen=True)
@@ -87,12 +113,9 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _difference_text(value: float | None, of_shares: bool) -> str:
-    return "-" if value is None else agreement.percent(value, points=of_shares)
-
-
-def _share_text(row: Attempts) -> str:
-    return attempts.share_text(dict(row))
+def _hash(script: str) -> str:
+    """As a content security policy names a script."""
+    return _base64(hashlib.sha256(script.encode()).digest())
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

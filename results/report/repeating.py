@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -37,6 +38,13 @@ def commands(campaign: CampaignInfo, filters: Sequence[str], crosscheck_share: f
     if campaign.design_name != campaign.name:
         crosscheck += ["--campaign", campaign.name]
     return [shlex.join(command) for command in (run, *([crosscheck] if crosscheck_share else []), report)]
+
+
+def replay(campaign: CampaignInfo, database: str) -> str:
+    """The command that runs a trial of a campaign again, with TRIAL in the place of its number."""
+    where = database if "://" in database else Path(database).name
+    command = ["fecbench", "replay", "TRIAL", "--db", where, "--campaign", campaign.name]
+    return shlex.join([*command, "--output", "trial-TRIAL"])
 
 
 def filters_of(frame: pd.DataFrame, campaign: CampaignInfo) -> list[str] | None:

@@ -15,6 +15,7 @@ from fecbench.results.report.collecting import document_of
 from fecbench.results.report.document import Document
 from fecbench.results.report.drawings import draw
 from fecbench.results.report.evidence import gather
+from fecbench.results.report.exploring import explorer
 from fecbench.results.report.page import page
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo
@@ -49,7 +50,7 @@ def report(
         evidence = gather(database, campaign, metric, first_attempts)
         document = document_of(evidence)
         html = saved.path / "report.html"
-        html.write_text(page(document, draw(saved, evidence)), encoding="utf-8")
+        html.write_text(page(document, draw(saved, evidence), explorer(evidence)), encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{folder}: the report cannot be written here: {error.strerror}") from error
     pngs, svgs, pdfs = (saved.with_suffix(suffix) for suffix in SUFFIXES)

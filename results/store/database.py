@@ -454,6 +454,15 @@ class Database:
             counted = connection.execute(query.group_by(*kinds).order_by(*kinds))
             return [AttemptCount(*row) for row in counted]
 
+    def invalid_reasons(self, campaign_id: int) -> dict[str, int]:
+        """How many runs were invalid for each reason, superseded ones included."""
+        columns = schema.trials.c
+        chosen = columns.campaign_id == campaign_id, columns.state == "invalid"
+        query = sa.select(columns.reason, sa.func.count()).where(*chosen).group_by(columns.reason)
+        with self._transaction(self._readers) as connection:
+            counted = connection.execute(query.order_by(columns.reason))
+            return {reason: int(count) for reason, count in counted}
+
     def repair_counts(self, campaign_id: int) -> list[RepairCount]:
         """Of each variant whose FEC was on in ok trials: how many, and in how many it sent no repair packet.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, get_args
 
@@ -207,10 +207,34 @@ class CampaignInfo(NewCampaign):
     @property
     def design_name(self) -> str:
         """The name in the design, not always the campaign's. Raises DatabaseError when it is no TOML."""
+        return str(self._design.get("name", ""))
+
+    @property
+    def question(self) -> str:
+        """What its design is to find out; its title where it does not say."""
+        return str(self._design.get("question") or self.title)
+
+    @property
+    def scales(self) -> dict[str, str]:
+        """Of the factors that its design spreads over a range, by their names: "linear" or "log"."""
+        return dict(_scales(self._design.get("factors", {})))
+
+    @property
+    def _design(self) -> dict[str, Any]:
         try:
-            return str(tomllib.loads(self.design_text).get("name", ""))
+            return tomllib.loads(self.design_text)
         except tomllib.TOMLDecodeError as error:
             raise DatabaseError(f"campaign {self.name!r}: its design cannot be read: {error}") from error
+
+
+def _scales(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """The scales of the ranges in a table of factors, with their dotted names."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            if {"min", "max"} <= value.keys():
+                yield f"{path}{name}", str(value.get("scale", "linear"))
+            else:
+                yield from _scales(value, f"{path}{name}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

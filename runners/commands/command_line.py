@@ -34,6 +34,7 @@ COMMANDS = {
     "compare": "Say whether a new build of a stack is slower than an old one.",
     "interop": "Let clients of some stacks meet servers of others.",
     "show": "Show what a results database holds.",
+    "watch": "Show how a campaign goes on, and what it says so far.",
     "aa": "Compare what should be equal: what is noise?",
     "replay": "Run a trial again as it was, and record everything.",
     "report": "Draw the figures of a campaign, and write its page.",

@@ -55,8 +55,8 @@ def lines_in_boxes(measured: Measured) -> list[float]:
 
 def times_in(page: str) -> list[float]:
     """Of the variants, in the report's table of metrics."""
-    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Metrics") :])
-    return [float(value) for value in re.findall(r">([\d.]+)<", row)]
+    (row,) = re.findall(r"<tr><td>client.dct_s</td>(.*?)</tr>", page[page.index("<h3>Medians of all") :])
+    return [float(value) for value in re.findall(r">([\d.]+)(?: s)?<", row)]
 
 
 def is_median(line: Line2D) -> bool:

@@ -117,6 +117,6 @@ def test_a_page_says_one_median_and_one_share(measured: Measured, tmp_path: Path
     _, campaign, database = measured
     page = report(database, campaign, tmp_path).html.read_text()
     text = " ".join(html.unescape(re.sub("<[^>]+>", " ", page)).split())
-    assert f"rlc off 17 / 27 0 (0) 0 (0) 0 {KNOWN} {KNOWN} (planned: {len(POINTS)}) {MEDIAN:.3f} [" in text
+    assert f"17 / 27 0 (0) 0 (0) 0 {KNOWN} {KNOWN} of {len(POINTS)} {MEDIAN:.0f}" in text
     assert f"everywhere: ratio {MEDIAN:.2f} [" in text
     assert set(re.findall(r"median DCT ratio ([\d.]+)", text)) == {f"{MEDIAN:.2f}"}

@@ -8,7 +8,7 @@ from fecbench.results.analysis import hosts
 from fecbench.results.analysis.pairing import baselines_of
 from fecbench.results.analysis.starts import StartDifference
 from fecbench.results.analysis.starts import Starts as KnownStarts
-from fecbench.results.analysis.workload_names import workload_names
+from fecbench.results.analysis.workload_names import short_names, workload_names
 from fecbench.results.metrics import of_workloads
 from fecbench.results.report.sections.section import Section
 from fecbench.results.store.records import CampaignInfo, EngineWord, Kind
@@ -30,6 +30,8 @@ class Workload(Section):
     label: str
     title: str
     """Its name in figures and sentences: "50 kB"."""
+    short_title: str
+    """The same without the words that all workloads of the campaign begin with."""
     name: str
     """Its kind: "download"."""
     parameters: dict[str, Any]
@@ -42,6 +44,8 @@ class Campaign(Section):
 
     name: str
     title: str
+    question: str
+    """What its design is to find out; its title where it does not say."""
     heading: str
     """Its name, and how its trials were run."""
     created_at: str
@@ -72,9 +76,11 @@ class Campaign(Section):
     def of(cls, campaign: CampaignInfo) -> Self:
         """Return what the database holds of it."""
         baselines, names, compared = baselines_of(campaign), workload_names(campaign), of_workloads(campaign)
+        short = short_names(campaign)
         return cls(
             name=campaign.name,
             title=campaign.title,
+            question=campaign.question,
             heading=campaign.heading,
             created_at=campaign.created_at,
             kind=campaign.kind,
@@ -101,6 +107,7 @@ class Campaign(Section):
                 Workload(
                     label=workload["label"],
                     title=names[workload["label"]],
+                    short_title=short[workload["label"]],
                     name=workload["name"],
                     parameters=workload["parameters"],
                     metric=compared[workload["label"]],

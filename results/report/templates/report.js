@@ -43,6 +43,17 @@ for (const figure of document.querySelectorAll("figure button")) {
 }
 dialog.addEventListener("click", () => dialog.close());
 
+// A link into what is folded opens it.
+function openAddressed() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let each = target; each; each = each.parentElement) if (each.tagName === "DETAILS") each.open = true;
+  target.scrollIntoView();
+}
+window.addEventListener("hashchange", openAddressed);
+for (const link of document.querySelectorAll("a[href^='#']")) link.addEventListener("click", () => setTimeout(openAddressed));
+openAddressed();
+
 // Paper cannot be opened: what is folded is printed, too.
 let folded = [];
 window.addEventListener("beforeprint", () => {

@@ -3,6 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+from rich.table import Table
+
 from fecbench.results.analysis import (
     attempts,
     comparison,
@@ -16,11 +19,12 @@ from fecbench.results.analysis import (
 from fecbench.results.analysis.margins import margins_text
 from fecbench.results.analysis.pairing import comparisons, left_out
 from fecbench.results.analysis.summary import median_column, summary
-from fecbench.results.analysis.units import number
+from fecbench.results.analysis.units import estimate, number
+from fecbench.results.analysis.workload_names import short_names
 from fecbench.results.metrics import of_workloads
 from fecbench.results.store.database import Database
 from fecbench.results.store.records import CampaignInfo, State
-from fecbench.runners.commands.console.tables import print_table, table_of
+from fecbench.runners.commands.console.tables import console, is_narrow, print_table, table_of
 from fecbench.runners.commands.console.terminal import say
 
 _KEY = ["workload", "variant"]
@@ -49,7 +53,11 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
     outages = ["met_outage"] if len(exposed) else []
     first = [*_FIRST, *outages, *metric, median_column(campaign)]
     rows, heads = [_row(row, first) for row in table.to_dict("records")], [*first, *_LAST]
-    print_table(table_of(heads, rows, right=[head for head in heads if head not in _TEXTS]))
+    wide = table_of(heads, rows, right=[head for head in heads if head not in _TEXTS])
+    if len(compared) and is_narrow(console(), wide):
+        _print_narrow(table, campaign)
+    else:
+        print_table(wide)
     if len(compared):
         say(f"helps and harms: by more than the margin, {margins_text(campaign)}; {_WITHIN}")
     for variant, pairing in pairings.items():
@@ -65,6 +73,32 @@ def print_summary(database: Database, campaign: CampaignInfo, *, first_attempts:
         say(sentence)
     for sentence in attempts.sentences(attempts.by_variant(database, campaign), campaign):
         say(sentence)
+
+
+def _print_narrow(table: pd.DataFrame, campaign: CampaignInfo) -> None:
+    """The same for a terminal of 80 columns: what is compared, in the digits that intervals allow."""
+    print_table(table_of_answers(table, campaign))
+    say("same: equivalent; open: undecided; to: compared_with; a wider terminal has all columns")
+
+
+def table_of_answers(table: pd.DataFrame, campaign: CampaignInfo) -> Table:
+    """What each variant comes to on each workload, of the rows of `comparison.of_pairings`."""
+    names, order = short_names(campaign), [variant["label"] for variant in campaign.variants]
+    rows = [
+        (
+            *(row["variant"], names[row["workload"]], *(f"{row[name]:.0f}" for name in comparison.COUNTS)),
+            *(f"{row['points']:.0f}", estimate(row["median_ratio"], row["low"], row["high"])),
+            *("-" if row[name] != row[name] else number(row[name]) for name in ("tail_ratio", "p95_ratio")),
+            row["compared_with"],
+        )
+        for row in sorted(table.to_dict("records"), key=lambda row: order.index(row["variant"]))
+        if row["compared_with"]
+    ]
+    heads = (
+        *("variant", "workload", "helps", "harms", "same", "open", "of"),
+        *("ratio [95 %]", "tail", "p95", "to"),
+    )
+    return table_of(heads, rows, right=heads[2:-1])
 
 
 def _row(values: Mapping[Any, Any], first: Sequence[str]) -> list[str]:

@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Sequence
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from fecbench.runners.commands.console.terminal import one_line
 
 PIPE_COLUMNS = 200
+_WIDEST = 10_000
 
 
 def table_of(headings: Sequence[str], rows: Iterable[Sequence[object]], right: Collection[str] = ()) -> Table:
@@ -23,10 +25,45 @@ def table_of(headings: Sequence[str], rows: Iterable[Sequence[object]], right: C
     return table
 
 
-def print_table(table: Table) -> None:
+def console() -> Console:
+    """Where tables are printed."""
     # A pipe has no width: a table that is cut would lose what scripts look for.
-    console = Console() if sys.stdout.isatty() else Console(width=PIPE_COLUMNS)
-    console.print(table)
+    return Console() if sys.stdout.isatty() else Console(width=PIPE_COLUMNS)
+
+
+def print_table(table: Table) -> None:
+    """Print a table; one that is wider than the terminal is told in fewer and narrower columns."""
+    to = console()
+    same: list[str] = []
+    if is_narrow(to, table):
+        table, same = fitted(table)
+    to.print(table)
+    if same:
+        to.print(Text(f"  in all rows: {', '.join(same)}", style="dim"))
+
+
+def is_narrow(to: Console, table: Table) -> bool:
+    """Whether a terminal is narrower than a table."""
+    whole = to.options.update(width=_WIDEST)
+    return to.is_terminal and Measurement.get(to, whole, table).maximum > to.width
+
+
+def fitted(table: Table) -> tuple[Table, list[str]]:
+    """Return the columns that differ between rows, whose words go on in the next line and whose numbers stay
+    whole; and what the other columns have in all rows."""
+    narrow, same = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False), []
+    kept: list[list[Text]] = []
+    for place, column in enumerate(table.columns):
+        heading, cells = str(column.header), [Text(str(cell)) for cell in column.cells]
+        if place and len(cells) > 1 and len({cell.plain for cell in cells}) == 1:
+            same.append(f"{heading} {cells[0].plain}")
+            continue
+        is_number = column.justify == "right"
+        narrow.add_column(heading, justify=column.justify, overflow="fold", no_wrap=is_number)
+        kept.append(cells)
+    for row in zip(*kept, strict=True):
+        narrow.add_row(*row)
+    return narrow, same
 
 
 def _cell(value: object) -> Text:

@@ -86,7 +86,7 @@ def test_the_report_shows_several_starts_and_is_silent_of_one(run: Any, tmp_path
     database, campaign = run(("ada", ADA), ("bob", BOB))
     page = report(database, campaign, tmp_path / "report").html.read_text()
     assert "The trials of this campaign were run by 2 starts." in page
-    section = page[page.index("<h3>Starts</h3>") : page.index('id="repeat"')]
+    section = page[page.index("<h3>Starts</h3>") : page.index('id="provenance"')]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", section)
     for what, values in DIFFERENCES.items():
         place = cells.index(what)

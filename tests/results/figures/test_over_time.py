@@ -56,10 +56,14 @@ def test_each_column_has_a_panel_and_each_connection_of_an_endpoint_a_line(
         "smoothed RTT (ms)",
     ]
     for i, axes in enumerate(figure.axes):
-        drawn = sorted(line.get_ydata().tolist() for line in axes.lines)
-        assert drawn == sorted([value * (i + 1) for value in of_connection] for of_connection in of.values())
+        drawn = sorted([*zip(line.get_xdata(), line.get_ydata(), strict=True)] for line in axes.lines)
+        is_rtt = i == CWND.index("smoothed_rtt_ms")  # 0 is no measurement
+        shown = [
+            [(0.5 * n, value * (i + 1)) for n, value in enumerate(of_connection) if value > 0 or not is_rtt]
+            for of_connection in of.values()
+        ]
+        assert drawn == sorted(filter(None, shown))
         for line in axes.lines:
-            assert line.get_xdata().tolist() == [0.5 * n for n in range(len(line.get_xdata()))]
             assert line.get_drawstyle() == "steps-post", "a value holds until the next"
     assert label(figure.axes[-1].get_xlabel()) == "time since the connection began (s)"
     endpoints = {endpoint for endpoint, _ in of}

@@ -156,8 +156,10 @@ def test_a_variant_that_timed_out_where_it_would_have_been_slower_is_not_said_to
     assert headline_of(database, campaign)[1:] == [said]
     page = Page(report(database, campaign, tmp_path).html)
     assert said in page.text
-    assert "download-10000 rquic-xor rquic-off 2 / 4 0 (0) 0 (0) 0 2 2 ∞ – – 2 %" in page.text
-    assert "download-2000 rquic-xor rquic-off 0 / 4 0 (0) 0 (0) 0 2 2 ∞ – – 2 %" in page.text
+    assert "workload ok / run 10 kB 2 / 4 2 kB 0 / 4 The same in all rows: variant: rquic-xor;" in page.text
+    assert (
+        "helps, harms: 0 (0); no difference: 0; undecided, networks: 2; median ratio [95 %]: ∞" in page.text
+    )
 
 
 def test_a_variant_that_always_timed_out_is_in_the_headline(filled: Filled, tmp_path: Path) -> None:
@@ -234,7 +236,7 @@ def test_a_page_shows_the_design_its_points_and_the_provenance_as_text(
     }
     page = Page(report(*filled({}, design_text=design, provenance=provenance), tmp_path).html)
     assert design.strip() in page.text
-    assert "bandwidth_mbps" in page.text
+    assert "bandwidth (Mbit/s)" in page.text
     assert "0123abc" in page.text
     assert "git.commit" in page.text
     assert "fecbench run campaign-0.toml --db campaign-0.sqlite --campaign campaign-0\n" in page.source

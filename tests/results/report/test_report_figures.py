@@ -150,7 +150,7 @@ def test_the_cells_of_a_map_hold_every_point_once(
 
 def test_a_cell_between_two_ticks_holds_the_points_between_these_values() -> None:
     values = pd.Series(np.geomspace(1, 1000, 100), name="owd_ms")
-    cells = ratio_figures._cells(values)
+    cells = ratio_figures._cells(values, {})
     edges = [float(label) for label in cells.labels]
     for cell in range(len(cells)):
         inside = values[cells.of_point == cell]

@@ -65,7 +65,7 @@ def test_a_decision_that_second_tries_made_is_named(database: Database, made: Ma
     assert compared.differences == [sentence]
     text = text_of(report(database, campaign, tmp_path).html)
     assert sentence in text
-    assert f"{XOR} 40 24 0 0 0 16 16 16 16 of 40 (40.0 %" in text
+    assert f"{XOR} 40 16 16 16 16 of 40 (40.0 %" in text
 
 
 def test_a_report_of_first_attempts_leaves_the_groups_out_and_counts_all_trials(

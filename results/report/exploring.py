@@ -1,0 +1,179 @@
+"""What the interactive charts of a report show: every ratio of every arm, and the trials behind it.
+
+All of it is one JSON document in the page, so numbers have the digits that a screen shows, and a large
+campaign has fewer trials of each case. Other metrics than the compared ones are there while they have room.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fecbench.results import metrics
+from fecbench.results.analysis import outcomes
+from fecbench.results.analysis.pairing import baselines_of, comparisons
+from fecbench.results.analysis.ratios import ratio_table, why_none
+from fecbench.results.analysis.units import axis_label
+from fecbench.results.analysis.workload_names import short_names
+from fecbench.results.metrics import Metric
+from fecbench.results.report import repeating
+from fecbench.results.report.evidence import Evidence
+from fecbench.results.store.records import CampaignInfo
+
+_FOLDER = Path(__file__).parent / "templates"
+_MOST_ROWS = 30_000  # of all metrics: what is compared is there in any case
+_MOST_METRICS = 8
+_MOST_TRIALS = 40_000
+_DIGITS = 4
+_COLUMNS = ("ratio", "low", "high", "baseline")
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """The parts of the page that are its interactive charts."""
+
+    data: str
+    """JSON, safe within a script element."""
+    library: str
+    """Vega, Vega-Lite and Vega-Embed."""
+    script: str
+    """Ours, which draws with them."""
+
+
+def explorer(evidence: Evidence) -> Explorer | None:
+    """Return the interactive charts of a campaign; None where it has no ratio to show."""
+    campaign, frame = evidence.campaign, evidence.frame
+    compared = [_of_metric(part.ratios, part.metric, campaign) for part in evidence.parts if len(part.ratios)]
+    if not compared:
+        return None
+    document = {
+        "factors": list(_factors(campaign)),
+        "arms": _arms(campaign),
+        "variants": [variant["label"] for variant in campaign.variants],
+        "workloads": list(short_names(campaign).values()),
+        "metrics": [*compared, *_others(frame, campaign, compared)],
+        "trials": _trials(frame, campaign),
+        "replay": repeating.replay(campaign, evidence.database.address),
+    }
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    script = (_FOLDER / "explore.js").read_text(encoding="utf-8")
+    return Explorer(text.replace("<", "\\u003c"), _library(), script)
+
+
+@cache
+def _library() -> str:
+    """The library as one script. Building it takes seconds, and each report of a process has the same."""
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;"))
+
+
+def _factors(campaign: CampaignInfo) -> Iterator[dict[str, Any]]:
+    """Those that have more than one value."""
+    from fecbench.results.figures.style import is_log
+
+    for name in campaign.points[0] if campaign.points else ():
+        values = [point[name] for point in campaign.points]
+        if len(set(values)) == 1:
+            continue
+        is_word = not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        yield {
+            "label": axis_label(name),
+            "log": not is_word and is_log(pd.Series(values, name=name), campaign.scales),
+            "words": is_word,
+            "values": list(map(str, values)) if is_word else [_digits(float(value)) for value in values],
+        }
+
+
+def _arms(campaign: CampaignInfo) -> list[dict[str, Any]]:
+    """Those that have a baseline, in the colours of the figures."""
+    from matplotlib.colors import to_hex
+
+    from fecbench.results.figures.style import looks
+
+    order, look_of = [variant["label"] for variant in campaign.variants], looks(campaign)
+    return [
+        {"variant": order.index(arm), "baseline": order.index(baseline), "color": to_hex(look_of[arm].color)}
+        for arm, baseline in baselines_of(campaign).items()
+    ]
+
+
+def _of_metric(ratios: pd.DataFrame, metric: Metric, campaign: CampaignInfo) -> dict[str, Any]:
+    """The ratios of a metric as columns: arms, workloads and verdicts by their places in a list."""
+    variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
+    workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
+    return {
+        "title": metric.title,
+        "gain": metric.comparative.gain,
+        "harm": metric.comparative.harm,
+        "more": metric.more_is_better,
+        "variant": [variants[label] for label in ratios["variant"]],
+        "workload": [workloads[label] for label in ratios["workload"]],
+        "point": [int(point) for point in ratios["point"]],
+        "verdict": [str(verdict)[0] for verdict in ratios["verdict"]],
+        **{name: [_digits(value) for value in ratios[name]] for name in _COLUMNS},
+    }
+
+
+def _others(
+    frame: pd.DataFrame, campaign: CampaignInfo, compared: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Other metrics that have a better direction and a ratio, while there is room."""
+    known = set(metrics.of_workloads(campaign).values())
+    room = _MOST_ROWS - sum(len(each["point"]) for each in compared)
+    count = len(compared)
+    for name in map(str, frame.columns):
+        metric = metrics.of(name)
+        if name in known or metric.better is None or not metric.words or frame[name].nunique() < 2:
+            continue
+        info = metrics.choose(campaign, name)
+        pairings = comparisons(frame, info)
+        if count >= _MOST_METRICS or why_none(pairings, info, metric):
+            continue
+        ratios = ratio_table(pairings, info)
+        if len(ratios) <= room:
+            room, count = room - len(ratios), count + 1
+            yield _of_metric(ratios, metric, info)
+
+
+def _trials(frame: pd.DataFrame, campaign: CampaignInfo) -> dict[str, Any]:
+    """The first trials of each case, by "variant,workload,point": their numbers, their values of what the
+    workload compares, and the states of those that are not ok."""
+    variants = {variant["label"]: place for place, variant in enumerate(campaign.variants)}
+    workloads = {workload["label"]: place for place, workload in enumerate(campaign.workloads)}
+    compared = metrics.of_workloads(campaign)
+    key = ["variant", "workload", "point"]
+    cells = max(1, len(frame[key].drop_duplicates()))
+    most = max(1, _MOST_TRIALS // cells)
+    listed = frame.sort_values("repetition", kind="stable").groupby(key, observed=True, sort=False).head(most)
+    found: dict[str, list[Any]] = {}
+    for workload, rows in listed.groupby("workload", observed=True, sort=False):
+        values = outcomes.values(rows, metrics.of(compared[str(workload)]))
+        for variant, point, trial, state, value in zip(
+            rows["variant"], rows["point"], rows["id"], rows["state"], values, strict=True
+        ):
+            ids, numbers, states = found.setdefault(
+                f"{variants[variant]},{workloads[str(workload)]},{point}", [[], [], {}]
+            )
+            if state != "ok":
+                states[len(ids)] = state
+            ids.append(int(trial))
+            numbers.append(_digits(value))
+    return {"of_each": min(most, campaign.repetitions), "repetitions": campaign.repetitions, "cases": found}
+
+
+def _digits(value: float) -> float | int | str | None:
+    """A number in a few digits, as JSON has it."""
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    rounded = float(f"{value:.{_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

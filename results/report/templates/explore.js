@@ -1,0 +1,444 @@
+"use strict";
+
+// The interactive charts. One state says what is kept; every chart, the counts and the inputs are drawn from it.
+const found = JSON.parse(document.getElementById("explore-data").textContent);
+const MOST_DRAWN = 3000; // marks of a chart: of more cases, evenly many are drawn, and all are counted
+const MOST_IN_SVG = 1200;
+const VERDICTS = { g: "helps", h: "harms", e: "no difference", u: "undecided" };
+const ROUND = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 1, 1.05, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100];
+const part = document.getElementById("explore");
+const counts = document.getElementById("explore-counts");
+const chosenPanel = document.getElementById("explore-chosen");
+
+const state = {
+  metric: 0,
+  variants: new Set(found.arms.map((arm) => arm.variant)),
+  workloads: new Set(found.workloads.keys()),
+  verdicts: new Set(Object.keys(VERDICTS)),
+  ranges: new Map(), // of a factor: [low, high], or the set of its words that are kept
+  chosen: null,
+};
+let rows = []; // of the metric: all cases
+let kept = []; // of them: those that pass every filter, sorted by their ratio
+let views = []; // { view, factor }
+let drawing = 0;
+
+function armOf(variant) {
+  return found.arms.find((arm) => arm.variant === variant);
+}
+
+function text(value) {
+  return typeof value === "number" ? String(Number(value.toPrecision(4))) : (value ?? "–");
+}
+
+function ratioText(row) {
+  const places = typeof row.high === "number" && row.high - row.low < 0.01 ? 3 : 2;
+  const shown = (value) => (typeof value === "number" ? value.toFixed(places) : (value ?? "–"));
+  return row.low === null ? shown(row.ratio) : `${shown(row.ratio)} [${shown(row.low)}, ${shown(row.high)}]`;
+}
+
+function networkText(point) {
+  const parts = found.factors.map((factor) => `${factor.label} ${text(factor.values[point])}`);
+  return `network ${point}: ${parts.join(", ")}`;
+}
+
+function rowsOf(metric) {
+  return metric.point.map((point, n) => ({
+    n,
+    point,
+    variant: metric.variant[n],
+    workload: metric.workload[n],
+    ratio: metric.ratio[n],
+    low: metric.low[n],
+    high: metric.high[n],
+    baseline: metric.baseline[n],
+    verdict: metric.verdict[n],
+  }));
+}
+
+function number(value) {
+  return value === "∞" ? Infinity : value;
+}
+
+function median(values) {
+  if (!values.length) return null;
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+// Whether a case passes the filters; those of the factor `but` are left out.
+function passes(row, but = -1) {
+  if (!state.variants.has(row.variant) || !state.workloads.has(row.workload) || !state.verdicts.has(row.verdict)) return false;
+  for (const [factor, range] of state.ranges) {
+    const value = found.factors[factor].values[row.point];
+    if (factor !== but && !(range instanceof Set ? range.has(value) : value >= range[0] && value <= range[1])) return false;
+  }
+  return true;
+}
+
+// ---- what is written beside the charts
+
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function boxes(legend, values, names, set, colors = []) {
+  const group = element("fieldset", {}, element("legend", {}, legend));
+  values.forEach((value, n) => {
+    const input = element("input", { type: "checkbox", checked: set.has(value) });
+    input.addEventListener("change", () => {
+      if (input.checked) set.add(value);
+      else set.delete(value);
+      update();
+    });
+    const label = element("label", {}, input, names[n]);
+    if (colors[n]) label.style.borderBottom = `3px solid ${colors[n]}`;
+    group.append(label);
+  });
+  return group;
+}
+
+function rangeInputs(factor, number) {
+  const numbers = factor.values;
+  const bounds = [Math.min(...numbers), Math.max(...numbers)];
+  const group = element("fieldset", {}, element("legend", {}, factor.label));
+  const inputs = ["from", "to"].map((word, side) => {
+    const input = element("input", { type: "number", step: "any", value: bounds[side] });
+    input.setAttribute("aria-label", `${factor.label} ${word}`);
+    input.addEventListener("change", () => {
+      const range = inputs.map((each, n) => (each.value === "" ? bounds[n] : Number(each.value)));
+      keep(number, range[0] <= bounds[0] && range[1] >= bounds[1] ? null : range);
+    });
+    return input;
+  });
+  factor.show = () => {
+    const range = state.ranges.get(number) ?? bounds;
+    inputs.forEach((input, side) => (input.value = Number(range[side].toPrecision(4))));
+  };
+  const all = element("button", { type: "button" }, "all");
+  all.setAttribute("aria-label", `all of ${factor.label}`);
+  all.addEventListener("click", () => keep(number, null));
+  group.append(inputs[0], " to ", inputs[1], all);
+  return group;
+}
+
+function keep(factor, range) {
+  if (range === null) state.ranges.delete(factor);
+  else state.ranges.set(factor, range);
+  found.factors[factor].show?.();
+  update();
+}
+
+function writeControls() {
+  const controls = document.getElementById("explore-controls");
+  controls.addEventListener("submit", (event) => event.preventDefault());
+  const choice = element("select", { id: "explore-metric" });
+  found.metrics.forEach((metric, n) => choice.append(element("option", { value: n }, metric.title)));
+  choice.addEventListener("change", () => {
+    state.metric = Number(choice.value);
+    state.chosen = null;
+    draw();
+  });
+  controls.append(element("fieldset", {}, element("legend", {}, "metric"), choice));
+  const arms = found.arms.map((arm) => arm.variant);
+  const names = arms.map((variant) => found.variants[variant]);
+  controls.append(boxes("arms", arms, names, state.variants, found.arms.map((arm) => arm.color)));
+  if (found.workloads.length > 1) {
+    controls.append(boxes("workloads", [...found.workloads.keys()], found.workloads, state.workloads));
+  }
+  controls.append(boxes("verdicts", Object.keys(VERDICTS), Object.values(VERDICTS), state.verdicts));
+  found.factors.forEach((factor, n) => {
+    if (!factor.words) {
+      controls.append(rangeInputs(factor, n));
+      return;
+    }
+    const words = [...new Set(factor.values)];
+    const set = new Set(words);
+    state.ranges.set(n, set);
+    controls.append(boxes(factor.label, words, words, set));
+  });
+}
+
+function writeCounts() {
+  const metric = found.metrics[state.metric];
+  const heads = ["arm", "against", "cases", ...Object.values(VERDICTS), "median ratio"];
+  counts.tHead.replaceChildren(element("tr", {}, ...heads.map((head) => element("th", {}, head))));
+  const body = found.arms
+    .filter((arm) => state.variants.has(arm.variant))
+    .map((arm) => {
+      const some = kept.filter((row) => row.variant === arm.variant);
+      const middle = median(some.map((row) => number(row.ratio)).filter((ratio) => ratio !== null));
+      const of = (verdict) => some.filter((row) => row.verdict === verdict).length;
+      const cells = [some.length, ...Object.keys(VERDICTS).map(of), middle === null ? "–" : ratioText({ ratio: middle, low: null })];
+      return element(
+        "tr",
+        {},
+        element("td", {}, found.variants[arm.variant]),
+        element("td", {}, found.variants[arm.baseline]),
+        ...cells.map((cell) => element("td", { className: "number" }, String(cell)))
+      );
+    });
+  counts.tBodies[0].replaceChildren(...body);
+  const some = kept.length > MOST_DRAWN ? `${MOST_DRAWN} of them are drawn, evenly over their ratios. ` : "";
+  document.getElementById("explore-drawn").textContent =
+    `${kept.length} of ${rows.length} cases are kept. ${some}Ratios ${metric.more ? "above" : "below"} 1: the arm is ${metric.gain} than its baseline.`;
+}
+
+function writeChosen() {
+  const row = state.chosen;
+  if (row === null) {
+    chosenPanel.replaceChildren(element("p", { className: "muted" }, "No case is chosen."));
+    return;
+  }
+  const arm = armOf(row.variant);
+  const title = `${found.variants[row.variant]} against ${found.variants[arm.baseline]}, ${found.workloads[row.workload]}, ${networkText(row.point)}`;
+  const said = `Ratio ${ratioText(row)}: ${VERDICTS[row.verdict]}. The baseline has ${text(row.baseline)}: ${found.metrics[state.metric].title}.`;
+  const command = element("pre", { tabIndex: 0 });
+  const lists = [arm.variant, arm.baseline].map((variant) => {
+    const [ids, values, states] = found.trials.cases[`${variant},${row.workload},${row.point}`] ?? [[], [], {}];
+    const list = element("p", {}, `Trials of ${found.variants[variant]}: `);
+    ids.forEach((id, n) => {
+      const button = element("button", { type: "button" }, `${id} (${states[n] ?? text(values[n])})`);
+      button.addEventListener("click", () => (command.textContent = found.replay.replaceAll("TRIAL", id)));
+      list.append(button, " ");
+    });
+    return list;
+  });
+  const first = (found.trials.cases[`${arm.variant},${row.workload},${row.point}`] ?? [[]])[0][0];
+  command.textContent = first === undefined ? "" : found.replay.replaceAll("TRIAL", first);
+  const some = found.trials.of_each < found.trials.repetitions ? ` The first ${found.trials.of_each} of ${found.trials.repetitions} are listed.` : "";
+  const hint = `In brackets: ${found.metrics[0].title}.${some} The command runs a trial again:`;
+  chosenPanel.replaceChildren(
+    element("p", {}, element("strong", {}, title)),
+    element("p", {}, said),
+    ...lists,
+    element("p", { className: "muted" }, hint),
+    command
+  );
+}
+
+// ---- the charts
+
+function reach() {
+  const ends = rows.flatMap((row) => [row.ratio, row.low, row.high]).filter((value) => typeof value === "number" && value > 0);
+  const logs = ends.map((value) => Math.abs(Math.log(value))).sort((a, b) => a - b);
+  // An interval far out may not squeeze all others.
+  const far = logs.length ? Math.max(logs[Math.floor(0.98 * (logs.length - 1))], Math.log(1.06)) : Math.log(2);
+  return 1.1 * far;
+}
+
+function clamp(value, end) {
+  const known = number(value);
+  return known === null ? null : Math.min(Math.max(known, Math.exp(-end)), Math.exp(end));
+}
+
+// What a chart draws of a case: few strings, made once.
+function mark(row, end) {
+  row.y ??= clamp(row.ratio, end);
+  row.y_low ??= clamp(row.low, end);
+  row.y_high ??= clamp(row.high, end);
+  row.arm ??= found.variants[row.variant];
+  row.sure ??= row.verdict === "g" || row.verdict === "h" ? "effect" : "none";
+  row.network ??= networkText(row.point);
+  row.told ??= ratioText(row);
+  row.size ??= found.workloads[row.workload];
+  row.says ??= VERDICTS[row.verdict];
+  return row;
+}
+
+function thinned(list) {
+  if (list.length <= MOST_DRAWN) return list;
+  return Array.from({ length: MOST_DRAWN }, (_, n) => list[Math.floor((n * list.length) / MOST_DRAWN)]);
+}
+
+function ticks(end) {
+  const inside = ROUND.filter((value) => Math.abs(Math.log(value)) < 0.98 * end);
+  const apart = (2 * end) / 9;
+  const shown = [1];
+  for (const value of inside.sort((a, b) => Math.abs(Math.log(b)) - Math.abs(Math.log(a)))) {
+    if (shown.every((other) => Math.abs(Math.log(value / other)) >= apart)) shown.push(value);
+  }
+  return shown;
+}
+
+function config() {
+  const style = getComputedStyle(document.documentElement);
+  const [ink, line] = ["--ink", "--line"].map((name) => style.getPropertyValue(name).trim());
+  return {
+    background: null,
+    font: "system-ui, sans-serif",
+    view: { stroke: line },
+    axis: {
+      labelColor: ink,
+      titleColor: ink,
+      gridColor: line,
+      domainColor: line,
+      tickColor: line,
+      labelFontSize: 12,
+      titleFontSize: 12,
+      titleFontWeight: "normal",
+      labelOverlap: "greedy",
+      labelSeparation: 6,
+    },
+    legend: { disable: true },
+    aria: false,
+  };
+}
+
+function spec(x, end, width, height, { brush = false } = {}) {
+  const metric = found.metrics[state.metric];
+  const y = {
+    field: "y",
+    type: "quantitative",
+    scale: { type: "log", domain: [Math.exp(-end), Math.exp(end)], nice: false },
+    axis: { values: ticks(end), format: ".4~r", title: `◀ ${metric.more ? metric.harm : metric.gain}   ratio   ${metric.more ? metric.gain : metric.harm} ▶` },
+  };
+  const color = {
+    field: "arm",
+    type: "nominal",
+    scale: { domain: found.arms.map((arm) => found.variants[arm.variant]), range: found.arms.map((arm) => arm.color) },
+  };
+  const tooltip = [
+    ["network", "where"],
+    ["arm", "arm"],
+    ["size", "workload"],
+    ["told", "ratio [95 %]"],
+    ["says", "verdict"],
+  ].map(([field, title]) => ({ field, title, type: "nominal" }));
+  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+  const points = {
+    mark: { type: "point", size: rows.length > MOST_IN_SVG ? 16 : 45, strokeWidth: 1.4, opacity: 0.9 },
+    encoding: {
+      x,
+      y,
+      color,
+      tooltip,
+      shape: { field: "sure", type: "nominal", scale: { domain: ["effect", "none"], range: ["circle", "cross"] } },
+      fill: { condition: { test: "datum.sure === 'effect'", field: "arm", type: "nominal", scale: color.scale }, value: "transparent" },
+    },
+  };
+  if (brush) {
+    const select = { type: "interval", encodings: ["x"], clear: "dblclick", translate: false, zoom: false, mark: { fillOpacity: 0, strokeOpacity: 0 } };
+    points.params = [{ name: "brush", select }];
+  }
+  const layer = [
+    { data: { values: [{ y: 1 }] }, mark: { type: "rule", color: ink }, encoding: { y: { ...y, field: "y" } } },
+    { mark: { type: "rule", opacity: 0.35 }, encoding: { x, y: { ...y, field: "y_low" }, y2: { field: "y_high" }, color } },
+    points,
+    { data: { name: "chosen" }, mark: { type: "point", shape: "circle", size: 220, strokeWidth: 2.5, color: ink }, encoding: { x, y } },
+  ];
+  if (brush) {
+    const ends = { x: { ...x, field: "from" }, x2: { field: "to" } };
+    layer.unshift({ data: { name: "range" }, mark: { type: "rect", color: ink, opacity: 0.12 }, encoding: ends });
+  }
+  return { $schema: "https://vega.github.io/schema/vega-lite/v6.json", width, height, data: { name: "cases" }, layer, datasets: { cases: [], chosen: [], range: [] }, config: config() };
+}
+
+async function embed(place, definition, factor) {
+  const renderer = rows.length > MOST_IN_SVG ? "canvas" : "svg";
+  const made = await vegaEmbed(place, definition, { actions: false, ast: true, renderer, tooltip: { theme: "custom" } });
+  made.view.addEventListener("click", (event, item) => {
+    if (item?.datum?.n !== undefined) choose(rows[item.datum.n]);
+  });
+  if (factor !== null && !found.factors[factor].words) {
+    made.view.addSignalListener("brush", (_, value) => {
+      if (value.x) keepSoon(factor, [Math.min(...value.x), Math.max(...value.x)]);
+    });
+    place.addEventListener("dblclick", () => keep(factor, null));
+  }
+  views.push({ view: made.view, factor, finalize: () => made.finalize() });
+}
+
+let soon = null;
+function keepSoon(factor, range) {
+  if (soon === null) requestAnimationFrame(() => { const [of, ends] = soon; soon = null; keep(of, ends); });
+  soon = [factor, range];
+}
+
+function xOf(factor) {
+  const title = factor.label;
+  if (factor.words) return { field: "x", type: "nominal", axis: { title, labelLimit: 90, labelAngle: -30 } };
+  const ends = [Math.min(...factor.values), Math.max(...factor.values)];
+  const room = factor.log ? Math.pow(ends[1] / ends[0], 0.03) : 0.03 * (ends[1] - ends[0]);
+  const domain = factor.log ? [ends[0] / room, ends[1] * room] : [ends[0] - room, ends[1] + room];
+  return {
+    field: "x",
+    type: "quantitative",
+    scale: { type: factor.log ? "log" : "linear", domain, nice: false, ...(factor.log ? {} : { zero: false }) },
+    axis: { title, format: ".4~r", tickCount: 5 },
+  };
+}
+
+// Draw the charts anew: the metric or the colours are others.
+async function draw() {
+  const current = ++drawing;
+  for (const each of views) each.finalize();
+  views = [];
+  rows = rowsOf(found.metrics[state.metric]);
+  const end = reach();
+  rows.forEach((row) => mark(row, end));
+  const ranks = document.getElementById("explore-ranks");
+  const factors = document.getElementById("explore-factors");
+  const places = found.factors.map((factor) => element("div", { className: "chart", tabIndex: 0, role: "application", ariaLabel: `The ratio over ${factor.label}. Arrow keys choose a case.` }));
+  factors.replaceChildren(...places);
+  const wide = Math.max(180, ranks.clientWidth - 75);
+  const narrow = places.length ? Math.max(180, places[0].clientWidth - 75) : 0;
+  const x = { field: "share", type: "quantitative", scale: { domain: [0, 100], nice: false }, axis: { title: "share of the kept cases with at most this ratio (%)", format: ".4~r" } };
+  await embed(ranks, spec(x, end, wide, 230), null);
+  for (const [n, place] of places.entries()) {
+    if (current !== drawing) return;
+    await embed(place, spec(xOf(found.factors[n]), end, narrow, 170, { brush: !found.factors[n].words }), n);
+    place.addEventListener("keydown", walk);
+  }
+  update();
+}
+
+function update() {
+  kept = rows.filter((row) => passes(row)).sort((a, b) => number(a.ratio) - number(b.ratio));
+  kept.forEach((row, n) => (row.share = (100 * (n + 0.5)) / kept.length));
+  if (state.chosen !== null && !passes(state.chosen)) state.chosen = null;
+  for (const { view, factor } of views) {
+    const with_x = (row) => (factor === null ? row : { ...row, x: found.factors[factor].values[row.point] });
+    const list = factor === null ? kept : rows.filter((row) => passes(row, factor));
+    const range = state.ranges.get(factor);
+    const ends = range && !(range instanceof Set) ? [{ from: range[0], to: range[1] }] : [];
+    view.data("cases", thinned(list).map(with_x));
+    view.data("chosen", state.chosen === null ? [] : [with_x(state.chosen)]);
+    if (factor !== null && !found.factors[factor].words) view.data("range", ends);
+    view.runAsync();
+  }
+  writeCounts();
+  writeChosen();
+}
+
+function choose(row) {
+  state.chosen = row;
+  update();
+}
+
+// Arrow keys walk over the kept cases in the order of their ratios.
+function walk(event) {
+  const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -Infinity, End: Infinity };
+  if (!(event.key in steps) || !kept.length) return;
+  event.preventDefault();
+  const at = state.chosen === null ? -1 : kept.indexOf(state.chosen);
+  const next = Math.min(Math.max(at + steps[event.key], 0), kept.length - 1);
+  choose(kept[next]);
+}
+
+document.getElementById("explore-ranks").addEventListener("keydown", walk);
+writeControls();
+found.factors.forEach((factor) => factor.show?.());
+function begin() {
+  if (part.open && !views.length) draw();
+}
+part.addEventListener("toggle", begin);
+begin();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => views.length && draw());

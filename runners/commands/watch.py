@@ -1,0 +1,170 @@
+"""`fecbench watch`: how a campaign goes on that another process runs, and what it says so far."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from fecbench.results.analysis import comparison
+from fecbench.results.analysis.standing import Standing, standing
+from fecbench.results.store.database import Database
+from fecbench.runners.commands.console import arguments
+from fecbench.runners.commands.console.choice import campaigns_of, open_database
+from fecbench.runners.commands.console.document import print_document
+from fecbench.runners.commands.console.progress import duration
+from fecbench.runners.commands.console.summary import states_line, table_of_answers
+from fecbench.runners.commands.console.tables import console, fitted, is_narrow, print_table
+from fecbench.runners.commands.console.terminal import one_line, say
+
+QUIET_S = 30.0
+"""Without a sign of life from any harness: the beat of a start goes up every 10 s."""
+WINDOW_S = 60.0
+"""Over which the rate is told."""
+_MOST_CAUSES = 5
+_PAUSE = 4  # times as long as reading took: whoever writes the database has most of the time
+
+
+def watch(
+    db: arguments.Database = arguments.DATABASE,
+    campaign: arguments.Campaign = "",
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="How often to look, at most.")
+    ] = 2.0,
+    as_json: arguments.Json = False,
+) -> int:
+    """Show how a campaign goes on, by default the newest: trials, rate, time left, and the answer so far.
+
+    It ends with the campaign: with 0, or with 1 when some trials are not ok or nobody runs the rest. --json
+    prints how it stands now, and ends.
+    """
+    with open_database(db) as database:
+        name = campaigns_of(database, campaign, samples=True)[-1].name
+    if as_json:
+        print_document(document(_look(db, name)))
+        return 0
+    pace = Pace()
+    with _screen() as show:
+        for seen in _looks(lambda: _look(db, name), pace, every):
+            show(seen, pace)
+    if not seen.has_ended:
+        say(
+            f"nobody runs it: no sign of life for {QUIET_S:.0f} s; {seen.planned - seen.done} trials are left"
+        )
+    return 0 if seen.has_ended and set(seen.states) <= {"ok"} else 1
+
+
+def _look(db: str, name: str) -> Standing:
+    """The database is opened anew: what it told of a campaign before may be another thing now."""
+    with Database.open(db) as database:
+        return standing(database, campaigns_of(database, name, samples=True)[-1])
+
+
+class Pace:
+    """How fast trials land, and for how long nobody gave a sign of life."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+        self._pulse: tuple[int, ...] | None = None
+        self._alive_at_s = 0.0
+        self.quiet_s = 0.0
+
+    def saw(self, now_s: float, seen: Standing) -> None:
+        """Note what was seen at this moment."""
+        if seen.pulse != self._pulse:
+            self._pulse, self._alive_at_s = seen.pulse, now_s
+        self.quiet_s = now_s - self._alive_at_s
+        self._seen.append((now_s, seen.done))
+        while len(self._seen) > 2 and now_s - self._seen[1][0] >= WINDOW_S:
+            self._seen.popleft()
+
+    @property
+    def per_s(self) -> float | None:
+        """Trials a second; None before two looks."""
+        (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
+        return (last - first) / (last_s - first_s) if last_s > first_s else None
+
+
+def _looks(look: Callable[[], Standing], pace: Pace, every_s: float) -> Iterator[Standing]:
+    """Look until the campaign has ended, or nobody seems to run it."""
+    while True:
+        begun_s = time.monotonic()
+        seen = look()
+        now_s = time.monotonic()
+        pace.saw(now_s, seen)
+        yield seen
+        if seen.has_ended or pace.quiet_s >= QUIET_S:
+            return
+        time.sleep(max(every_s, _PAUSE * (now_s - begun_s)))
+
+
+@contextmanager
+def _screen() -> Iterator[Callable[[Standing, Pace], None]]:
+    """On a terminal, what is seen is drawn in place; elsewhere each change is a line, and the last look has
+    its table."""
+    to = console()
+    if to.is_terminal:
+        with Live(console=to, auto_refresh=False) as live:
+            yield lambda seen, pace: live.update(_drawn(seen, pace), refresh=True)
+        return
+    told: list[str] = [""]
+
+    def tell(seen: Standing, pace: Pace) -> None:
+        line = status(seen, pace)
+        if line != told[0]:
+            say(line)
+            told[0] = line
+        if seen.has_ended and len(seen.answers):
+            print_table(table_of_answers(seen.answers, seen.campaign))
+
+    yield tell
+
+
+def _drawn(seen: Standing, pace: Pace) -> RenderableType:
+    lines: list[RenderableType] = [Text(one_line(f"campaign {seen.campaign.heading}: {seen.campaign.title}"))]
+    lines += [Text(status(seen, pace)), *(Text(one_line(line)) for line in causes(seen))]
+    if len(seen.answers):
+        table = table_of_answers(seen.answers, seen.campaign)
+        table, same = fitted(table) if is_narrow(console(), table) else (table, [])
+        lines.append(table)
+        lines += [Text(f"in all rows: {', '.join(same)}", style="dim")] if same else []
+        lines.append(Text("same: no difference that matters; open: undecided", style="dim"))
+        if not seen.has_ended:
+            lines.append(Text("It goes on: what is said here may change.", style="dim"))
+    return Group(*lines)
+
+
+def status(seen: Standing, pace: Pace) -> str:
+    """Trials, rate and time left in a line."""
+    line = states_line(seen.states, seen.planned)
+    rate = pace.per_s
+    if seen.has_ended or rate is None:
+        return line
+    left_s = (seen.planned - seen.done) / rate if rate else None
+    per = f"{rate:.1f} a second" if rate >= 1 or not rate else f"{60 * rate:.1f} a minute"
+    return f"{line}; {per}; left: {duration(left_s)}"
+
+
+def causes(seen: Standing) -> list[str]:
+    """Why runs were invalid, the most frequent cause first."""
+    lines = [f"invalid: {count} × {cause}" for cause, count in seen.invalid.items()]
+    more = len(lines) - _MOST_CAUSES
+    return lines[:_MOST_CAUSES] + ([f"invalid: {more} causes more"] if more > 0 else [])
+
+
+def document(seen: Standing) -> dict[str, Any]:
+    """How a campaign stands, as JSON has it."""
+    return {
+        "campaign": seen.campaign.name,
+        "planned": seen.planned,
+        "done": seen.done,
+        "ended": seen.has_ended,
+        "states": dict(sorted(seen.states.items())),
+        "invalid": seen.invalid,
+        "comparisons": comparison.document(seen.answers),
+    }

@@ -1,0 +1,44 @@
+"""Axes of factors have the scale of the design, in every figure that draws over factors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fecbench.results import figures
+from fecbench.results.figures.style import is_log
+from tests.support.campaigns import campaign_info
+
+DESIGN = """
+[factors]
+bandwidth_mbps = { min = 1, max = 10, scale = "log" }
+owd_ms = { min = 5, max = 500 }
+loss.p = { min = 0.001, max = 0.1, scale = "log" }
+network = { values = ["a", "b"] }
+"""
+POINTS = [
+    {"bandwidth_mbps": 1 + 9 * s, "owd_ms": 5 + 495 * s, "loss.p": 0.001 + 0.099 * s}
+    for s in np.linspace(0, 1, 9)
+]
+
+
+def test_a_campaign_knows_the_scales_of_the_ranges_of_its_design() -> None:
+    campaign = campaign_info(design_text=DESIGN)
+    assert campaign.scales == {"bandwidth_mbps": "log", "owd_ms": "linear", "loss.p": "log"}
+
+
+@pytest.mark.parametrize(("name", "log"), [("bandwidth_mbps", True), ("owd_ms", False), ("unknown", True)])
+def test_the_design_decides_and_else_the_width_of_the_values(name: str, log: bool) -> None:
+    scales = campaign_info(design_text=DESIGN).scales
+    assert is_log(pd.Series(np.linspace(1, 500, 9), name=name), scales) == log
+
+
+def test_the_points_of_a_design_are_drawn_on_its_scales() -> None:
+    figure = figures.points(campaign_info(design_text=DESIGN, points=POINTS))
+    scale_of = {}
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if label := " ".join(axis.get_label_text().split()):
+                scale_of[label] = axis.get_scale()
+    assert scale_of == {"bandwidth (Mbit/s)": "log", "owd (ms)": "linear", "loss.p": "log"}

@@ -1,0 +1,92 @@
+"""The answer of a campaign says its counts in plain words, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from fecbench.results.analysis.intervals import FEWEST
+from fecbench.results.analysis.units import decimals, estimate
+from fecbench.results.report.collecting import collect
+from fecbench.results.report.document import Document
+from fecbench.results.store.database import Database
+from fecbench.results.store.records import CampaignInfo, TrialKey
+
+Filled = Callable[..., tuple[Database, CampaignInfo]]
+OFF, XOR = "rquic-off", "rquic-xor"
+POINTS = [{"owd_ms": n} for n in range(8)]
+
+
+def collected(filled: Filled, factors: dict[str, list[float | None]], repetitions: int = FEWEST) -> Document:
+    """XOR's time at each point is that without FEC times a factor; None: now so, now so."""
+    outcomes = {
+        TrialKey(variant, workload, point, n): (
+            "ok",
+            1.0 if variant == OFF else of_point[point] or (0.5, 2.0)[n % 2],
+        )
+        for workload, of_point in factors.items()
+        for variant, point, n in product((OFF, XOR), range(len(of_point)), range(repetitions))
+    }
+    return collect(*filled(outcomes, repetitions=repetitions, points=POINTS))
+
+
+def test_an_arm_has_one_sentence_with_its_counts_its_median_and_its_tail(filled: Filled) -> None:
+    slow: list[float | None] = [1.5] * 8
+    document = collected(
+        filled, {"download-2000": [0.5, 0.5, 0.5, 2.0, 1.01, None, None, None], "download-10000": slow}
+    )
+    (answer,) = document.answers
+    assert (answer.helps, answer.harms, answer.neither, answer.undecided, answer.cases) == (3, 9, 4, 3, 16)
+    assert answer.sentence.startswith(
+        "rquic-xor is faster than rquic-off in 3 of 16 cases by more than 2 %, slower in 9, and neither in 4"
+        " (3 undecided); the median ratio is "
+    )
+    assert "(2 kB) to 1.500 [1.500, 1.500] (10 kB)" in answer.sentence
+    assert document.lead == (
+        "Compared is the download completion time in 16 cases: 8 networks × 2 workloads (10 kB, 2 kB)."
+    )
+
+
+def test_the_counts_of_an_answer_are_those_of_the_findings(filled: Filled) -> None:
+    document = collected(filled, {"download-2000": [0.5, 2.0, None], "download-10000": [0.5, 0.5, 1.0]})
+    rows = [row for row in document.findings if row.compared_with]
+    (answer,) = document.answers
+    assert answer.helps == sum(row.helps or 0 for row in rows)
+    assert answer.harms == sum(row.harms or 0 for row in rows)
+    assert answer.cases == answer.helps + answer.harms + answer.neither == sum(row.points for row in rows)
+
+
+def test_too_few_repetitions_are_said_to_tell_nothing_from_chance(filled: Filled) -> None:
+    (answer,) = collected(filled, {"download-2000": [0.5] * 8}, repetitions=2).answers
+    assert "in 8 of 8 cases (of 16 planned), but" in answer.sentence
+    assert "too few repetitions to tell that from chance" in answer.sentence
+
+
+def test_the_box_of_trust_names_whom_failures_are_of_and_what_was_not_run(filled: Filled) -> None:
+    outcomes = {
+        TrialKey(variant, "download-2000", 0, n): ("timeout" if (variant, n) == (XOR, 1) else "ok", 1.0)
+        for variant, n in product((OFF, XOR), range(3))
+    }
+    document = collect(*filled(outcomes, repetitions=3, points=POINTS))
+    about = {each.about: each for each in document.trust}
+    assert about["trials"].text.startswith("5 of 96 trials are ok; 90 were not run")
+    assert about["trials"].warns
+    lost = next(each for each in document.trust if each.about == "missing")
+    assert lost.text == "Failed or timed out, and counted as worse than any value: rquic-xor 1."
+    assert about["engine"].text.startswith("Emulated")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places"),
+    [(0.83, 1.02, 2), (0.998, 1.003, 3), (0.4, 1.9, 1), (1, 20, 0), (1, float("inf"), 2)],
+)
+def test_a_ratio_has_the_digits_that_its_interval_allows(low: float, high: float, places: int) -> None:
+    assert decimals(low, high) == places
+
+
+def test_an_estimate_without_an_interval_is_the_ratio_alone() -> None:
+    assert estimate(0.954, float("nan"), float("nan")) == "0.95"
+    assert estimate(0.954, 0.831, 1.019) == "0.95 [0.83, 1.02]"
+    assert estimate(float("inf"), 1.2, float("inf")) == "∞ [1.20, ∞]"
