@@ -15,7 +15,7 @@ from fecbench.results.report.sections.answers import Trust
 from fecbench.results.report.sections.crosscheck import Crosscheck
 from fecbench.results.report.sections.findings import Finding
 from fecbench.results.report.sections.trials import Attempts
-from fecbench.results.store.records import CampaignInfo
+from fecbench.results.store.records import CLOCKED_MODELS, CampaignInfo
 
 _LOST = ("failed", "timeout")
 
@@ -53,6 +53,7 @@ def trust(
         text = "Emulated: real programs and packets, over emulated links."
         yield Trust(about="engine", text=text, warns=False)
         yield _link(campaign)
+    yield from _clocked(campaign)
     margins = margin_text(pd.Series(margins_of(campaign)))
     by = " (by workload)" if len(set(margins_of(campaign).values())) > 1 else ""
     yield Trust(about="margin", text=f"Differences of up to {margins}{by} count as none.", warns=False)
@@ -64,6 +65,13 @@ def trust(
             f" chance ({percent(LEVEL)})."
         )
         yield Trust(about="chance", text=text, warns=False)
+
+
+def _clocked(campaign: CampaignInfo) -> Iterator[Trust]:
+    """Whether losses follow from the time in at least one link of the design."""
+    if any(f'"{model}"' in campaign.design_text for model in CLOCKED_MODELS):
+        text = "Losses are clocked by time: arms meet the same function of time, not the same lost packets."
+        yield Trust(about="losses", text=text, warns=False)
 
 
 def _trials(campaign: CampaignInfo, states: Mapping[str, Mapping[str, int]]) -> Trust:

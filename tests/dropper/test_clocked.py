@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fecbench.dropper.clocked import (
     STAYS,
     Slots,
+    Timed,
     TimedGilbertElliott,
     is_bad,
     mean_loss_rate,
@@ -17,7 +18,8 @@ from fecbench.dropper.clocked import (
 )
 from fecbench.dropper.command import Filter, attach, log, show
 from fecbench.dropper.draws import SEEDS, LossModelError, draws, unpack
-from fecbench.dropper.parameters import loss_model, parameters_of
+from fecbench.dropper.parameters import FORMS, loss_model, parameters_of
+from fecbench.results.store.records import CLOCKED_MODELS, TrialKey, TrialRecord, VerdictLog
 
 QUIC = Filter("ipv4", "udp", 4433)
 RESTLESS = TimedGilbertElliott(1e-5, 1e-5, 0.9, 0.2)
@@ -210,3 +212,26 @@ def test_a_dropper_that_packets_clock_has_no_times_of_arrival(lone, run_program,
     with run_program(lone) as program:
         program.run(quic_frame, repeat=10)
     assert log(lone.attachment("ingress")).arrivals_ns is None
+
+
+def test_the_results_know_which_models_are_clocked():
+    values = {"good_s": 1.0, "bad_s": 1.0, "drop": "1", "slot_ms": 1.0, "p": 0.1, "r": 0.1}
+    clocked = {
+        name
+        for name, (form, *_) in FORMS.items()
+        if isinstance(loss_model({"model": name, **{key: values[key] for key in form.needed}}), Timed)
+    }
+    assert clocked == CLOCKED_MODELS
+
+
+def test_runs_whose_losses_time_decides_need_not_lose_the_same_packets():
+    """Those that the packets' numbers decide do."""
+
+    def run(model, bitmap):
+        task = {"links": {"internet": {"losses": {"up": {"model": model}, "down": {"model": model}}}}}
+        log = VerdictLog("internet", "down", 8, 1, bitmap)
+        return TrialRecord(TrialKey("a", "b", 0, 0), "ok", "", "", 1.0, task=task, verdicts=[log])
+
+    for model, expected in (("ge-time", True), ("slots", True), ("ge", False)):
+        assert run(model, b"\1").met_the_losses_of(run(model, b"\2")) == expected
+        assert run(model, b"\1").met_the_losses_of(run(model, b"\1"))

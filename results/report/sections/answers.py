@@ -35,7 +35,9 @@ class Answer(Section):
 class Trust(Section):
     """A reason to trust the answer, or not to."""
 
-    about: Literal["trials", "missing", "invalid", "engine", "cross-check", "link", "margin", "chance"]
+    about: Literal[
+        "trials", "missing", "invalid", "engine", "cross-check", "link", "losses", "margin", "chance"
+    ]
     text: str
     """In a sentence or two."""
     warns: bool

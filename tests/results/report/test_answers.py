@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -90,3 +91,11 @@ def test_an_estimate_without_an_interval_is_the_ratio_alone() -> None:
     assert estimate(0.954, float("nan"), float("nan")) == "0.95"
     assert estimate(0.954, 0.831, 1.019) == "0.95 [0.83, 1.02]"
     assert estimate(float("inf"), 1.2, float("inf")) == "∞ [1.20, ∞]"
+
+
+@pytest.mark.parametrize(("model", "is_told"), [("ge-time", True), ("slots", True), ("ge", False)])
+def test_losses_that_are_clocked_by_time_are_told_apart(filled: Filled, model: str, is_told: bool) -> None:
+    database, campaign = filled({TrialKey(OFF, "download-2000", 0, 0): ("ok", 1.0)}, points=POINTS)
+    text = f'{campaign.design_text}\n[constants]\nloss.model = "{model}"\n'
+    document = collect(database, replace(campaign, design_text=text))
+    assert any(each.about == "losses" for each in document.trust) == is_told
