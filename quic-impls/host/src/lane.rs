@@ -560,6 +560,8 @@ mod tests {
                         loss_bad: 0,
                         good_to_bad: 0,
                         bad_to_good: 0,
+                        good_us: 0,
+                        bad_us: 0,
                     }),
                     ..settings()
                 },
