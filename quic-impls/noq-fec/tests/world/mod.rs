@@ -71,7 +71,15 @@ impl Loss {
             Self::Uniform { rate, seed } => {
                 let loss = threshold(*rate);
                 let (seed, good_to_bad, bad_to_good) = (*seed, 0, 0);
-                Losses::Model(Thresholds { seed, loss_good: loss, loss_bad: loss, good_to_bad, bad_to_good })
+                Losses::Model(Thresholds {
+                    seed,
+                    loss_good: loss,
+                    loss_bad: loss,
+                    good_to_bad,
+                    bad_to_good,
+                    good_us: 0,
+                    bad_us: 0,
+                })
             }
             Self::Bursts { p, r, seed } => Losses::Model(Thresholds {
                 seed: *seed,
@@ -179,6 +187,8 @@ impl Link {
             codel: false,
             losses: loss.losses(),
             schedule: None,
+            jitter: None,
+            reorder: false,
         }
     }
 }
