@@ -97,19 +97,27 @@ def check_workloads(experiment: Experiment) -> None:
     for arm in experiment.arms.values():
         for activity in experiment.activities.values():
             arm.implementation.check_workload(activity.workload.asked_for, arm.where)
-            if "delivery" in activity.workload.parameters:
-                for point in range(len(experiment.points)):
-                    _check_delivery(arm, activity, activity.parameters(experiment.values(point)))
+    for activity in experiment.activities.values():
+        if "delivery" in activity.workload.parameters:
+            for point in range(len(experiment.points)):
+                _check_delivery(experiment, activity, activity.parameters(experiment.values(point)))
 
 
-def _check_delivery(arm: Arm, activity: Activity, chosen: Mapping[str, Any]) -> None:
-    """Raises Refusal for a way to send messages that an implementation does not have."""
+def _check_delivery(experiment: Experiment, activity: Activity, chosen: Mapping[str, Any]) -> None:
+    """Raises Refusal for a way to send messages that no implementation has.
+
+    Trials of one that lacks it beside others that have it are unsupported.
+    """
     delivery = chosen.get("delivery", activity.workload.parameters["delivery"].default)
-    known = arm.implementation.declaration.deliveries
-    if delivery not in known:
+    known = {
+        arm.implementation.declaration.name: arm.implementation.declaration.deliveries
+        for arm in experiment.arms.values()
+    }
+    if not any(delivery in deliveries for deliveries in known.values()):
+        have = "; ".join(f"{name} has {', '.join(deliveries)}" for name, deliveries in known.items())
         raise Refusal(
-            f"{arm.where}, workload {activity.label}: delivery = {delivery!r}:"
-            f" {arm.implementation.declaration.name} has none of its messages but {', '.join(known)}"
+            f"{experiment.design.path}: workload {activity.label}: delivery = {delivery!r}: no implementation"
+            f" sends messages so: {have}"
         )
 
 

@@ -35,6 +35,7 @@ class Lateness(ctypes.Structure):
     _fields_ = [
         ("buckets", ctypes.c_uint64 * BUCKETS),
         ("count", ctypes.c_uint64),
+        ("sum_ns", ctypes.c_uint64),
         ("max_ns", ctypes.c_uint64),
     ]
 

@@ -447,7 +447,7 @@ def test_without_room_for_a_trial_it_is_invalid_and_says_why_and_is_run_anew_by_
     database = tmp_path / "x.sqlite"
     command = [fecbench.path, "run", "--no-calibrate", design, "--db", database, *ONE_TRIAL]
     for resume, attempts in ([], 4), (["--resume"], 8):
-        ran = on_a_small_disk("20k", temporary, *command, *resume)
+        ran = on_a_small_disk("44k", temporary, *command, *resume)
         assert ran.returncode == 1
         states = [(state, attempt) for _, _, _, attempt, state, _ in stored(database).attempts.values()]
         assert states == [("invalid", attempt) for attempt in range(1, attempts + 1)]
