@@ -32,11 +32,12 @@ def test_exchanged_builds_have_the_opposite_verdict(ratio: Ratio) -> None:
     assert verdict_of(Measured(inverse(ratio), {}, 100), MARGIN) == OPPOSITE.get(verdict, verdict)
 
 
-@given(measurements, ratios)
+@given(measurements, st.floats(1e-6, 0.3), widths)
 def test_another_workload_that_is_surely_slower_makes_any_verdict_slower(
-    measured: Measured, workload: Ratio
+    measured: Measured, above: float, width: float
 ) -> None:
-    assume(workload.low > 1 + MARGIN)
+    low = (1 + MARGIN) * math.exp(above)
+    workload = Ratio(low * math.exp(width), low, low * math.exp(2 * width))
     with_it = replace(measured, workloads={**measured.workloads, "d": workload})
     assert verdict_of(with_it, MARGIN) == "slower"
 

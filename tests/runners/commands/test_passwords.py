@@ -60,7 +60,7 @@ def test_a_url_without_a_password_stays_as_it_was_typed(fecbench: Any, silent: s
         [fecbench.path, "show", "--db", url], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     try:
-        silent.accept()
+        accepted, _ = silent.accept()  # it is open as long as somebody has it
         assert url.encode() in Path(f"/proc/{process.pid}/cmdline").read_bytes()
     finally:
         process.kill()

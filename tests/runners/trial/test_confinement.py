@@ -288,10 +288,11 @@ open(os.path.join(task["log_folder"], "mine"), "w").close()
 open(os.environ["HOME"] + "/home", "w").close()
 import note
 print(note.TEXT, file=sys.stderr)
-print('{"event": "ready"}', flush=True)
-if task["role"] == "server":
+if task["role"] == "server":  # whose client may end as soon as it is ready
     open(task["private_key"]).close()
     signal.signal(signal.SIGINT, lambda *_: (print('{"event": "done"}', flush=True), os._exit(0)))
+print('{"event": "ready"}', flush=True)
+if task["role"] == "server":
     signal.pause()
 open(task["authority"]).close()
 print('{"event": "done", "metrics": {"dct_s": 1}}', flush=True)

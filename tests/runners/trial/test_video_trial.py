@@ -100,7 +100,12 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
     assert len(chosen) >= SEGMENTS // 2
     assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
     given_up = judged.series["client", "given_up"]
-    assert given_up["index"].to_pylist()[: len(chosen)] == list(range(len(chosen)))
+    indices = given_up["index"].to_pylist()[: len(chosen)]
+    if backend == VIRTUAL:
+        assert indices == list(range(len(chosen)))
+    else:
+        assert indices == sorted(set(indices))
+        assert len(indices) >= 0.7 * len(chosen)
     assert all(0 < size < 200_000 for size in given_up["bytes"].to_pylist())
     assert judged.metrics["video"]["given_up_bytes"] == sum(given_up["bytes"].to_pylist())
 
