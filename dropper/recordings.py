@@ -183,6 +183,8 @@ def _packets(path: Path) -> Iterator[Packet]:
             yield from _packets_in(file, path)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read: {error.strerror}") from error
+    except BadInput:
+        raise
     except (dpkt.Error, ValueError) as error:
         raise BadInput(f"{path}: is no whole packet capture: {error or type(error).__name__}") from None
 

@@ -66,7 +66,10 @@ def implementations(
         files.mkdir()
         parts = _check(known, check, files, keeps=keep is not None)
         if keep is not None:
-            keep.mkdir(parents=True, exist_ok=True)
+            try:
+                keep.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise Refusal(f"--keep {keep}: cannot be made: {error.strerror}") from None
             fill_own_folder(keep, files, REPORT, {"name": check, "parts": [asdict(part) for part in parts]})
     _print_parts(known, check, parts, as_json)
     return 0 if all(part.good for part in parts) else 1

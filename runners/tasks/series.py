@@ -6,6 +6,7 @@ is not trusted: a file may be huge, no file at all, or of any content.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -37,17 +38,24 @@ def collect(folder: Path, limits: Mapping[str, int]) -> dict[str, bytes]:
 
 def _content(path: Path, name: str, limit_bytes: int) -> bytes:
     try:
-        # Never through a link: the endpoint chose what is there.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_left(path, f"a series {name}", limit_bytes)
     except OSError as error:
         raise SeriesError(f"left no series {name}: {path.name}: {error.strerror}") from None
+
+
+def read_left(path: Path, what: str, limit_bytes: int) -> bytes:
+    """The content of a file that an endpoint left, never through a link: the endpoint chose what is there.
+
+    Raises OSError for one that cannot be opened or is not a file, and SeriesError for one that is too large.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise SeriesError(f"left no series {name}: {path.name} is not a file")
+        raise OSError(errno.EINVAL, "is not a file")
     with os.fdopen(descriptor, "rb") as file:
         content = file.read(limit_bytes + 1)
     if len(content) > limit_bytes:
-        raise SeriesError(f"left a series {name} of more than {limit_bytes} bytes")
+        raise SeriesError(f"left {what} of more than {limit_bytes} bytes")
     return content
 
 

@@ -4,8 +4,6 @@ and series (quic-impls/contract/interop.md).
 An endpoint is not trusted: the file may be huge, no file at all, or of any content.
 """
 
-import os
-import stat
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from fecbench.runners.refusal import first_problem
-from fecbench.runners.tasks.series import SeriesError
+from fecbench.runners.tasks.series import SeriesError, read_left
 from fecbench.runners.trial.endpoint import MetricName
 
 NAME = "fecbench.json"
@@ -49,19 +47,11 @@ def read(folder: Path) -> OwnReport:
     Raises SeriesError for one that is not right.
     """
     try:
-        # Never through a link: the endpoint chose what is there.
-        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        content = read_left(folder / NAME, NAME, LIMIT_BYTES)
     except FileNotFoundError:
         return OwnReport()
     except OSError as error:
         raise SeriesError(f"left {NAME}, which cannot be read: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise SeriesError(f"left {NAME}, which is not a file")
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(LIMIT_BYTES + 1)
-    if len(content) > LIMIT_BYTES:
-        raise SeriesError(f"left {NAME} of more than {LIMIT_BYTES} bytes")
     try:
         return OwnReport.model_validate_json(content)
     except ValidationError as error:

@@ -148,25 +148,26 @@ def _jitter(jitter: Jitter) -> dict[str, Any]:
 
 def losses(model: LossModel, seed: int) -> dict[str, Any]:
     """A loss model as a simulator gets it: thresholds, so that no probability is rounded twice."""
+    by_time: dict[str, int] = {}
     match model:
         case Uniform(p):
             good, bad, good_to_bad, bad_to_good = p, p, 0.0, 0.0
         case GilbertElliott(p, r, k, h):
             good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, p, r
-        case TimedGilbertElliott(k=k, h=h):
+        case TimedGilbertElliott(k=k, h=h, means_us=(good_us, bad_us)):
             good, bad, good_to_bad, bad_to_good = 1 - k, 1 - h, 0.0, 0.0
+            by_time = {"good_us": good_us, "bad_us": bad_us}
         case Pattern():
             return _pattern(model)
         case Slots():
             return {**_pattern(model.pattern), "slot_ns": model.slot_ns, "seed": seed}
-    good_us, bad_us = model.means_us if isinstance(model, TimedGilbertElliott) else (0, 0)
     return {
         "seed": seed,
         "loss_good": threshold(good),
         "loss_bad": threshold(bad),
         "good_to_bad": threshold(good_to_bad),
         "bad_to_good": threshold(bad_to_good),
-        **({"good_us": good_us, "bad_us": bad_us} if good_us else {}),
+        **by_time,
     }
 
 

@@ -80,6 +80,8 @@ def doubts(recorded: DropperOutcome, check: VerdictCheck) -> Iterator[str]:
     times = len(recorded.arrivals or b"") // 8
     if recorded.arrivals is not None and times < check.packets:
         yield f"{times} of {check.packets} packets have a time of arrival, and the oracle needs all of them"
+    elif recorded.arrivals and any(recorded.arrivals[:8]):
+        yield "packet 0 has not arrived at 0, from which all times of arrival count"
     elif not check.same_total:
         yield f"{counters.dropped} packets dropped, the oracle says {check.dropped}"
     for kind, count in (("gso", counters.gso), ("truncated", counters.truncated)):

@@ -35,6 +35,7 @@ def test_verdicts_that_follow_from_the_times_of_arrival_leave_no_doubt() -> None
     ("changes", "doubt"),
     [
         ({"arrivals": (ARRIVALS_NS + 30_000_000).astype("<u8").tobytes()}, "verdicts differ"),
+        ({"arrivals": (ARRIVALS_NS + 1).astype("<u8").tobytes()}, "packet 0 has not arrived at 0"),
         ({"bitmap": pack(~LOST)}, "1000 of 1000 verdicts differ from the oracle's, first at packet 0"),
         (
             {"arrivals": ARRIVALS_NS[:999].astype("<u8").tobytes()},

@@ -1,6 +1,7 @@
 """Sessions of video over the emulated link: the player decides as it does in virtual time."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -69,7 +70,10 @@ def task(name: str, backend: Any, **player: Any) -> Task:
     )
 
 
-def emulated(name: str, patiently: Any, **player: Any) -> Judgement:
+def emulated(
+    name: str, patiently: Any, is_right: Callable[[Judgement], bool] = lambda _: True, **player: Any
+) -> Judgement:
+    """One that is not right is tried again: a busy machine may look slow now and then."""
     asked = task(name, "wire", **player)
     commands = {name: {role: FOUND[name].command(role) for role in ROLES}}
 
@@ -79,8 +83,17 @@ def emulated(name: str, patiently: Any, **player: Any) -> Judgement:
                 engine.judged(finished, valid=True)
         return finished
 
-    done = patiently(attempt, lambda done: judge(asked, done.outcome).state == "invalid")
+    def is_disturbed(done: Finished) -> bool:
+        judged = judge(asked, done.outcome)
+        return judged.state == "invalid" or (judged.state == "ok" and not is_right(judged))
+
+    done = patiently(attempt, is_disturbed)
     return judge(asked, done.outcome)
+
+
+def gives_up_each(judged: Judgement) -> bool:
+    chosen = levels(judged)
+    return judged.series["client", "given_up"]["index"].to_pylist()[: len(chosen)] == list(range(len(chosen)))
 
 
 @pytest.mark.parametrize("backend", ["wire", VIRTUAL])
@@ -95,17 +108,12 @@ def test_what_a_link_cannot_carry_in_time_is_given_up_each_time(
             (finished,) = engine.run([(TrialKey("v", "w", 0, 0), task(name, VIRTUAL, **player))])
             judged = judge(finished.task, finished.outcome)
     else:
-        judged = emulated(name, patiently, **player)
+        judged = emulated(name, patiently, gives_up_each, **player)
     chosen = levels(judged)
     assert len(chosen) >= SEGMENTS // 2
     assert chosen.count(1) >= 0.7 * len(chosen)  # a busy machine may look slow now and then
     given_up = judged.series["client", "given_up"]
-    indices = given_up["index"].to_pylist()[: len(chosen)]
-    if backend == VIRTUAL:
-        assert indices == list(range(len(chosen)))
-    else:
-        assert indices == sorted(set(indices))
-        assert len(indices) >= 0.7 * len(chosen)
+    assert gives_up_each(judged)
     assert all(0 < size < 200_000 for size in given_up["bytes"].to_pylist())
     assert judged.metrics["video"]["given_up_bytes"] == sum(given_up["bytes"].to_pylist())
 
