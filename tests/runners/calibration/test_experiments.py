@@ -85,9 +85,10 @@ def test_a_wrong_verdict_is_noticed_in_the_record_and_in_what_is_delivered(
 
 def test_an_asymmetric_link_is_measured_in_both_directions(measure: Any) -> None:
     lines = measure(calibration.asymmetry)
-    # Whether the delay's bounds hold depends on what else runs.
+    # Whether the bounds hold depends on what else runs. One direction measured for the other would be
+    # wrong by half of its rate or more.
     for name in ("up an asymmetric link, at 50 Mbps", "down an asymmetric link, at 100 Mbps"):
-        assert lines[f"rate error {name}"].value < 0.02
+        assert lines[f"rate error {name}"].value < 0.4
     for name in ("up an asymmetric link, at 100 ms", "down an asymmetric link, at 10 ms"):
         assert 0 <= lines[f"delay error {name}, p50"].value <= lines[f"delay error {name}, p99"].value
     assert lines["packets not conserved"].value == 0
